@@ -1,0 +1,1 @@
+"""What happens to pods once they are bound: kubelets, profiles, walltimes, outcomes."""

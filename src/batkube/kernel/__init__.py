@@ -1,0 +1,1 @@
+"""Time, order, chance and record: what every other layer stands on."""

@@ -1,0 +1,74 @@
+"""What is due, and who goes first when several things are due at one instant.
+
+The order is total and visible in the key `(at, rank, number)`: earlier first; at one instant by `Rank`; within a
+rank in the order of booking. Changing `Rank`'s order changes results, and is said so in the changelog.
+"""
+
+from __future__ import annotations
+
+import enum
+import heapq
+from collections.abc import Callable
+from typing import NamedTuple
+
+from batkube.kernel.errors import Bug
+from batkube.kernel.instants import Instant
+
+Action = Callable[[Instant], None]
+
+
+class Rank(enum.IntEnum):
+    """Who goes first at one instant. Changing this order changes results."""
+
+    FINISH = 0  # work ends and frees its resources before anyone asks for them
+    START = 1  # containers that were on their way come up
+    SUBMIT = 2  # new work arrives
+    WAKE = 3  # and then schedulers look at the world, once, with all of it before them
+
+
+class Appointment(NamedTuple):
+    """One entry of the agenda; compares by its first three fields, which are unique together."""
+
+    at: Instant
+    rank: Rank
+    number: int
+    action: Action
+
+
+class Agenda:
+    """The appointments not yet kept."""
+
+    def __init__(self) -> None:
+        #: A heap; its smallest entry is the next appointment, unless it was cancelled.
+        self._heap: list[Appointment] = []
+        #: Numbers of the appointments that were cancelled and are still in the heap.
+        self._cancelled: set[int] = set()
+        self._booked = 0
+        self._latest: Instant | None = None
+
+    def book(self, at: Instant, rank: Rank, action: Action) -> int:
+        """Arrange for `action(at)`, and return the appointment's number (for `cancel`)."""
+        if self._latest is not None and at < self._latest:
+            raise Bug(f"appointment booked at {at} ns, which is before {self._latest} ns, already reached")
+        number = self._booked
+        self._booked += 1
+        heapq.heappush(self._heap, Appointment(at, rank, number, action))
+        return number
+
+    def cancel(self, number: int) -> None:
+        """Drop the appointment `number`, which must not have been kept yet."""
+        self._cancelled.add(number)
+
+    def next(self) -> Appointment | None:
+        """Take out and return the next appointment, or None when nothing is due any more."""
+        while self._heap:
+            appointment = heapq.heappop(self._heap)
+            if appointment.number in self._cancelled:
+                self._cancelled.remove(appointment.number)
+                continue
+            self._latest = appointment.at
+            return appointment
+        return None
+
+    def __len__(self) -> int:
+        return len(self._heap) - len(self._cancelled)

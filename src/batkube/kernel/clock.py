@@ -1,0 +1,20 @@
+"""The one clock of a run. It moves forward only, and only the loop moves it."""
+
+from __future__ import annotations
+
+from batkube.kernel.errors import Bug
+from batkube.kernel.instants import START, Instant
+
+
+class Clock:
+    """Holds `now`. Everything below the loop receives `now` as an argument instead of reading it here."""
+
+    def __init__(self) -> None:
+        #: Never decreases.
+        self.now: Instant = START
+
+    def advance(self, to: Instant) -> None:
+        """Move to `to`, which may be the present but not the past."""
+        if to < self.now:
+            raise Bug(f"time would go back from {self.now} ns to {to} ns")
+        self.now = to

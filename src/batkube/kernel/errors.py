@@ -1,0 +1,44 @@
+"""Every error Batkube raises on purpose.
+
+    BatkubeError
+    ├── InputError      yours: a file or an option is wrong; exit code 2
+    ├── RunFailed       theirs: the scheduler crashed, stalled or left jobs behind; exit code 1
+    └── Bug             ours: an invariant broke; stop at once and tell the story
+
+The class says whose fault it is, and so what the command line does about it. An `InputError` is one
+message with the file, the place in it, the problem and the remedy. A `Bug` is never caught to carry on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class BatkubeError(Exception):
+    """The root of the tree above."""
+
+
+class InputError(BatkubeError):
+    """Something the user gave cannot be used."""
+
+    def __init__(
+        self, source: str | Path, *, problem: str, at: str | None = None, remedy: str | None = None
+    ) -> None:
+        self.source = str(source)
+        self.at = at
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        place = f"{self.source}: {self.at}" if self.at else self.source
+        hint = f"\n  remedy: {self.remedy}" if self.remedy else ""
+        return f"{place}: {self.problem}{hint}"
+
+
+class RunFailed(BatkubeError):
+    """The run could not be completed; what was computed until then is kept."""
+
+
+class Bug(BatkubeError):
+    """An invariant of ours is broken; please report it with the story it tells."""

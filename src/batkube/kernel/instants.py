@@ -1,0 +1,119 @@
+"""Virtual time.
+
+An `Instant` is a point of virtual time, a `Duration` a length; both are integer nanoseconds, so that sums and
+comparisons are exact whatever the order of the operations. Decimal seconds exist only in files: `seconds` reads
+them exactly (never through a binary float where the text is at hand) and `format_seconds` writes them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from typing import NewType
+
+Instant = NewType("Instant", int)
+"""Nanoseconds since the start of the run."""
+
+Duration = NewType("Duration", int)
+"""A length of virtual time in nanoseconds."""
+
+START = Instant(0)
+NANOSECONDS_PER_SECOND = 1_000_000_000
+#: No instant of a run may lie beyond this: what an int64 of nanoseconds holds, about 292 years.
+LATEST_NS = 2**63 - 1
+
+#: The calendar date of Instant 0, for Kubernetes timestamps. Fixed, so that two runs write the same bytes.
+EPOCH = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+
+_UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+_DURATION_TEXT = re.compile(r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)(ms|us|ns|min|[smhdw]?)")
+_FRACTION_UNITS = {"ms": Decimal("1e-3"), "us": Decimal("1e-6"), "ns": Decimal("1e-9")}
+
+
+def after(now: Instant, wait: Duration) -> Instant:
+    """Return the instant `wait` after `now`."""
+    return Instant(now + wait)
+
+
+def between(earlier: Instant, later: Instant) -> Duration:
+    """Return how long it is from `earlier` to `later`."""
+    return Duration(later - earlier)
+
+
+def seconds(value: int | float | str | Decimal) -> Duration:
+    """Return decimal seconds as a Duration, to the nearest nanosecond.
+
+    A float is taken at its shortest decimal text, so that 0.1 means one tenth. Raises ValueError for what is not a
+    finite number or does not fit the run's time.
+    """
+    if type(value) is int:
+        ns = value * NANOSECONDS_PER_SECOND
+    else:
+        ns = _exact_ns(value)
+    if not -LATEST_NS <= ns <= LATEST_NS:
+        raise ValueError(f"{value} s is more than the 292 years a run can last")
+    return Duration(ns)
+
+
+def _exact_ns(value: float | str | Decimal) -> int:
+    try:
+        decimal = Decimal(repr(value) if isinstance(value, float) else value)
+        if not decimal.is_finite():
+            raise ValueError(f"{value} is not a finite number of seconds")
+        if decimal.adjusted() > 12:
+            raise ValueError(f"{value} s is more than the 292 years a run can last")
+        return int((decimal * NANOSECONDS_PER_SECOND).to_integral_value(ROUND_HALF_EVEN))
+    except InvalidOperation:
+        raise ValueError(f"{value!r} is not a number of seconds") from None
+
+
+def duration(text: str) -> Duration:
+    """Return what a person means by `90`, `1.5h`, `2d`, `1h30m` or `250ms`; a bare number is seconds."""
+    total = Decimal(0)
+    position = 0
+    stripped = text.strip()
+    while position < len(stripped):
+        match = _DURATION_TEXT.match(stripped, position)
+        if match is None:
+            break
+        number, unit = match.groups()
+        total += Decimal(number) * _FRACTION_UNITS.get(unit, Decimal(_UNIT_SECONDS.get(unit, 0)))
+        position = match.end()
+    if not stripped or position < len(stripped):
+        raise ValueError(f"{text!r} is not a duration; write seconds, or a number with ms, s, m, h, d or w")
+    return seconds(total)
+
+
+def format_seconds(ns: int) -> str:
+    """Return `ns` as seconds with six decimals, as Batsim prints them; rounds half up, exactly."""
+    sign = "-" if ns < 0 else ""
+    micros = (abs(ns) + 500) // 1000
+    return f"{sign}{micros // 1_000_000}.{micros % 1_000_000:06d}"
+
+
+def as_float_s(ns: int) -> float:
+    """Return `ns` as float seconds, for statistics and pictures only."""
+    return ns / NANOSECONDS_PER_SECOND
+
+
+def rfc3339(instant: Instant) -> str:
+    """Return the Kubernetes timestamp of `instant`: whole seconds, rounded down, as metav1.Time marshals them."""
+    when = EPOCH + datetime.timedelta(seconds=instant // NANOSECONDS_PER_SECOND)
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def human(ns: int) -> str:
+    """Return a length of time as a person would say it: `2 d 3 h`, `36 min 50 s`, `1.5 s`."""
+    whole_s = ns // NANOSECONDS_PER_SECOND
+    if whole_s < 60:
+        return f"{as_float_s(ns):.4g} s"
+    for (large, large_s), (small, small_s) in (
+        (("d", 86400), ("h", 3600)),
+        (("h", 3600), ("min", 60)),
+        (("min", 60), ("s", 1)),
+    ):
+        if whole_s >= large_s:
+            count, rest = divmod(whole_s, large_s)
+            return f"{count} {large} {rest // small_s} {small}" if rest // small_s else f"{count} {large}"
+    raise AssertionError("unreachable: every length of a minute or more has a unit")

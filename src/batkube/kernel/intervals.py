@@ -1,0 +1,74 @@
+"""Interval sets of machine ids, as Batsim prints them: `0-3 5 7-9`.
+
+A set is held as a Python integer, one bit per id: union, intersection and difference are `|`, `&` and `& ~`, counting
+is `int.bit_count`, and a cluster of a thousand machines takes 128 bytes.
+Format: Batsim documentation, "Interval sets"; canonical form is disjoint, maximal, ascending, singletons as `a`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+
+def mask_of(ids: Iterable[int]) -> int:
+    """Return the set holding `ids`."""
+    mask = 0
+    for number in ids:
+        mask |= 1 << number
+    return mask
+
+
+def first_ids(count: int) -> int:
+    """Return the set {0, …, count - 1}."""
+    return (1 << count) - 1
+
+
+def members(mask: int) -> Iterator[int]:
+    """Yield the ids of the set in ascending order."""
+    for first, last in runs(mask):
+        yield from range(first, last + 1)
+
+
+def runs(mask: int) -> Iterator[tuple[int, int]]:
+    """Yield the maximal intervals (first, last) in ascending order."""
+    offset = 0
+    while mask:
+        gap = (mask & -mask).bit_length() - 1
+        mask >>= gap
+        length = (~mask & (mask + 1)).bit_length() - 1
+        yield offset + gap, offset + gap + length - 1
+        mask >>= length
+        offset += gap + length
+
+
+def lowest(mask: int, count: int) -> int:
+    """Return the `count` smallest ids of the set, which must hold as many.
+
+    Found by bisecting on a prefix's population, so that a large set costs a few big-integer operations and not one
+    per id.
+    """
+    low, high = count, mask.bit_length()
+    while low < high:
+        middle = (low + high) // 2
+        if (mask & ((1 << middle) - 1)).bit_count() < count:
+            low = middle + 1
+        else:
+            high = middle
+    return mask & ((1 << low) - 1)
+
+
+def format_intervals(mask: int) -> str:
+    """Return the canonical text of the set."""
+    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs(mask))
+
+
+def parse_intervals(text: str) -> int:
+    """Return the set a text describes; accepts non-canonical ones such as `1-2 1-3 5`. Raises ValueError."""
+    mask = 0
+    for part in text.replace(",", " ").split():
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
+            raise ValueError(f"{part!r} is not an interval of ids; write 3 or 0-7")
+        low, high = int(first), int(last) if dash else int(first)
+        mask |= ((1 << (high - low + 1)) - 1) << low
+    return mask

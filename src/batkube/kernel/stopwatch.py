@@ -1,0 +1,29 @@
+"""Real time, for progress displays and the manifest only. Never compared with virtual time."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+
+class Stopwatch:
+    """Measures real and CPU seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._real_s = time.perf_counter()
+        self._cpu_s = time.process_time()
+
+    @property
+    def real_s(self) -> float:
+        """Real seconds elapsed."""
+        return time.perf_counter() - self._real_s
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds this process used since."""
+        return time.process_time() - self._cpu_s
+
+
+def peak_memory_bytes() -> int:
+    """Return the largest resident size this process ever had (Linux counts it in KiB)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,1 @@
+"""What a run leaves behind, and the pictures and tables made of it."""

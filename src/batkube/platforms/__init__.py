@@ -1,0 +1,1 @@
+"""The described hardware: machines read from SimGrid platforms, Node manifests, openb, or a shorthand."""

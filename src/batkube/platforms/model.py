@@ -1,0 +1,44 @@
+"""Machines and platforms, whatever file they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from batkube.kernel.quantities import CPU
+
+#: Pods a kubelet accepts unless told otherwise (Kubernetes: KubeletConfiguration.maxPods).
+DEFAULT_PODS = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine. Its `id` is its position in the platform, the number Batsim's outputs show."""
+
+    id: int
+    name: str
+    #: What pods may use, by resource name: cpu in millicores, others in whole units (memory: bytes). Always has
+    #: cpu and pods.
+    capacity: Mapping[str, int]
+    #: Flops per second of one core; None when the description gives none.
+    speed_flops: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    #: Kubernetes taints, as in a Node's spec.
+    taints: Sequence[Mapping[str, str]] = ()
+    #: Everything else the file says of the machine (SimGrid properties: energy, roles, …), kept as text.
+    properties: Mapping[str, str] = field(default_factory=dict)
+    #: Properties of the SimGrid zones around it.
+    zone_properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cpu_milli(self) -> int:
+        """Its cpu capacity in millicores."""
+        return self.capacity[CPU]
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """Machines; `machines[i].id == i`."""
+
+    source: str
+    machines: tuple[Machine, ...]

@@ -1,0 +1,140 @@
+"""What a policy is.
+
+A policy is asked `decide(view)` whenever something changed: a job arrived, a job ended, a wake-up it asked for. It
+*yields* decisions, and each one has taken effect before its next line runs, so that `view.free` and `view.queue`
+always tell the truth:
+
+    class SmallestFirst(Policy):
+        def decide(self, view: View) -> Iterator[Decision]:
+            for job in sorted(view.queue, key=lambda job: job.size):
+                placement = view.free.fit(job)
+                if placement is not None:
+                    yield Start(job, placement)
+
+That is a whole policy, and works for both resource models: `view.free` is a `Room` (see rooms.py), which knows
+whether jobs take whole machines or pack by their requests.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from batkube.kernel.instants import Duration, Instant
+from batkube.platforms.model import Machine
+from batkube.policies.rooms import Placement, Room
+from batkube.workloads.model import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Run `job`, which is in the queue, at `placement` now."""
+
+    job: Job
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Stop the running `job` to make room; the run's configuration says whether it is queued again or fails."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Never run `job`, which is in the queue."""
+
+    job: Job
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Ask again at `at`, even if nothing happens until then."""
+
+    at: Instant
+
+
+Decision = Start | Evict | Reject | WakeAt
+
+
+class Running(Protocol):
+    """A job that was started and has not ended."""
+
+    @property
+    def job(self) -> Job:
+        """The job."""
+
+    @property
+    def placement(self) -> Placement:
+        """What it occupies."""
+
+    @property
+    def since(self) -> Instant:
+        """When it was started."""
+
+    @property
+    def until(self) -> Instant:
+        """When it must have ended, by its estimate; a job that is overdue counts as ending any moment now."""
+
+
+class View(Protocol):
+    """What a policy may know: the present, never a job's future."""
+
+    @property
+    def now(self) -> Instant:
+        """The present instant."""
+
+    @property
+    def queue(self) -> Collection[Job]:
+        """Jobs waiting, in order of submission. May be iterated while decisions are yielded."""
+
+    @property
+    def head(self) -> Job | None:
+        """The job at the front of the queue, or None."""
+
+    @property
+    def running(self) -> Sequence[Running]:
+        """Jobs started and not ended, ascending by `until`, then by start."""
+
+    @property
+    def free(self) -> Room:
+        """What is free now."""
+
+    @property
+    def arrived(self) -> Sequence[Job]:
+        """Jobs that joined the queue since the last call and wait still, in order."""
+
+    @property
+    def ended(self) -> Sequence[Job]:
+        """Jobs that released their resources since the last call, in order."""
+
+    def estimate(self, job: Job) -> Duration:
+        """How long `job` will take at most, as far as a scheduler can know: its walltime.
+
+        A job without walltime is estimated at its true run time; the run carries a fidelity note then.
+        """
+
+
+class Policy:
+    """A scheduling algorithm. Subclass it and write `decide`.
+
+    Keyword arguments of the constructor become `--scheduler-arg name=value` of the command line.
+    """
+
+    #: True when the algorithm reads `view.estimate`; the run then notes jobs that have no walltime.
+    uses_estimates: bool = False
+
+    #: The policy's own stream of randomness, set by `begin`.
+    rng: random.Random
+
+    def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
+        """Called once before the run; `rng` is seeded by the run's seed."""
+        self.rng = rng
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Yield decisions; each takes effect before the next is asked for."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Scenarios, their assembly, and the loop that runs them."""

@@ -1,0 +1,110 @@
+"""Jobs, profiles and workloads, in Batsim's sense, whatever file they came from.
+
+All of it is frozen. A trace of 200,000 jobs is held whole, so jobs are msgspec structs outside the garbage
+collector's care (they hold no cycles), and what many jobs have in common (profiles, requests) is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, Instant
+
+Requests = tuple[tuple[str, int], ...]
+"""What one pod of a job asks of its node: (resource name, amount), sorted by name. cpu counts millicores, every
+other resource whole units (memory: bytes), as kube-scheduler counts them."""
+
+
+class Profile(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What a job does once it runs. `ret` is its exit code: not 0 means that the job fails when it ends."""
+
+    name: str
+    ret: int = 0
+
+
+class Delay(Profile, frozen=True, gc=False, kw_only=True):
+    """Takes a fixed time on any machine (Batsim: `delay`)."""
+
+    duration: Duration
+
+
+class Parallel(Profile, frozen=True, gc=False, kw_only=True):
+    """A task per machine: flops each computes, bytes row sends to column (Batsim: `parallel`)."""
+
+    cpu_flops: tuple[float, ...]
+    com_bytes: tuple[float, ...]
+
+
+class ParallelHomogeneous(Profile, frozen=True, gc=False, kw_only=True):
+    """The same flops on each machine, the same bytes between each pair (Batsim: `parallel_homogeneous`)."""
+
+    cpu_flops: float
+    com_bytes: float
+
+
+class ParallelHomogeneousTotal(Profile, frozen=True, gc=False, kw_only=True):
+    """As `ParallelHomogeneous`, with totals that the machines share (Batsim: `parallel_homogeneous_total`)."""
+
+    cpu_flops: float
+    com_bytes: float
+
+
+class Composed(Profile, frozen=True, gc=False, kw_only=True):
+    """Other profiles one after the other, all of it `repeat` times (Batsim: `composed`)."""
+
+    parts: tuple[Profile, ...]
+    repeat: int = 1
+
+
+class Foreign(Profile, frozen=True, gc=False, kw_only=True):
+    """A profile that is read and kept but cannot be run yet: PFS transfers, data staging, SMPI and usage traces.
+
+    `kind` is Batsim's type name and `fields` what the file says of it, so that a conversion loses nothing.
+    """
+
+    kind: str
+    fields: dict[str, object]
+
+
+class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One job. Its identity is `workload!name`, as on Batsim's wire."""
+
+    workload: str
+    name: str
+    submit: Instant
+    #: Batsim's `res`: machines in the whole-machine model, pods of the gang when packing by requests.
+    size: int
+    profile: Profile
+    #: After this long the job is killed; None when it may run for ever.
+    walltime: Duration | None = None
+    #: Per pod; empty when the workload says nothing of cpu or memory.
+    requests: Requests = ()
+    user: str = ""
+    #: Larger is more important, as a Kubernetes PriorityClass value.
+    priority: int = 0
+    #: The scheduler asked for by name; empty means the run's default one.
+    scheduler: str = ""
+
+    @property
+    def key(self) -> str:
+        """The identity `workload!name`."""
+        return f"{self.workload}!{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Jobs in the order of their submission."""
+
+    name: str
+    #: Where it came from: a path, or the generator's command.
+    source: str
+    #: Ascending by `submit`; ties are in the order the format prescribes (Batsim: by id, SWF: by line).
+    jobs: Sequence[Job]
+    #: The machine size the file states (Batsim's `nb_res`, SWF's MaxProcs); None when it does not.
+    size_machines: int | None = None
+    #: What reading it had to leave out or assume, each with how often.
+    notes: tuple[tuple[FidelityNote, int], ...] = field(default=())
