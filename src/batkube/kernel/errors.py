@@ -21,9 +21,7 @@ class BatkubeError(Exception):
 class InputError(BatkubeError):
     """Something the user gave cannot be used."""
 
-    def __init__(
-        self, source: str | Path, *, problem: str, at: str | None = None, remedy: str | None = None
-    ) -> None:
+    def __init__(self, source: str | Path, *, problem: str, at: str | None = None, remedy: str | None = None) -> None:
         self.source = str(source)
         self.at = at
         self.problem = problem

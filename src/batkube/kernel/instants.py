@@ -47,10 +47,7 @@ def seconds(value: int | float | str | Decimal) -> Duration:
     A float is taken at its shortest decimal text, so that 0.1 means one tenth. Raises ValueError for what is not a
     finite number or does not fit the run's time.
     """
-    if type(value) is int:
-        ns = value * NANOSECONDS_PER_SECOND
-    else:
-        ns = _exact_ns(value)
+    ns = value * NANOSECONDS_PER_SECOND if type(value) is int else _exact_ns(value)
     if not -LATEST_NS <= ns <= LATEST_NS:
         raise ValueError(f"{value} s is more than the 292 years a run can last")
     return Duration(ns)
@@ -100,7 +97,7 @@ def as_float_s(ns: int) -> float:
 def rfc3339(instant: Instant) -> str:
     """Return the Kubernetes timestamp of `instant`: whole seconds, rounded down, as metav1.Time marshals them."""
     when = EPOCH + datetime.timedelta(seconds=instant // NANOSECONDS_PER_SECOND)
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return when.isoformat().removesuffix("+00:00") + "Z"
 
 
 def human(ns: int) -> str:

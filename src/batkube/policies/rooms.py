@@ -44,6 +44,9 @@ class Room(Protocol):
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> Placement | None:
         """Return where `job` would go, or None if it does not fit. A `Random` chooses among the fitting machines."""
 
+    def holds(self, job: Job) -> bool:
+        """Return whether `job` fits, at less cost than to say where."""
+
     def __sub__(self, placement: Placement) -> Self:
         """Return the room left when `placement` is taken; ValueError if it is not free."""
 

@@ -1,0 +1,123 @@
+"""`batkube compare`: several runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from batkube.kernel.errors import InputError
+
+if TYPE_CHECKING:
+    from batkube.outputs.comparison import Comparison, JobDifferences, MetricRow
+
+
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR DIR…", help="Output folders of runs, or jobs.csv files.", show_default=False),
+    ],
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Also write the metrics there, unrounded.")
+    ] = None,
+    baseline: Annotated[
+        int, typer.Option("--baseline", metavar="N", help="Differences are to the N-th run given.")
+    ] = 1,
+) -> None:
+    """Compare runs of one workload: a column per run, a row per metric, and how many jobs moved.
+
+    \b
+    batkube compare out/fcfs out/easy out/conservative
+    batkube compare out published_jobs.csv --csv table.csv
+    """
+    from batkube.outputs.comparison import compare_runs
+    from batkube.outputs.results import Results
+
+    if len(runs) < 2:
+        raise InputError("compare", problem="needs at least two runs", remedy="batkube compare DIR DIR …")
+    if not 1 <= baseline <= len(runs):
+        raise InputError("--baseline", problem=f"{baseline} is not one of the {len(runs)} runs given")
+    comparison = compare_runs([Results(run) for run in runs], baseline=baseline - 1)
+    if csv is not None:
+        _write(csv, comparison.csv())
+    show(comparison, Console(highlight=False))
+
+
+def show(comparison: Comparison, console: Console) -> None:
+    """Print a comparison; in colour on a terminal only, and never cut: a table too wide is for `less -S`."""
+    for warning in comparison.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+    tables = {"Metrics": _metrics_table(comparison)}
+    tables[f"Jobs, against {comparison.labels[comparison.baseline]}"] = _jobs_table(comparison)
+    for title, table in tables.items():
+        wide = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+        console.width = max(wide, console.width)
+        console.print(Text(title, style="bold"))
+        console.print(table)
+
+
+def _metrics_table(comparison: Comparison) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    for run, label in enumerate(comparison.labels):
+        table.add_column(Text(label), justify="right", no_wrap=True)
+        if run != comparison.baseline:
+            table.add_column("±%", justify="right", no_wrap=True)
+    for number, row in enumerate(comparison.rows[0]):
+        cells: list[str | Text] = [row.name, row.unit]
+        for run, rows in enumerate(comparison.rows):
+            cells.append(rows[number].text)
+            if run != comparison.baseline:
+                cells.append(_change(comparison.change(run, number), row))
+        table.add_row(*cells)
+    return table
+
+
+def _change(change: float | None, row: MetricRow) -> Text:
+    if change is None:
+        return Text("")
+    if change == 0:
+        return Text("=", style="dim")
+    if abs(change) < 0.0005:
+        return Text("±0.0", style="dim")
+    verdict = change * row.better
+    return Text(f"{change * 100:+.1f}", style="green" if verdict > 0 else "red" if verdict < 0 else "")
+
+
+def _jobs_table(comparison: Comparison) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for difference in comparison.differences:
+        table.add_column(Text(difference.label), justify="right", no_wrap=True)
+
+    def add(name: str, cells: list[str]) -> None:
+        table.add_row(name, *cells)
+
+    each = comparison.differences
+    add("jobs in both", [f"{one.common:,}" for one in each])
+    add("start at another time", [f"{one.moved:,}" for one in each])
+    add("  by, on average", [f"{one.moved_s_mean:,.2f} s" if one.moved else "–" for one in each])
+    add("  by, at most", [_largest(one) for one in each])
+    add("on other machines", [f"{one.elsewhere:,}" for one in each])
+    add("other final state", [f"{one.ended_otherwise:,}" for one in each])
+    return table
+
+
+def _largest(difference: JobDifferences) -> str:
+    if not difference.moved:
+        return "–"
+    return f"{difference.moved_s_largest:+,.2f} s (job {difference.moved_most})"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(path, problem=f"cannot be written: {error.strerror}") from error

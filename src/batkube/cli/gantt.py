@@ -1,0 +1,56 @@
+"""`batkube gantt`: a run as a picture."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import as_float_s, duration
+
+
+class ColourBy(enum.StrEnum):
+    """What a box's colour stands for."""
+
+    JOB = "job"
+    USER = "user"
+    PROFILE = "profile"
+    STATE = "state"
+
+
+def gantt(
+    run: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A run's output folder, or a jobs.csv.", show_default=False)
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="What to write: .svg, .png or .html.", show_default=False),
+    ],
+    title: Annotated[str | None, typer.Option(help="The chart's title; the run's name by default.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="T", help="Show from here: 90, 1.5h, 2d.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="T", help="Show until here.")] = None,
+    by: Annotated[ColourBy, typer.Option("--by", help="What the colours stand for.")] = ColourBy.JOB,
+) -> None:
+    """Draw who ran where and when, with utilisation and queue length below.
+
+    \b
+    batkube gantt out -o out.svg
+    batkube gantt out -o out.html --by user --from 2h --to 3h30m
+    """
+    from batkube.outputs.gantt import save_gantt
+    from batkube.outputs.results import Results
+
+    window = (_moment_s("--from", start), _moment_s("--to", end))
+    save_gantt(Results(run), out, title=title, color_by=by.value, window=window)
+
+
+def _moment_s(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return as_float_s(duration(text))
+    except ValueError as error:
+        raise InputError(option, problem=str(error)) from error

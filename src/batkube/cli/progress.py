@@ -1,0 +1,65 @@
+"""Shows how far a run has come: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from batkube.kernel.instants import Instant, human
+from batkube.kernel.stopwatch import Stopwatch
+from batkube.simulation.run import ProgressListener
+
+#: Real seconds between two updates.
+_BAR_INTERVAL_S = 0.1
+_LINE_INTERVAL_S = 5.0
+
+
+@contextlib.contextmanager
+def progress_display(quiet: bool) -> Iterator[ProgressListener]:
+    """Yield the listener to hand to a run."""
+    if quiet:
+        yield lambda done, total, now: None
+    elif sys.stderr.isatty():
+        with _bar() as listener:
+            yield listener
+    else:
+        yield _at_intervals(_print_line, _LINE_INTERVAL_S)
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[ProgressListener]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("jobs"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[virtual]} simulated"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("jobs", total=None, virtual="0 s")
+
+        def show(done: int, total: int, now: Instant) -> None:
+            bar.update(task, completed=done, total=total, virtual=human(now))
+
+        yield _at_intervals(show, _BAR_INTERVAL_S)
+
+
+def _print_line(done: int, total: int, now: Instant) -> None:
+    print(f"{done:,} of {total:,} jobs ended, {human(now)} simulated", file=sys.stderr, flush=True)
+
+
+def _at_intervals(show: ProgressListener, interval_s: float) -> ProgressListener:
+    stopwatch = Stopwatch()
+    next_s = interval_s
+
+    def listener(done: int, total: int, now: Instant) -> None:
+        nonlocal next_s
+        if stopwatch.real_s >= next_s:
+            next_s = stopwatch.real_s + interval_s
+            show(done, total, now)
+
+    return listener

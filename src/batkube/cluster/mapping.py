@@ -1,0 +1,181 @@
+"""The one crossing between Batsim's words and Kubernetes' words: job ↔ pods, machine ↔ node.
+
+A job of size n is a gang of n pods, `w0-7` alone or `w0-7-0` … `w0-7-3`. Names are made valid where the trace's ids are
+not (RFC 1123 subdomains; Kubernetes documentation, "Object Names and IDs"); labels carry the workload and the job.
+
+The whole-machine model is expressed in Kubernetes' own terms: every node offers one `batkube.io/machine`, and every pod
+asks for one, so that any scheduler that respects extended resources gives it a machine alone.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import re
+from collections.abc import Iterable
+
+from batkube.cluster.store import KubeObject, ObjectKey
+from batkube.kernel.instants import Instant, rfc3339
+from batkube.kernel.quantities import MACHINE, PODS, format_amount
+from batkube.platforms.model import Machine
+from batkube.workloads.model import Job, Requests
+
+POD = "Pod"
+NODE = "Node"
+NAMESPACE = "default"
+LABEL_WORKLOAD = "batkube.io/workload"
+LABEL_JOB = "batkube.io/job"
+ANNOTATION_SIZE = "batkube.io/size"
+
+_INVALID_IN_NAME = re.compile(r"[^a-z0-9.-]+")
+_LOOKS_LIKE_A_RANK = re.compile(r"-[0-9]+$")
+#: A pod's name is at most 253 characters; leave room for a rank and a fingerprint.
+_NAME_LENGTH = 200
+
+#: The reason in the status of a pod whose job a scheduler refuses to run at all.
+REJECTED_BY_SCHEDULER = "RejectedByScheduler"
+
+PENDING: KubeObject = {"phase": "Pending"}
+
+
+class ResourceModel(enum.StrEnum):
+    """What one unit of a job's size occupies."""
+
+    MACHINES = "machines"  # a machine alone, as in Batsim without compute sharing
+    REQUESTS = "requests"  # its cpu, memory, … on a node it may share, as in Kubernetes
+
+
+def kube_name(text: str) -> str:
+    """Return `text` as a valid Kubernetes name; texts that had to be altered get a fingerprint to stay distinct."""
+    name = _INVALID_IN_NAME.sub("-", text.lower())
+    name = re.sub(r"\.+-*|-+\.+", ".", name).strip("-.")[:_NAME_LENGTH]
+    if name == text:
+        return name
+    return f"{name or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def pod_base_name(job: Job) -> str:
+    """Return the name of `job`'s only pod, to which the pods of a gang add their rank.
+
+    A job id that itself ends like a rank is told apart, so that job `7` of two pods never meets job `7-0`.
+    """
+    name = kube_name(f"{job.workload}-{job.name}")
+    if _LOOKS_LIKE_A_RANK.search(job.name):
+        return f"{name}-{hashlib.sha256(job.name.encode()).hexdigest()[:6]}"
+    return name
+
+
+def label_value(text: str) -> str:
+    """Return `text` as a valid label value: at most 63 characters, alphanumeric at both ends."""
+    value = re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:63].strip("-._")
+    return value or "x"
+
+
+def pod_requests(job: Job, model: ResourceModel) -> Requests:
+    """Return what each pod of `job` takes from its node, the pod slot itself included."""
+    own = (*job.requests, (MACHINE, 1)) if model is ResourceModel.MACHINES else job.requests
+    return (*own, (PODS, 1))
+
+
+def node_capacity(machine: Machine, model: ResourceModel) -> dict[str, int]:
+    """Return what the node of `machine` offers."""
+    extra = {MACHINE: 1} if model is ResourceModel.MACHINES else {}
+    return {**machine.capacity, **extra}
+
+
+def node_names(machines: Iterable[Machine]) -> list[str]:
+    """Return the node name of each machine, by machine id."""
+    return [kube_name(machine.name) for machine in machines]
+
+
+def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[ObjectKey, KubeObject]:
+    """Return the Node that stands for `machine`, ready at `now`."""
+    name = kube_name(machine.name)
+    amounts = {resource: format_amount(resource, amount) for resource, amount in node_capacity(machine, model).items()}
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **machine.labels}
+    spec: KubeObject = {"taints": [dict(taint) for taint in machine.taints]} if machine.taints else {}
+    since = rfc3339(now)
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "lastHeartbeatTime": since,
+        "lastTransitionTime": since,
+    }
+    node: KubeObject = {
+        "apiVersion": "v1",
+        "kind": NODE,
+        "metadata": {"name": name, "creationTimestamp": since, "labels": labels},
+        "spec": spec,
+        "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
+    }
+    return ObjectKey(NODE, "", name), node
+
+
+class PodFactory:
+    """Makes the pods of jobs. What the pods of a job, or of equal jobs, have in common is one shared object."""
+
+    def __init__(self, model: ResourceModel) -> None:
+        self._model = model
+        self._made = 0
+        self._specs: dict[tuple[Requests, str, int], KubeObject] = {}
+
+    def pods_of(self, job: Job, now: Instant) -> list[tuple[ObjectKey, KubeObject]]:
+        """Return the gang of `job`, created at `now`, in order of rank."""
+        base = pod_base_name(job)
+        created = rfc3339(now)
+        labels = {LABEL_WORKLOAD: label_value(job.workload), LABEL_JOB: label_value(job.name)}
+        annotations = {ANNOTATION_SIZE: str(job.size)}
+        spec = self._spec(job)
+        names = [base] if job.size == 1 else [f"{base}-{rank}" for rank in range(job.size)]
+        first = self._made
+        self._made += job.size
+        return [
+            (
+                ObjectKey(POD, NAMESPACE, name),
+                {
+                    "apiVersion": "v1",
+                    "kind": POD,
+                    "metadata": {
+                        "name": name,
+                        "namespace": NAMESPACE,
+                        "uid": f"00000000-0000-4000-8000-{number:012x}",
+                        "creationTimestamp": created,
+                        "labels": labels,
+                        "annotations": annotations,
+                    },
+                    "spec": spec,
+                    "status": PENDING,
+                },
+            )
+            for number, name in enumerate(names, first)
+        ]
+
+    def _spec(self, job: Job) -> KubeObject:
+        shape = (job.requests, job.scheduler, job.priority)
+        spec = self._specs.get(shape)
+        if spec is None:
+            requests = {
+                resource: format_amount(resource, amount)
+                for resource, amount in pod_requests(job, self._model)
+                if resource != PODS
+            }
+            spec = self._specs[shape] = {
+                "schedulerName": job.scheduler or "default-scheduler",
+                "priority": job.priority,
+                "restartPolicy": "Never",
+                "containers": [
+                    {"name": "job", "image": "batkube.io/simulated", "resources": {"requests": requests}},
+                ],
+            }
+        return spec
+
+
+def bound(pod: KubeObject, node: str) -> KubeObject:
+    """Return `pod` bound to `node`, as the binding sub-resource leaves it."""
+    return {**pod, "spec": {**pod["spec"], "nodeName": node}}
+
+
+def with_status(pod: KubeObject, status: KubeObject) -> KubeObject:
+    """Return `pod` with `status`, which may be shared between pods."""
+    return {**pod, "status": status}

@@ -1,0 +1,55 @@
+"""How jobs and pods ended: what the outputs are made of."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+
+import msgspec
+
+from batkube.kernel.instants import Instant
+from batkube.workloads.model import Job
+
+
+class FinalState(enum.StrEnum):
+    """How a job ended, in Batsim's words (column `final_state` of jobs.csv)."""
+
+    SUCCESS = "COMPLETED_SUCCESSFULLY"
+    FAILED = "COMPLETED_FAILED"
+    WALLTIME = "COMPLETED_WALLTIME_REACHED"
+    KILLED = "COMPLETED_KILLED"
+    REJECTED = "REJECTED"
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """How one job ended. The times are None when the job never got that far."""
+
+    job: Job
+    state: FinalState
+    #: When its last placement was decided.
+    scheduled: Instant | None
+    #: When its work began: all its pods running.
+    started: Instant | None
+    finished: Instant | None
+    #: The machines it used, as an interval set.
+    machines: int
+    #: How often it was stopped to make room and queued again.
+    evictions: int
+
+
+class PodRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One pod's story, told when it is over."""
+
+    name: str
+    job: Job
+    machine: int | None
+    created: Instant
+    scheduled: Instant | None
+    started: Instant | None
+    finished: Instant
+    phase: str
+    reason: str
+
+
+OutcomeListener = Callable[[Outcome], None]
+PodListener = Callable[[list[PodRecord]], None]

@@ -1,0 +1,102 @@
+"""The delays of a pod's life that are not its own work.
+
+    bound ──notice──▶ kubelet knows ──pull──▶ image there ──create──▶ container made ──start──▶ Running
+    work ends ──report──▶ terminal status seen, resources free
+
+Each is a distribution in seconds, drawn per pod from its own named stream; all are zero unless a latencies file says
+otherwise. An image is pulled once per node and then cached, as a kubelet does with imagePullPolicy IfNotPresent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import yaml
+
+from batkube.kernel.distributions import Distribution, parse_distribution
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.kernel.streams import Streams
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """The distributions, in seconds; None means no delay."""
+
+    notice: Distribution | None = None
+    pull: Distribution | None = None
+    create: Distribution | None = None
+    start: Distribution | None = None
+    report: Distribution | None = None
+
+    @property
+    def are_zero(self) -> bool:
+        """True when no pod is ever delayed."""
+        return all(getattr(self, step.name) is None for step in fields(self))
+
+    def describe(self) -> dict[str, str]:
+        """Return the delays by step, as the manifest shows them."""
+        steps = {step.name: getattr(self, step.name) for step in fields(self)}
+        return {name: distribution.describe() for name, distribution in steps.items() if distribution is not None}
+
+
+NO_LATENCIES = Latencies()
+
+
+def read_latencies(path: Path) -> Latencies:
+    """Read a latencies file: a mapping from step to distribution, `pull: lognormal:2.5,0.4`."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(path, problem=f"cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(path, problem=f"is not YAML: {' '.join(str(error).split())}") from error
+    return parse_latencies(content, path)
+
+
+def parse_latencies(content: object, source: str | Path) -> Latencies:
+    """Return the latencies that `content`, read from `source`, describes."""
+    known = [step.name for step in fields(Latencies)]
+    if not isinstance(content, Mapping):
+        raise InputError(source, problem="is not a mapping of steps to distributions", remedy=f"steps: {known}")
+    steps: dict[str, Distribution] = {}
+    for name, text in content.items():
+        if name not in known:
+            raise InputError(source, at=str(name), problem="is not a step of a pod's life", remedy=f"steps: {known}")
+        try:
+            steps[name] = parse_distribution(text)
+        except ValueError as error:
+            raise InputError(source, at=str(name), problem=str(error)) from error
+    return Latencies(**steps)
+
+
+class Delays:
+    """Draws the delays of one run, each step from its own stream, and remembers which node has which image."""
+
+    def __init__(self, latencies: Latencies, streams: Streams) -> None:
+        self._latencies = latencies
+        self._streams = streams
+        self._cached: set[tuple[str, str]] = set()
+
+    def until_running(self, now: Instant, node: str, image: str) -> Instant:
+        """Return when a pod bound at `now` will be running on `node`."""
+        wait = self._draw("notice") + self._pull(node, image) + self._draw("create") + self._draw("start")
+        return Instant(now + wait)
+
+    def until_reported(self, now: Instant) -> Instant:
+        """Return when the end, at `now`, of a pod's work becomes known."""
+        return Instant(now + self._draw("report"))
+
+    def _pull(self, node: str, image: str) -> Duration:
+        if (node, image) in self._cached:
+            return Duration(0)
+        self._cached.add((node, image))
+        return self._draw("pull")
+
+    def _draw(self, step: str) -> Duration:
+        distribution: Distribution | None = getattr(self._latencies, step)
+        if distribution is None:
+            return Duration(0)
+        return max(Duration(0), seconds(distribution.draw(self._streams.named(f"latency/{step}"))))

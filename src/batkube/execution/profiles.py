@@ -1,0 +1,69 @@
+"""How long a profile takes on given machines.
+
+`delay` takes its time anywhere. Computation without communication takes flops divided by the machine's speed, and the
+slowest machine decides. Communication needs a network model, which this version does not have; such profiles, and
+Batsim's storage, SMPI and usage-trace ones, are refused by name before the run starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from batkube.kernel.instants import Duration, seconds
+from batkube.platforms.model import Machine
+from batkube.workloads.model import (
+    Composed,
+    Delay,
+    Foreign,
+    Parallel,
+    ParallelHomogeneous,
+    ParallelHomogeneousTotal,
+    Profile,
+)
+
+
+class NotModelled(Exception):
+    """The profile, or something in it, cannot be run yet; the text says what and why."""
+
+
+def duration_of(profile: Profile, machines: Sequence[Machine]) -> Duration:
+    """Return how long `profile` takes with its rank i on `machines[i]`."""
+    match profile:
+        case Delay():
+            return profile.duration
+        case Composed():
+            return Duration(profile.repeat * sum(duration_of(part, machines) for part in profile.parts))
+        case Parallel():
+            _refuse_communication(profile, any(profile.com_bytes))
+            if len(profile.cpu_flops) != len(machines):
+                raise NotModelled(f"has {len(profile.cpu_flops)} tasks for {len(machines)} machines")
+            return _slowest(profile.cpu_flops, machines)
+        case ParallelHomogeneous():
+            _refuse_communication(profile, profile.com_bytes > 0)
+            return _slowest([profile.cpu_flops] * len(machines), machines)
+        case ParallelHomogeneousTotal():
+            _refuse_communication(profile, profile.com_bytes > 0)
+            return _slowest([profile.cpu_flops / len(machines)] * len(machines), machines)
+        case Foreign():
+            raise NotModelled(f"is of type {profile.kind!r}, which this version does not model")
+        case _:
+            raise NotModelled(f"is of type {type(profile).__name__!r}, which this version does not model")
+
+
+def _refuse_communication(profile: Profile, communicates: bool) -> None:
+    if communicates:
+        raise NotModelled(
+            f"communicates ({type(profile).__name__} with com > 0), and this version has no network model"
+        )
+
+
+def _slowest(flops: Sequence[float], machines: Sequence[Machine]) -> Duration:
+    longest = Duration(0)
+    for amount, machine in zip(flops, machines, strict=True):
+        if amount == 0:
+            continue
+        if machine.speed_flops is None:
+            raise NotModelled(f"computes, and the platform gives no speed for machine {machine.name!r}")
+        longest = max(longest, seconds(Decimal(amount) / Decimal(machine.speed_flops)))
+    return longest

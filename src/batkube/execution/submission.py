@@ -1,0 +1,70 @@
+"""Lets jobs arrive: at its submission time each job's pods are created.
+
+Only the next arrival is on the agenda at any moment, so a long trace costs no memory there. Jobs of one instant arrive
+in one commit, in the workload's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from batkube.cluster.mapping import POD, PodFactory, ResourceModel, pod_requests
+from batkube.cluster.store import Store, Write
+from batkube.execution.gangs import Gang, Roster
+from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.instants import Instant
+from batkube.kernel.journal import Journal
+from batkube.workloads.model import Job
+
+
+class Submission:
+    """Submits `jobs`, which must be ascending by submission time."""
+
+    def __init__(
+        self,
+        jobs: Iterable[Job],
+        *,
+        store: Store,
+        agenda: Agenda,
+        journal: Journal,
+        roster: Roster,
+        model: ResourceModel,
+    ) -> None:
+        self._jobs: Iterator[Job] = iter(jobs)
+        self._next: Job | None = next(self._jobs, None)
+        self._store = store
+        self._agenda = agenda
+        self._journal = journal
+        self._roster = roster
+        self._model = model
+        self._factory = PodFactory(model)
+        self.submitted = 0
+
+    def begin(self) -> None:
+        """Book the first arrival."""
+        if self._next is not None:
+            self._agenda.book(self._next.submit, Rank.SUBMIT, self._submit)
+
+    def _submit(self, now: Instant) -> None:
+        writes: list[Write] = []
+        while self._next is not None and self._next.submit == now:
+            writes += self._pods(self._next, now, evictions=0)
+            self._journal.append(now, "submit", job=self._next.key)
+            self.submitted += 1
+            self._next = next(self._jobs, None)
+        self._store.commit(POD, writes, now)
+        self.begin()
+
+    def resubmit(self, evicted: Gang, now: Instant) -> None:
+        """Queue the job of an evicted gang again, at the end of the queue."""
+        self._agenda.book(now, Rank.SUBMIT, lambda at: self._again(evicted, at))
+
+    def _again(self, evicted: Gang, now: Instant) -> None:
+        self._journal.append(now, "resubmit", job=evicted.job.key)
+        self._store.commit(POD, self._pods(evicted.job, now, evictions=evicted.evictions + 1), now)
+
+    def _pods(self, job: Job, now: Instant, evictions: int) -> list[Write]:
+        pods = self._factory.pods_of(job, now)
+        keys = [key for key, _ in pods]
+        self._roster.add(Gang(job, keys, pod_requests(job, self._model), now, evictions))
+        return list(pods)

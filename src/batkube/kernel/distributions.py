@@ -1,0 +1,165 @@
+"""Named distributions, written by people: `uniform:10,20` or `{"name": "uniform", "low": 10, "high": 20}`.
+
+One grammar serves every place where a number may be drawn (run times, sizes, arrivals, latencies), so that what is
+learnt once holds everywhere. A distribution holds no state and no generator: `draw` takes the stream to draw from, and
+so the same stream gives the same numbers. Values are plain floats without unit; the caller says what they measure, and
+clips what cannot be (a negative latency of a `normal`).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+_Draw = Callable[[random.Random, tuple[float, ...]], float]
+_Check = Callable[[tuple[float, ...]], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """One kind of distribution: its parameters in order, how to draw, and what its parameters must satisfy."""
+
+    parameters: tuple[str, ...]
+    draw: _Draw
+    check: _Check
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A family with its parameters. Made by `parse_distribution`."""
+
+    name: str
+    parameters: tuple[float, ...]
+
+    def draw(self, rng: random.Random) -> float:
+        """Return one value from the stream `rng`."""
+        return _FAMILIES[self.name].draw(rng, self.parameters)
+
+    def describe(self) -> str:
+        """Return the text that `parse_distribution` reads back as this distribution."""
+        return f"{self.name}:" + ",".join(repr(value).removesuffix(".0") for value in self.parameters)
+
+
+def parse_distribution(spec: str | Mapping[str, object] | int | float | Distribution) -> Distribution:
+    """Return the distribution `spec` means. Raises ValueError saying what is wrong and what is allowed.
+
+    A bare number is a constant. A text is `name:parameter,parameter`. A mapping has `name` and the parameters by name,
+    or `name` and `values` (a list).
+    """
+    if isinstance(spec, Distribution):
+        return spec
+    if isinstance(spec, bool):
+        raise ValueError(f"{spec} is not a distribution; {_USAGE}")
+    if isinstance(spec, int | float):
+        return _checked("constant", (_number(spec, "constant"),))
+    if isinstance(spec, Mapping):
+        return _from_mapping(spec)
+    if not isinstance(spec, str):
+        raise ValueError(f"{spec!r} is not a distribution; {_USAGE}")
+    return _from_text(spec)
+
+
+def _from_text(text: str) -> Distribution:
+    name, colon, rest = text.strip().partition(":")
+    if not colon:
+        try:
+            return _checked("constant", (_number(name, "constant"),))
+        except ValueError:
+            if name.strip() not in _FAMILIES:
+                raise ValueError(f"{text!r} is not a distribution; {_USAGE}") from None
+    name = name.strip()
+    values = [part for part in rest.split(",") if part.strip()]
+    return _checked(name, tuple(_number(value, name) for value in values))
+
+
+def _from_mapping(spec: Mapping[str, object]) -> Distribution:
+    name = spec.get("name", spec.get("distribution"))
+    if not isinstance(name, str):
+        raise ValueError(f"a distribution needs a name; {_USAGE}")
+    given = {key: value for key, value in spec.items() if key not in ("name", "distribution")}
+    values = given.pop("values", None)
+    if values is not None:
+        if given or not isinstance(values, list | tuple):
+            raise ValueError(f"{name}: give either a list `values` or the parameters by name")
+        return _checked(name, tuple(_number(value, name) for value in values))
+    wanted = _family(name).parameters
+    unknown = [key for key in given if key not in wanted]
+    missing = [key for key in wanted if key not in given]
+    if unknown or missing:
+        raise ValueError(f"{name} takes {', '.join(wanted)}, not {', '.join(map(str, given)) or 'nothing'}")
+    return _checked(name, tuple(_number(given[key], name) for key in wanted))
+
+
+def _number(value: object, name: str) -> float:
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{name}: {value!r} is not a finite number")
+    return number
+
+
+def _family(name: str) -> _Family:
+    family = _FAMILIES.get(name)
+    if family is None:
+        raise ValueError(f"there is no distribution {name!r}; {_USAGE}")
+    return family
+
+
+def _checked(name: str, parameters: tuple[float, ...]) -> Distribution:
+    family = _family(name)
+    if name != "choice" and len(parameters) != len(family.parameters):
+        wanted = ",".join(family.parameters)
+        raise ValueError(f"{name} takes {len(family.parameters)} parameters ({name}:{wanted}), not {len(parameters)}")
+    problem = family.check(parameters)
+    if problem:
+        raise ValueError(f"{name}: {problem}")
+    return Distribution(name, parameters)
+
+
+def _any(parameters: tuple[float, ...]) -> str | None:
+    return None
+
+
+def _ordered(parameters: tuple[float, ...]) -> str | None:
+    return "low is larger than high" if parameters[0] > parameters[1] else None
+
+
+def _all_positive(parameters: tuple[float, ...]) -> str | None:
+    return None if all(value > 0 for value in parameters) else "every parameter must be larger than 0"
+
+
+def _spread_not_negative(parameters: tuple[float, ...]) -> str | None:
+    return "the standard deviation is negative" if parameters[1] < 0 else None
+
+
+def _lognormal_allowed(parameters: tuple[float, ...]) -> str | None:
+    return None if parameters[0] > 0 and parameters[1] >= 0 else "median must be larger than 0, sigma at least 0"
+
+
+def _not_empty(parameters: tuple[float, ...]) -> str | None:
+    return None if parameters else "needs at least one value"
+
+
+# Which parameterisation each name means is part of the file formats: changing it changes results.
+_FAMILIES: dict[str, _Family] = {
+    "constant": _Family(("value",), lambda rng, p: p[0], _any),
+    "uniform": _Family(("low", "high"), lambda rng, p: rng.uniform(*p), _ordered),
+    "exponential": _Family(("mean",), lambda rng, p: rng.expovariate(1 / p[0]), _all_positive),
+    "normal": _Family(("mean", "sd"), lambda rng, p: rng.gauss(*p), _spread_not_negative),
+    # `median` is exp(mu): half of the draws are below it. `sigma` is the standard deviation of the logarithm.
+    "lognormal": _Family(("median", "sigma"), lambda rng, p: p[0] * math.exp(rng.gauss(0.0, p[1])), _lognormal_allowed),
+    # P(X > x) = exp(-(x / scale)^shape).
+    "weibull": _Family(("shape", "scale"), lambda rng, p: rng.weibullvariate(p[1], p[0]), _all_positive),
+    # Mean shape * scale.
+    "gamma": _Family(("shape", "scale"), lambda rng, p: rng.gammavariate(p[0], p[1]), _all_positive),
+    # Each value equally often; write a value twice to have it twice as often.
+    "choice": _Family(("values",), lambda rng, p: p[rng.randrange(len(p))], _not_empty),
+}
+
+_USAGE = "write a number or one of " + ", ".join(
+    f"{name}:{','.join(family.parameters) if name != 'choice' else 'a,b,c,…'}" for name, family in _FAMILIES.items()
+)

@@ -1,0 +1,190 @@
+"""Kubernetes quantities, exactly, and the integer amounts that the simulator counts with.
+
+A quantity is text such as `500m`, `1.5Gi` or `1e3`. Kubernetes (apimachinery, pkg/api/resource, type Quantity) keeps
+it as a fixed-point number with the *kind* of suffix it was written with, and prints it back in canonical form: no
+precision lost, no fraction, the largest suffix that allows both. Here the number is an integer of nano-units, the
+finest part Kubernetes knows, so nothing ever goes through a binary float. (Kubernetes prints back as it came some text
+that its parser takes for canonical, such as `1.555`. Here every quantity is printed in the documented form: `1555m`.)
+
+Inside a run nothing is a `Quantity`: kube-scheduler counts cpu in millicores and all else in whole units (scheduler
+framework, type Resource), and so do we. `amount` goes there and `format_amount` comes back.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+from dataclasses import dataclass, field
+
+CPU = "cpu"
+MEMORY = "memory"
+PODS = "pods"
+GPU = "nvidia.com/gpu"
+#: A machine taken as a whole: the resource of jobs that ask for machines and not for parts of one.
+MACHINE = "batkube.io/machine"
+
+_NANOS_PER_UNIT = 10**9
+_NANOS_PER_MILLI = 10**6
+#: An int64, which is what Kubernetes' own counters hold.
+_LARGEST = 2**63 - 1
+#: Exponents beyond it are nonsense, and would cost time and memory to expand.
+_LARGEST_EXPONENT = 300
+
+_DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_DECIMAL_SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
+_BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_QUANTITY_TEXT = re.compile(
+    r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]+)\.?(?P<fraction>[0-9]*)|\.(?P<only_fraction>[0-9]+))"
+    r"(?:(?P<binary>[KMGTPE]i)|[eE](?P<exponent>[+-]?[0-9]+)|(?P<decimal>[numkMGTPE]?))",
+    re.ASCII,
+)
+
+
+class Format(enum.StrEnum):
+    """The kind of suffix a quantity was written with, and is printed with again."""
+
+    DECIMAL_SI = "DecimalSI"
+    BINARY_SI = "BinarySI"
+    DECIMAL_EXPONENT = "DecimalExponent"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Quantity:
+    """An exact number and how to print it. Two quantities are equal when their values are: `1000m` equals `1`."""
+
+    nanos: int
+    format: Format = field(default=Format.DECIMAL_SI, compare=False)
+
+    @property
+    def value(self) -> int:
+        """Whole units, rounded away from zero, as Kubernetes' Quantity.Value."""
+        return _divide_away_from_zero(self.nanos, _NANOS_PER_UNIT)
+
+    @property
+    def milli_value(self) -> int:
+        """Thousandths, rounded away from zero, as Kubernetes' Quantity.MilliValue."""
+        return _divide_away_from_zero(self.nanos, _NANOS_PER_MILLI)
+
+    def __add__(self, other: Quantity) -> Quantity:
+        # Kubernetes' Quantity.Add: zero takes the format of what is added to it.
+        return Quantity(self.nanos + other.nanos, self.format if self.nanos else other.format)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return Quantity(self.nanos - other.nanos, self.format if self.nanos else other.format)
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.nanos, self.format)
+
+    def __str__(self) -> str:
+        if self.nanos == 0:
+            return "0"
+        units, rest = divmod(self.nanos, _NANOS_PER_UNIT)
+        # Small or fractional binary quantities are printed with decimal suffixes, so that no precision is lost.
+        # Kubernetes: Quantity.CanonicalizeBytes.
+        if self.format is Format.BINARY_SI and rest == 0 and abs(units) >= 1024:
+            return _binary_text(units)
+        return _decimal_text(self.nanos, self.format)
+
+
+def _divide_away_from_zero(number: int, divisor: int) -> int:
+    return -(-number // divisor) if number >= 0 else number // divisor
+
+
+def _binary_text(units: int) -> str:
+    mantissa, power = units, 0
+    while mantissa % 1024 == 0:
+        mantissa //= 1024
+        power += 1
+    # Only sums get beyond Ei; they are printed in full, as Kubernetes does.
+    return f"{mantissa}{_BINARY_SUFFIXES[power]}" if power < len(_BINARY_SUFFIXES) else str(units)
+
+
+def _decimal_text(nanos: int, form: Format) -> str:
+    mantissa, exponent = nanos, -9
+    while mantissa % 1000 == 0:
+        mantissa //= 1000
+        exponent += 3
+    # No SI suffix is larger than E; what is beyond is printed with an exponent, as Kubernetes does since its pull
+    # request 140459 (before, it lost the exponent).
+    if form is Format.DECIMAL_EXPONENT or exponent not in _DECIMAL_SUFFIX_OF:
+        return f"{mantissa}e{exponent}" if exponent else str(mantissa)
+    return f"{mantissa}{_DECIMAL_SUFFIX_OF[exponent]}"
+
+
+def parse_quantity(value: str | int | float) -> Quantity:
+    """Return the quantity `value` means; a number is taken at its shortest decimal text, as in YAML and JSON.
+
+    What is finer than a nano-unit rounds away from zero, and a binary quantity is capped at 2^63 - 1, both as in
+    Kubernetes' ParseQuantity. Raises ValueError for anything outside the documented grammar.
+    """
+    if type(value) is int:
+        return Quantity(value * _NANOS_PER_UNIT)
+    if isinstance(value, bool) or not isinstance(value, str | float):
+        raise ValueError(f"{value!r} is not a quantity; write a number or a text such as 500m, 2 or 4Gi")
+    return _parse_text(value.strip() if isinstance(value, str) else repr(value))
+
+
+@functools.lru_cache(maxsize=4096)  # traces repeat a few texts many thousand times
+def _parse_text(text: str) -> Quantity:
+    match = _QUANTITY_TEXT.fullmatch(text)
+    if match is None or len(text) > _LARGEST_EXPONENT:
+        raise ValueError(
+            f"{text!r} is not a quantity; write a number, alone or with one of n u m k M G T P E, "
+            "Ki Mi Gi Ti Pi Ei, or an exponent as in 1e3"
+        )
+    fraction = match["fraction"] or match["only_fraction"] or ""
+    digits = int((match["whole"] or "") + fraction)
+    form, factor, exponent = _scale_of(text, match)
+    # digits * factor * 10^(exponent - len(fraction)) units; nine powers of ten more in nano-units.
+    shift = exponent - len(fraction) + 9
+    nanos = digits * factor
+    nanos = nanos * 10**shift if shift >= 0 else _divide_away_from_zero(nanos, 10**-shift)
+    if form is Format.BINARY_SI:
+        nanos = min(nanos, _LARGEST * _NANOS_PER_UNIT)
+    return Quantity(-nanos if match["sign"] == "-" else nanos, form)
+
+
+def _scale_of(text: str, match: re.Match[str]) -> tuple[Format, int, int]:
+    """Return the format, the factor and the power of ten that the suffix stands for."""
+    if match["binary"]:
+        return Format.BINARY_SI, 1024 ** _BINARY_SUFFIXES.index(match["binary"]), 0
+    if match["exponent"]:
+        exponent = int(match["exponent"])
+        if abs(exponent) > _LARGEST_EXPONENT:
+            raise ValueError(f"{text!r} has an exponent beyond {_LARGEST_EXPONENT}")
+        return Format.DECIMAL_EXPONENT, 1, exponent
+    return Format.DECIMAL_SI, 1, _DECIMAL_SUFFIXES[match["decimal"]]
+
+
+def amount(resource: str, value: str | int | float) -> int:
+    """Return how much of `resource` a quantity is: millicores of cpu, whole units of all else, rounded up.
+
+    Rounding is Kubernetes' (MilliValue and Value), so that asking for a little never means asking for nothing.
+    Raises ValueError when it is no quantity, is negative, or is more than an int64 counts.
+    """
+    quantity = parse_quantity(value)
+    if quantity.nanos < 0:
+        raise ValueError(f"{value} of {resource} is negative")
+    counted = quantity.milli_value if resource == CPU else quantity.value
+    if counted > _LARGEST:
+        raise ValueError(f"{value} of {resource} is more than Kubernetes can count")
+    return counted
+
+
+def format_amount(resource: str, amount: int) -> str:
+    """Return the canonical text of an amount: cpu 1500 is `1500m`, memory 4294967296 is `4Gi`.
+
+    Bytes that are no multiple of 1024 are printed as plain digits, which people read more easily than `4300k`.
+    """
+    if resource == CPU:
+        return str(Quantity(amount * _NANOS_PER_MILLI))
+    if not _counts_bytes(resource):
+        return str(Quantity(amount * _NANOS_PER_UNIT))
+    if amount % 1024:
+        return str(amount)
+    return str(Quantity(amount * _NANOS_PER_UNIT, Format.BINARY_SI))
+
+
+def _counts_bytes(resource: str) -> bool:
+    return resource in (MEMORY, "storage", "ephemeral-storage") or resource.startswith("hugepages-")

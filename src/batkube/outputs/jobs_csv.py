@@ -1,0 +1,87 @@
+"""jobs.csv: one row per job, Batsim v4's columns, then ours."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from batkube.cluster.outcomes import FinalState, Outcome
+from batkube.kernel.instants import format_seconds
+from batkube.kernel.intervals import format_intervals
+from batkube.kernel.quantities import CPU
+
+BATSIM_COLUMNS = (
+    "job_id",
+    "workload_name",
+    "profile",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "final_state",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "allocated_resources",
+    "consumed_energy",
+    "metadata",
+)
+OWN_COLUMNS = ("user", "priority", "scheduler", "scheduled_time", "evictions", "cpu")
+
+
+def write_jobs(path: Path, outcomes: Iterable[Outcome]) -> None:
+    """Write the rows sorted by workload, then by job id as a string, as Batsim v4 does."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(BATSIM_COLUMNS + OWN_COLUMNS)
+        writer.writerows(_rows(outcomes))
+
+
+def _rows(outcomes: Iterable[Outcome]) -> Iterator[list[str | int]]:
+    for outcome in sorted(outcomes, key=lambda outcome: (outcome.job.workload, outcome.job.name)):
+        job = outcome.job
+        walltime = "-1.000000" if job.walltime is None else format_seconds(job.walltime)
+        cpu_milli = dict(job.requests).get(CPU)
+        yield [
+            job.name,
+            job.workload,
+            job.profile.name,
+            format_seconds(job.submit),
+            job.size,
+            walltime,
+            int(outcome.state is FinalState.SUCCESS),
+            outcome.state.value,
+            *_times(outcome),
+            format_intervals(outcome.machines) if outcome.started is not None else "",
+            -1,
+            "",
+            job.user,
+            job.priority,
+            job.scheduler,
+            "" if outcome.scheduled is None else format_seconds(outcome.scheduled),
+            outcome.evictions,
+            "" if cpu_milli is None else f"{cpu_milli // 1000}.{cpu_milli % 1000:03d}",
+        ]
+
+
+def _times(outcome: Outcome) -> list[str]:
+    """Return start, execution, finish, waiting, turnaround and stretch; empty for a job that never ran.
+
+    The stretch of a job that took no time at all is undefined, and left empty.
+    """
+    started, finished, submit = outcome.started, outcome.finished, outcome.job.submit
+    if started is None or finished is None:
+        return [""] * 6
+    execution, turnaround = finished - started, finished - submit
+    return [
+        format_seconds(started),
+        format_seconds(execution),
+        format_seconds(finished),
+        format_seconds(started - submit),
+        format_seconds(turnaround),
+        f"{turnaround / execution:.6f}" if execution else "",
+    ]

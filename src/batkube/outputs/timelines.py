@@ -1,0 +1,64 @@
+"""Utilisation and queue length over time, as step functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from batkube.outputs.occupation import Busy, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A step function: `values[i]` holds from `times[i]` until `times[i + 1]`, 0 before the first."""
+
+    times: Floats
+    values: Floats
+
+    def at(self, moments: Floats) -> Floats:
+        """Return the value at each moment."""
+        position = np.searchsorted(self.times, moments, side="right")
+        values: Floats = np.concatenate(([0.0], self.values))[position]
+        return values
+
+    def averaged(self, edges: Floats) -> Steps:
+        """Return the exact time average between consecutive edges, a step per bin; the last edge closes it."""
+        knots = np.union1d(self.times, edges)
+        area = np.concatenate(([0.0], np.cumsum(self.at(knots[:-1]) * np.diff(knots))))
+        means = np.diff(np.interp(edges, knots, area)) / np.diff(edges)
+        return Steps(edges, np.concatenate((means, means[-1:])))
+
+    def within(self, start: float, end: float, *, most: int) -> Steps:
+        """Return the steps between two times, averaged over `most` bins when there are more steps than that."""
+        inside = self.times[(self.times > start) & (self.times < end)]
+        if len(inside) > most:
+            return self.averaged(np.linspace(start, end, most + 1))
+        times = np.concatenate(([start], inside, [end]))
+        return Steps(times, self.at(times))
+
+
+def utilisation_steps(busy: Busy) -> Steps:
+    """Return the busy share of the cluster."""
+    times = np.concatenate((busy.start, busy.end))
+    changes = np.concatenate((busy.milli, -busy.milli)).astype(np.float64)
+    steps = _accumulate(times, changes)
+    return Steps(steps.times, steps.values / max(busy.total_milli, 1))
+
+
+def queue_steps(jobs: pd.DataFrame) -> Steps:
+    """Return how many jobs are submitted and not started.
+
+    Rejected jobs are left out, since jobs.csv does not tell when they were; jobs that never started stay to the end.
+    """
+    waiting = jobs[(jobs["final_state"] != "REJECTED") | jobs["starting_time"].notna()]
+    left = waiting["starting_time"].dropna().to_numpy()
+    times = np.concatenate((waiting["submission_time"].to_numpy(), left))
+    return _accumulate(times, np.concatenate((np.ones(len(waiting)), -np.ones(len(left)))))
+
+
+def _accumulate(times: Floats, changes: Floats) -> Steps:
+    moments, position = np.unique(times, return_inverse=True)
+    # Whole numbers below 2**53, so that sums of floats are exact.
+    return Steps(moments, np.cumsum(np.bincount(position, weights=changes, minlength=len(moments))))

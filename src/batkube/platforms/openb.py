@@ -1,0 +1,47 @@
+"""Platforms from openb node lists (Alibaba's GPU cluster trace of 2023): sn, cpu_milli, memory_mib, gpu, model."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.quantities import CPU, GPU, MEMORY
+from batkube.platforms.assembling import assemble, checked_amount, with_pods
+from batkube.platforms.model import Machine, Platform
+
+#: The label by which the trace's own simulator tells GPU models apart.
+GPU_MODEL_LABEL = "alibabacloud.com/gpu-card-model"
+
+_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+_REMEDY = f"an openb node list has the columns {','.join(_COLUMNS)}"
+
+
+def parse_openb_nodes(path: Path, text: str) -> Platform:
+    """Return the machines of an openb node list, in the order of its lines."""
+    source = str(path)
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        missing = [column for column in _COLUMNS if column not in (rows.fieldnames or ())]
+        if missing:
+            raise InputError(source, at="line 1", problem=f"no column {', '.join(missing)}", remedy=_REMEDY)
+        machines = [_machine(source, rows.line_num, number, row) for number, row in enumerate(rows)]
+    except csv.Error as error:
+        raise InputError(source, at=f"line {rows.line_num}", problem=f"not CSV: {error}", remedy=_REMEDY) from None
+    return assemble(source, machines, remedy=_REMEDY)
+
+
+def _machine(source: str, line: int, number: int, row: dict[str, str]) -> Machine:
+    at = f"line {line}"
+    if None in row or None in row.values() or not row["sn"]:
+        raise InputError(source, at=at, problem="not as many values as columns, or no name", remedy=_REMEDY)
+    capacity = {
+        CPU: checked_amount(source, f"{at}, cpu_milli", CPU, f"{row['cpu_milli']}m"),
+        MEMORY: checked_amount(source, f"{at}, memory_mib", MEMORY, f"{row['memory_mib']}Mi"),
+    }
+    gpus = checked_amount(source, f"{at}, gpu", GPU, row["gpu"])
+    if gpus:
+        capacity[GPU] = gpus
+    labels = {GPU_MODEL_LABEL: row["model"]} if gpus and row["model"] else {}
+    return Machine(id=number, name=row["sn"], capacity=with_pods(capacity), labels=labels)

@@ -1,0 +1,45 @@
+"""One door for all platform descriptions: a file of a known kind, or a few words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batkube.kernel.errors import InputError
+from batkube.platforms.manifests import parse_manifests
+from batkube.platforms.model import Platform
+from batkube.platforms.openb import parse_openb_nodes
+from batkube.platforms.shorthand import is_shorthand, parse_shorthand
+from batkube.platforms.simgrid import parse_simgrid
+
+_FILE_KINDS = (".xml", ".yaml", ".yml", ".json", ".csv")
+_REMEDY = (
+    "give a SimGrid file (.xml), Node manifests (.yaml, .yml, .json), an openb node list (.csv) "
+    "or N x CPU[,MEMORY][,GPUS], such as 16x4"
+)
+
+
+def read_platform(spec: str) -> Platform:
+    """Return the platform that a path or a shorthand such as `16x4,64Gi` describes. Raises InputError."""
+    path = Path(spec)
+    kind = path.suffix.lower()
+    if kind not in _FILE_KINDS:
+        if is_shorthand(spec):
+            return parse_shorthand(spec)
+        raise InputError(spec or "(nothing)", problem="not a platform", remedy=_REMEDY)
+    content = _content(path)
+    if kind == ".xml":
+        return parse_simgrid(path, content)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(path, at=f"byte {error.start}", problem="not UTF-8 text", remedy="save it as UTF-8") from None
+    return parse_openb_nodes(path, text) if kind == ".csv" else parse_manifests(path, text)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(path, problem="no such file", remedy=_REMEDY) from None
+    except OSError as error:
+        raise InputError(path, problem=f"cannot be read: {error.strerror}") from None

@@ -1,0 +1,54 @@
+"""Platforms in a few words on the command line: `16x4`, `16 x 4,16Gi,2`, `16x4 + 2x8,64Gi,4`."""
+
+from __future__ import annotations
+
+import re
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.quantities import CPU, GPU, MEMORY
+from batkube.platforms.assembling import MACHINES_MAX, assemble, checked_amount, with_pods
+from batkube.platforms.model import Machine, Platform
+
+_LOOKS_LIKE = re.compile(r"\s*[0-9]+\s*[xX×]")
+_GROUP = re.compile(r"\s*(?P<count>[0-9]{1,9})\s*[xX×]\s*(?P<each>[^\s,]+(?:\s*,[^,]*){0,2})\s*", re.ASCII)
+_REMEDY = "write N x CPU[,MEMORY][,GPUS], as in 16x4 or 16x4,64Gi,2; join groups with +"
+#: Nobody means a machine of less memory; `16x4,2` is somebody who meant two GPUs.
+_MEMORY_MIN_BYTES = 2**20
+
+
+def is_shorthand(spec: str) -> bool:
+    """Say whether `spec` begins as the shorthand does: a number and an x."""
+    return _LOOKS_LIKE.match(spec) is not None
+
+
+def parse_shorthand(spec: str) -> Platform:
+    """Return the platform that `spec` describes; its machines are called node-0, node-1 and so on."""
+    source = spec.strip()
+    machines: list[Machine] = []
+    for group in spec.split("+"):
+        count, capacity = _parse_group(source, group)
+        if len(machines) + count > MACHINES_MAX:
+            raise InputError(source, problem=f"more than {MACHINES_MAX} machines", remedy="describe fewer")
+        first = len(machines)
+        machines += [Machine(id=i, name=f"node-{i}", capacity=capacity) for i in range(first, first + count)]
+    return assemble(source, machines, remedy=_REMEDY)
+
+
+def _parse_group(source: str, group: str) -> tuple[int, dict[str, int]]:
+    match = _GROUP.fullmatch(group)
+    if match is None:
+        raise InputError(source, at=repr(group.strip()), problem="not a group of machines", remedy=_REMEDY)
+    cpu, memory, gpu = ([part.strip() for part in match["each"].split(",")] + ["", ""])[:3]
+    capacity = {CPU: checked_amount(source, "cpu", CPU, cpu)}
+    if memory:
+        capacity[MEMORY] = checked_amount(source, "memory", MEMORY, memory)
+        if capacity[MEMORY] < _MEMORY_MIN_BYTES:
+            raise InputError(
+                source,
+                at="memory",
+                problem=f"{memory} means {capacity[MEMORY]} bytes",
+                remedy=f"write {memory}Gi if it is memory, or {match['count']}x{cpu},,{memory} if it is GPUs",
+            )
+    if gpu:
+        capacity[GPU] = checked_amount(source, "gpu", GPU, gpu)
+    return int(match["count"]), with_pods(capacity)

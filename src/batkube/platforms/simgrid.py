@@ -1,0 +1,146 @@
+"""Platforms from SimGrid XML files, read as Batsim reads them.
+
+Batsim (docs, "Platform"; src/machines.cpp): a host has a role, `master`, `storage` or `compute_node`, the default;
+only compute nodes are machines. They are numbered in the order of their names, where numbers inside names compare as
+numbers (`string_numeric_comparator`). Properties of zones are inherited by the hosts inside, inner zones winning.
+
+The 2020 Batkube added the properties `core` and `memory` to hosts, because SimGrid's attribute `core` describes
+the processor and not what pods may use; they win over it. `gpu` and `pods` are ours, in the same spirit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
+from batkube.platforms.assembling import MACHINES_MAX, assemble, checked_amount, with_pods
+from batkube.platforms.model import Machine, Platform
+from batkube.platforms.simgrid_speeds import default_speed
+from batkube.platforms.simgrid_xml import CLUSTERS, HOSTS, Element, parse_elements
+
+_ROLES = ("master", "storage", "compute_node")
+#: Batsim's default for --master-host, which counts only where no host has the role; and what Batsim's own platforms
+#: make of it when the master is a cluster of one.
+_MASTER_NAMES = ("master_host", "master_host0")
+_RESOURCES = {"core": CPU, "memory": MEMORY, "gpu": GPU, "pods": PODS}
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """A host of the file, before it is known whether it is a machine."""
+
+    name: str
+    line: int
+    attributes: Mapping[str, str]
+    properties: Mapping[str, str]
+    zone_properties: Mapping[str, str]
+
+
+def parse_simgrid(path: Path, content: bytes) -> Platform:
+    """Return the compute nodes of a SimGrid platform file."""
+    source = str(path)
+    hosts = []
+    for host in _hosts(source, parse_elements(source, content), {}):
+        hosts.append(host)
+        if len(hosts) > MACHINES_MAX:
+            raise InputError(source, at=f"line {host.line}", problem=f"more than {MACHINES_MAX} hosts")
+    nodes = sorted(_compute_nodes(source, hosts), key=lambda host: (name_order(host.name), host.name))
+    machines = [_machine(source, number, host) for number, host in enumerate(nodes)]
+    return assemble(source, machines, remedy="add a <host> or <cluster> whose role is neither master nor storage")
+
+
+def name_order(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sort key under which host2 comes before host10, as in Batsim's `string_numeric_comparator`.
+
+    A number compares with another by value (how many digits, then which), and with any other character as the
+    character 0 does.
+    """
+    parts = re.findall(r"([0-9]+)|([^0-9])", name, re.DOTALL)
+    return tuple(
+        (ord("0"), len(number.lstrip("0")), number.lstrip("0")) if number else (ord(character), 0, "")
+        for number, character in parts
+    )
+
+
+def _hosts(source: str, element: Element, zone_properties: Mapping[str, str]) -> Iterator[_Host]:
+    """Yield the hosts inside `element`, in the order of the file."""
+    if element.tag in HOSTS:
+        name = element.attributes.get("id", "")
+        if not name:
+            raise InputError(source, at=f"line {element.line}", problem="a host without id", remedy="give it one")
+        yield _Host(name, element.line, element.attributes, element.properties, zone_properties)
+    elif element.tag in CLUSTERS:
+        prefix, suffix = element.attributes.get("prefix", ""), element.attributes.get("suffix", "")
+        for number in _radical(source, element):
+            # Properties of a cluster go to each of its hosts (SimGrid's documentation of <cluster>).
+            yield _Host(
+                f"{prefix}{number}{suffix}", element.line, element.attributes, element.properties, zone_properties
+            )
+    else:
+        inherited = {**zone_properties, **element.properties}
+        for child in element.children:
+            yield from _hosts(source, child, inherited)
+
+
+def _radical(source: str, element: Element) -> Iterator[int]:
+    """Yield the numbers of a cluster's hosts: `0-3,5` is 0, 1, 2, 3, 5."""
+    radical = element.attributes.get("radical", "")
+    for part in radical.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?", part)
+        if match is None or (match[2] and int(match[2]) < int(match[1])):
+            raise InputError(
+                source,
+                at=f"line {element.line}, radical",
+                problem=f"{radical!r} does not number the hosts of the cluster",
+                remedy="write numbers and intervals, such as 0-3,5",
+            )
+        yield from range(int(match[1]), int(match[2] or match[1]) + 1)
+
+
+def _compute_nodes(source: str, hosts: list[_Host]) -> list[_Host]:
+    roles = [_role(source, host) for host in hosts]
+    if "master" in roles:
+        return [host for host, role in zip(hosts, roles, strict=True) if role == "compute_node"]
+    return [
+        host
+        for host, role in zip(hosts, roles, strict=True)
+        if role == "compute_node" and host.name not in _MASTER_NAMES
+    ]
+
+
+def _role(source: str, host: _Host) -> str:
+    role = host.properties.get("role") or "compute_node"
+    if role not in _ROLES:
+        raise InputError(
+            source,
+            at=f"line {host.line}, host {host.name!r}",
+            problem=f"unknown role {role!r}",
+            remedy=f"roles are {', '.join(_ROLES)}",
+        )
+    return role
+
+
+def _machine(source: str, number: int, host: _Host) -> Machine:
+    at = f"line {host.line}, host {host.name!r}"
+    given = {"core": host.attributes.get("core", "1")}
+    given |= {name: value for name, value in host.properties.items() if name in _RESOURCES}
+    capacity = {
+        _RESOURCES[name]: checked_amount(source, f"{at}, {name}", _RESOURCES[name], value)
+        for name, value in given.items()
+    }
+    speeds = host.attributes.get("speed") or host.attributes.get("power")
+    pstate = host.attributes.get("pstate")
+    kept = {"speed": speeds} if speeds else {}
+    kept |= {"pstate": pstate} if pstate else {}
+    return Machine(
+        id=number,
+        name=host.name,
+        capacity=with_pods(capacity),
+        speed_flops=default_speed(source, at, speeds, pstate) if speeds else None,
+        properties={**kept, **host.properties},
+        zone_properties=host.zone_properties,
+    )

@@ -1,0 +1,70 @@
+"""Policies by name: `fcfs`, or `./mine.py:MyPolicy` for one in a file of the user's own."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+
+from batkube.kernel.errors import InputError
+from batkube.policies.arguments import construct
+from batkube.policies.conservative import Conservative
+from batkube.policies.easy import Easy
+from batkube.policies.fcfs import Fcfs
+from batkube.policies.files import policy_from_file
+from batkube.policies.interface import Policy
+from batkube.policies.priority import Priority
+from batkube.policies.scan import BestFit, FirstFit, RandomPolicy, WorstFit
+from batkube.policies.sjf import Sjf
+
+_POLICIES: dict[str, type[Policy]] = {
+    "fcfs": Fcfs,
+    "sjf": Sjf,
+    "easy": Easy,
+    "conservative": Conservative,
+    "first-fit": FirstFit,
+    "best-fit": BestFit,
+    "worst-fit": WorstFit,
+    "random": RandomPolicy,
+    "priority": Priority,
+}
+#: Other names under which people know them.
+_ALIASES = {"pack": "best-fit", "spread": "worst-fit", "fifo": "fcfs"}
+
+
+def policy_names() -> list[tuple[str, str]]:
+    """Return the name of each built-in policy and a line that says what it does, aliases last."""
+    described = [(name, _first_sentence(policy)) for name, policy in _POLICIES.items()]
+    return described + [(alias, f"another name for {name}") for alias, name in _ALIASES.items()]
+
+
+def load_policy(spec: str, arguments: Mapping[str, str]) -> Policy:
+    """Return the policy that `spec` names, constructed with `arguments` (the text of `--scheduler-arg name=value`).
+
+    `spec` is a built-in name, or a path and a class, `./mine.py:MyPolicy`, relative to the current folder.
+    Raises InputError when there is no such policy or it does not take these arguments.
+    """
+    path, _, class_name = spec.rpartition(":")
+    if not path and spec.endswith(".py"):
+        path, class_name = spec, ""
+    policy = policy_from_file(Path(path), class_name) if path else _built_in(spec)
+    return construct(policy, spec, arguments)
+
+
+def _built_in(name: str) -> type[Policy]:
+    policy = _POLICIES.get(_ALIASES.get(name, name))
+    if policy is not None:
+        return policy
+    known = [*_POLICIES, *_ALIASES]
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise InputError(
+        f"policy {name!r}",
+        problem="there is no policy of this name",
+        remedy=f"{hint}The built-in ones are {', '.join(known)}; one of your own is ./your_file.py:YourPolicy",
+    )
+
+
+def _first_sentence(policy: type[Policy]) -> str:
+    return (inspect.getdoc(policy) or "").partition("\n")[0]

@@ -1,0 +1,94 @@
+"""EASY backfilling, with batsched's machine-specific reservation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from batkube.kernel.instants import LATEST_NS, Instant
+from batkube.policies.interface import Decision, Policy, Start, View
+from batkube.policies.rooms import Room
+from batkube.workloads.model import Job
+
+
+@dataclass(slots=True)
+class Reservation:
+    """What the blocked head of the queue is promised."""
+
+    head: Job
+    #: The shadow time: when the head will start at the latest, if every running job keeps to its estimate.
+    shadow: Instant
+    #: What is free at the shadow time besides the head's own placement: jobs that last longer may use only this.
+    spare: Room
+
+
+class Easy(Policy):
+    """EASY backfilling: only the head of the queue has a reservation; any job that does not delay it may overtake.
+
+    Jobs start from the head while they fit. For the first that does not, the running jobs are given back in the order
+    of their estimated ends until it does: that instant is its shadow time, and the machines it would get then (the
+    lowest ids) are reserved. A later job starts now if it fits now and either ends by the shadow time, by its
+    estimate, or leaves the reserved machines alone. The reservation is for those machines and not for a number of
+    them, as in batsched's `easy_bf`; counting alone gives other schedules.
+
+    When nothing ended since the last call and the head is the same, only the jobs that arrived are tried. The others
+    were refused before, and it has become harder for them since: what is free has only shrunk, less time is left
+    until the shadow time, and the reservation stands, because jobs started after it was made leave it alone.
+    """
+
+    uses_estimates = True
+
+    def __init__(self) -> None:
+        self._reservation: Reservation | None = None
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start heads, reserve for the one that is blocked, backfill."""
+        if view.ended:
+            self._reservation = None
+        if view.free.is_full:
+            return
+        held = self._reservation
+        # Past its shadow time the reservation waits for a job that is overdue: it may as well be made anew.
+        if held is not None and held.head is view.head and view.now <= held.shadow:
+            yield from self._backfill(view, held, view.arrived)
+            return
+        while view.head is not None and (placement := view.free.fit(view.head)) is not None:
+            yield Start(view.head, placement)
+        if view.head is not None and not view.free.is_full:
+            self._reservation = _reserve(view, view.head)
+            yield from self._backfill(view, self._reservation, view.queue)
+
+    def _backfill(self, view: View, held: Reservation, jobs: Iterable[Job]) -> Iterator[Decision]:
+        remaining = held.shadow - view.now
+        free = view.free
+        spare = free & held.spare
+        for job in jobs:
+            is_short = view.estimate(job) <= remaining
+            placement = (free if is_short else spare).fit(job)
+            if placement is None or job is held.head:
+                continue
+            yield Start(job, placement)
+            free = view.free
+            if free.is_full:
+                return
+            if not is_short:
+                held.spare = held.spare - placement
+            spare = free & held.spare
+
+
+def _reserve(view: View, head: Job) -> Reservation:
+    """Give back the running jobs in the order of their ends until `head` fits."""
+    room = view.free
+    running = view.running
+    count = 0
+    while count < len(running):
+        # A job past its estimate may end any moment. Those that end together are given back together.
+        shadow = max(running[count].until, view.now)
+        while count < len(running) and running[count].until <= shadow:
+            room = room + running[count].placement
+            count += 1
+        placement = room.fit(head)
+        if placement is not None:
+            return Reservation(head, shadow, room - placement)
+    # The head fits not even when all have ended (machines are missing): there is nothing to hold back for it.
+    return Reservation(head, Instant(LATEST_NS), room)

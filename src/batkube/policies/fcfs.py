@@ -1,0 +1,23 @@
+"""First come, first served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from batkube.policies.interface import Decision, Policy, Start, View
+
+
+class Fcfs(Policy):
+    """First come, first served: the job at the head of the queue blocks all others until it fits.
+
+    Jobs start in the order of their submission, on the machines with the lowest ids. No job ever overtakes another,
+    so that machines may stay free while jobs wait that would fit them.
+    """
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start jobs from the head of the queue until one does not fit."""
+        while view.head is not None:
+            placement = view.free.fit(view.head)
+            if placement is None:
+                return
+            yield Start(view.head, placement)

@@ -1,0 +1,127 @@
+"""Room in whole machines: each unit of a job's size takes one machine alone, as in Batsim without compute sharing.
+
+What is free is an integer with one bit per machine (kernel/intervals.py), so that asking whether a job fits costs an
+`and` and a population count. That question is asked some hundred million times in a long trace, and mostly answered
+"no": the "no" is what is fast here.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import msgspec
+
+from batkube.kernel.intervals import first_ids, lowest, mask_of, members
+from batkube.platforms.model import Machine
+from batkube.policies.rooms import Choice, Placement
+from batkube.workloads.model import Job, Requests
+
+
+class MachinePlacement(msgspec.Struct, frozen=True, gc=False):
+    """The machines that a job has for itself."""
+
+    mask: int
+
+    @property
+    def machine_ids(self) -> tuple[int, ...]:
+        """The machines in ascending order: rank 0 runs on the lowest, as Batsim maps ranks unless told otherwise."""
+        return tuple(members(self.mask))
+
+
+class Hall:
+    """The machines themselves, whether free or not. Every room of a run shares one."""
+
+    def __init__(self, machines: Sequence[Machine]) -> None:
+        self.everything = first_ids(len(machines))
+        #: Machines of equal cpu, as sets, from the smallest cpu to the largest.
+        self.by_cpu = _grouped_by_cpu(machines)
+        self._capacities: list[Mapping[str, int]] = [machine.capacity for machine in machines]
+        #: Grows by one entry for each distinct request seen; a trace has few.
+        self._eligible: dict[Requests, int] = {}
+
+    def eligible(self, requests: Requests) -> int:
+        """Return the machines whose capacity is at least `requests`; a resource that a machine lacks counts as 0."""
+        mask = self._eligible.get(requests)
+        if mask is None:
+            mask = self._eligible[requests] = mask_of(
+                number
+                for number, capacity in enumerate(self._capacities)
+                if all(capacity.get(resource, 0) >= amount for resource, amount in requests)
+            )
+        return mask
+
+
+class MachineRoom(msgspec.Struct, frozen=True, gc=False):
+    """The machines that are free."""
+
+    mask: int
+    hall: Hall
+
+    @classmethod
+    def whole(cls, machines: Sequence[Machine]) -> MachineRoom:
+        """Return the room in which every machine is free."""
+        hall = Hall(machines)
+        return cls(hall.everything, hall)
+
+    def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> MachinePlacement | None:
+        """Return `job.size` free machines of which each can hold the job's requests, or None.
+
+        FIRST takes the lowest ids, PACK the machines with the least cpu, SPREAD those with the most (equals by id).
+        """
+        fitting = self._fitting(job)
+        if fitting.bit_count() < job.size:
+            return None
+        if choice is Choice.FIRST:
+            return MachinePlacement(lowest(fitting, job.size))
+        if isinstance(choice, random.Random):
+            return MachinePlacement(mask_of(choice.sample(list(members(fitting)), job.size)))
+        groups = self.hall.by_cpu if choice is Choice.PACK else self.hall.by_cpu[::-1]
+        return MachinePlacement(_taken_in_turn(fitting, groups, job.size))
+
+    def holds(self, job: Job) -> bool:
+        """Return whether enough machines that can hold the job's requests are free."""
+        return self._fitting(job).bit_count() >= job.size
+
+    def _fitting(self, job: Job) -> int:
+        return self.mask & self.hall.eligible(job.requests) if job.requests else self.mask
+
+    def __sub__(self, placement: Placement) -> Self:
+        taken = placement.mask
+        if taken & ~self.mask:
+            raise ValueError(f"machines {list(members(taken & ~self.mask))} are not free")
+        return type(self)(self.mask ^ taken, self.hall)
+
+    def __add__(self, placement: Placement) -> Self:
+        given = placement.mask
+        if given & self.mask or given & ~self.hall.everything:
+            raise ValueError(f"machines {list(members(given))} cannot be given back: some were not taken")
+        return type(self)(self.mask | given, self.hall)
+
+    def __and__(self, other: Self) -> Self:
+        return type(self)(self.mask & other.mask, self.hall)
+
+    @property
+    def is_full(self) -> bool:
+        """True when no machine is free."""
+        return self.mask == 0
+
+
+def _grouped_by_cpu(machines: Sequence[Machine]) -> tuple[int, ...]:
+    groups: dict[int, int] = {}
+    for number, machine in enumerate(machines):
+        groups[machine.cpu_milli] = groups.get(machine.cpu_milli, 0) | 1 << number
+    return tuple(groups[cpu] for cpu in sorted(groups))
+
+
+def _taken_in_turn(fitting: int, groups: Sequence[int], count: int) -> int:
+    """Return `count` machines of `fitting`, using up the groups one after the other."""
+    taken = 0
+    for group in groups:
+        here = fitting & group
+        missing = count - taken.bit_count()
+        if here.bit_count() >= missing:
+            return taken | lowest(here, missing)
+        taken |= here
+    raise AssertionError("unreachable: every machine is in a group and enough of them fit")

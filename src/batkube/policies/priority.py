@@ -1,0 +1,62 @@
+"""Priority scheduling with preemption, after Kubernetes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from batkube.policies.interface import Decision, Evict, Policy, Running, Start, View
+from batkube.policies.waiting import Waiting
+from batkube.workloads.model import Job
+
+
+class Priority(Policy):
+    """Highest priority first: the most important job blocks all others, and may evict less important running ones.
+
+    Jobs start in the order of their priority (a larger number is more important), equals in the order of submission.
+    When the next one does not fit, running jobs of strictly lower priority are evicted if that makes it fit, and only
+    those that must be: the lowest priority first, and of equals the one started last. With `preempt=False` it waits
+    instead.
+
+    Victims are found as kube-scheduler finds them on a node (pkg/scheduler/framework/plugins/defaultpreemption,
+    SelectVictimsOnNode): take all candidates away, and if the job fits then, reprieve them one by one, the most
+    important first, as long as the job still fits. Here that is done for all machines at once.
+    """
+
+    def __init__(self, preempt: bool = True) -> None:
+        self._preempt = preempt
+        self._waiting = Waiting(lambda job: (-job.priority, job.submit))
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start jobs, the most important first, evicting for them where allowed."""
+        self._waiting.add(view.arrived)
+        while (job := self._waiting.head(view.queue)) is not None:
+            if self._preempt and not view.free.holds(job):
+                for victim in _victims(view, job):
+                    yield Evict(victim.job)
+            placement = view.free.fit(job)
+            if placement is None:
+                return
+            yield Start(job, placement)
+
+
+def _victims(view: View, job: Job) -> list[Running]:
+    """Return the running jobs whose eviction makes `job` fit, as few and as unimportant as can be; else none."""
+    candidates = [running for running in view.running if running.job.priority < job.priority]
+    room = view.free
+    for running in candidates:
+        room = room + running.placement
+    if not room.holds(job):
+        return []
+    victims = []
+    for running in sorted(candidates, key=_most_important_first):
+        without = room - running.placement
+        if not without.holds(job):
+            victims.append(running)
+        else:
+            room = without
+    return victims[::-1]
+
+
+def _most_important_first(running: Running) -> tuple[int, int]:
+    # Kubernetes: pkg/scheduler/util, MoreImportantPod: higher priority, then earlier start.
+    return -running.job.priority, running.since

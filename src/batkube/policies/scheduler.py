@@ -1,0 +1,294 @@
+"""Runs a policy in-process, as a scheduler among others: it hears of pods through the store and binds them there.
+
+The pods of a job are gathered until the gang is complete; then the job is in the policy's queue. At most once per
+instant, after everything else that happens at it, the policy is asked to decide. Each decision is carried out, in the
+store and in the view, before the policy goes on.
+"""
+
+from __future__ import annotations
+
+import bisect
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import assert_never
+
+from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER, bound, with_status
+from batkube.cluster.store import ADDED, MODIFIED, Change, KubeObject, ObjectKey, Store, Write
+from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.errors import BatkubeError, RunFailed
+from batkube.kernel.instants import START, Duration, Instant
+from batkube.kernel.intervals import format_intervals
+from batkube.kernel.journal import Journal
+from batkube.policies.interface import Decision, Evict, Policy, Reject, Start, WakeAt
+from batkube.policies.rooms import Placement, Room
+from batkube.workloads.model import Job
+
+_TERMINAL = ("Succeeded", "Failed")
+
+
+class RunningJob:
+    """A job that was started and has not ended."""
+
+    __slots__ = ("charged", "job", "number", "placement", "since", "until")
+
+    def __init__(self, start: Start, since: Instant, until: Instant, number: int, charged: bool) -> None:
+        self.job = start.job
+        self.placement = start.placement
+        self.since = since
+        self.until = until
+        #: The how manieth start of the run it was; makes the order of `running` total.
+        self.number = number
+        #: Whether `placement` was taken out of the view's free room.
+        self.charged = charged
+
+
+class Member:
+    """A job the scheduler knows."""
+
+    __slots__ = ("alive", "job", "pods", "run")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        #: Its pods as they were created, in order of rank.
+        self.pods: list[tuple[ObjectKey, KubeObject]] = []
+        #: Pods not yet in a terminal phase.
+        self.alive = 0
+        #: None while it waits.
+        self.run: RunningJob | None = None
+
+
+class JobQueue(Collection[Job]):
+    """Waiting jobs in order of submission. Iterating sees the queue as it was when the iteration began."""
+
+    def __init__(self) -> None:
+        #: An OrderedDict, because taking its first entry stays cheap when many before it are gone.
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(list(self._jobs.values()))
+
+    def __contains__(self, job: object) -> bool:
+        return isinstance(job, Job) and job.key in self._jobs
+
+    @property
+    def head(self) -> Job | None:
+        """The first job, or None."""
+        return next(iter(self._jobs.values()), None)
+
+    def push(self, job: Job) -> None:
+        """Add `job` at the end."""
+        self._jobs[job.key] = job
+
+    def remove(self, job: Job) -> bool:
+        """Take `job` out; return whether it was there."""
+        return self._jobs.pop(job.key, None) is not None
+
+
+class PolicyScheduler:
+    """Connects one policy to the store. It is also the policy's `View`."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        room: Room,
+        store: Store,
+        agenda: Agenda,
+        journal: Journal,
+        node_names: Sequence[str],
+        job_of: Callable[[ObjectKey], Job | None],
+        estimate: Callable[[Job], Duration],
+    ) -> None:
+        self._policy = policy
+        self._store = store
+        self._agenda = agenda
+        self._journal = journal
+        self._node_names = node_names
+        self._job_of = job_of
+        self.estimate = estimate
+        self.now = START
+        self.free = room
+        self.queue = JobQueue()
+        self.running: list[RunningJob] = []
+        self.arrived: list[Job] = []
+        self.ended: list[Job] = []
+        #: Every job that has pods alive, by the job's key.
+        self._members: dict[str, Member] = {}
+        self._starts = 0
+        self._wake_booked_at: Instant | None = None
+        #: True while the scheduler itself writes, so that it does not hear its own words.
+        self._writing = False
+        store.listen(POD, self._hear)
+
+    @property
+    def head(self) -> Job | None:
+        """The job at the front of the queue, or None."""
+        return self.queue.head
+
+    # What it hears
+
+    def _hear(self, changes: list[Change], now: Instant) -> None:
+        """Gather new pods into jobs and count ended ones.
+
+        The pods of a gang come one after the other, so the job's record is looked up once for all of them.
+        """
+        if self._writing:
+            return
+        news = False
+        member: Member | None = None
+        for change in changes:
+            arrives = change.type is ADDED
+            if not arrives and (change.type is not MODIFIED or change.object["status"]["phase"] not in _TERMINAL):
+                continue
+            job = self._job_of(change.key)
+            if job is None:
+                continue
+            if member is None or member.job is not job:
+                member = self._members.get(job.key)
+            if arrives:
+                if member is None:
+                    member = self._members[job.key] = Member(job)
+                news |= self._gather(member, change)
+            elif member is not None:
+                news |= self._pod_over(member)
+        if news:
+            self._book_wake(now)
+
+    def _gather(self, member: Member, change: Change) -> bool:
+        """Take up a new pod; True when it completes its job."""
+        member.pods.append((change.key, change.object))
+        member.alive += 1
+        if member.alive < member.job.size:
+            return False
+        self.queue.push(member.job)
+        self.arrived.append(member.job)
+        return True
+
+    def _pod_over(self, member: Member) -> bool:
+        """Note that a pod ended; True when it was the last of its job."""
+        member.alive -= 1
+        if member.alive:
+            return False
+        self._forget(member)
+        self.ended.append(member.job)
+        return True
+
+    def _forget(self, member: Member) -> None:
+        """Take a member out of everything, and its placement back."""
+        del self._members[member.job.key]
+        run = member.run
+        if run is None:
+            self.queue.remove(member.job)
+            return
+        del self.running[bisect.bisect_left(self.running, _by_end(run), key=_by_end)]
+        if run.charged:
+            self.free = self.free + run.placement
+
+    # What it does
+
+    def _book_wake(self, at: Instant) -> None:
+        if self._wake_booked_at != at:
+            self._wake_booked_at = at
+            self._agenda.book(at, Rank.WAKE, self._wake)
+
+    def _wake(self, now: Instant) -> None:
+        self._wake_booked_at = None
+        self.now = now
+        decisions = self._policy.decide(self)
+        while (decision := self._next_decision(decisions)) is not None:
+            self._carry_out(decision, now)
+        self.arrived.clear()
+        self.ended.clear()
+
+    def _next_decision(self, decisions: Iterator[Decision]) -> Decision | None:
+        try:
+            return next(decisions, None)
+        except BatkubeError:
+            raise
+        except Exception as error:  # whatever a user's policy raises ends the run, with the place it came from
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            raise RunFailed(
+                f"{self._name} failed in {frame.filename}:{frame.lineno} ({frame.line}): "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    @property
+    def _name(self) -> str:
+        return f"policy {type(self._policy).__name__}"
+
+    def _carry_out(self, decision: Decision, now: Instant) -> None:
+        match decision:
+            case Start():
+                self._start(decision, now)
+            case Evict():
+                self._evict(decision, now)
+            case Reject():
+                self._reject(decision, now)
+            case WakeAt():
+                if decision.at <= now:
+                    raise RunFailed(f"{self._name} asked to be woken at {decision.at} ns, which is not in the future")
+                self._agenda.book(decision.at, Rank.WAKE, self._wake)
+            case _ as never:
+                assert_never(never)
+
+    def _start(self, start: Start, now: Instant) -> None:
+        job, placement = start.job, start.placement
+        member = self._members.get(job.key)
+        if member is None or not self.queue.remove(job):
+            raise RunFailed(f"{self._name} started job {job.key}, which is not waiting")
+        machine_ids = placement.machine_ids
+        if len(machine_ids) != job.size:
+            raise RunFailed(f"{self._name} gave job {job.key} {len(machine_ids)} places for {job.size} pods")
+        charged = self._charge(placement)
+        until = Instant(now + self.estimate(job))
+        member.run = RunningJob(start, now, until, self._starts, charged)
+        self._starts += 1
+        bisect.insort(self.running, member.run, key=_by_end)
+        self._journal.append(now, "bind", job=job.key, machines=format_intervals(placement.mask))
+        names = self._node_names
+        places = zip(member.pods, machine_ids, strict=True)
+        self._write([(key, bound(pod, names[number])) for (key, pod), number in places], now)
+
+    def _charge(self, placement: Placement) -> bool:
+        """Take `placement` out of the free room.
+
+        A policy may over-allocate, as a real scheduler may: then it is not charged here, the kubelet rejects the pods,
+        and the run says so.
+        """
+        try:
+            self.free = self.free - placement
+        except ValueError:
+            return False
+        return True
+
+    def _evict(self, evict: Evict, now: Instant) -> None:
+        member = self._members.get(evict.job.key)
+        if member is None or member.run is None:
+            raise RunFailed(f"{self._name} evicted job {evict.job.key}, which is not running")
+        self._forget(member)
+        self._journal.append(now, "evict", job=evict.job.key)
+        self._write([(key, None) for key, _ in member.pods], now)
+
+    def _reject(self, reject: Reject, now: Instant) -> None:
+        member = self._members.get(reject.job.key)
+        if member is None or member.run is not None:
+            raise RunFailed(f"{self._name} rejected job {reject.job.key}, which is not waiting")
+        self._forget(member)
+        self._journal.append(now, "reject", job=reject.job.key, reason=reject.reason)
+        status = {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reject.reason}
+        self._write([(key, with_status(pod, status)) for key, pod in member.pods], now)
+
+    def _write(self, writes: Sequence[Write], now: Instant) -> None:
+        self._writing = True
+        try:
+            self._store.commit(POD, writes, now)
+        finally:
+            self._writing = False
+
+
+def _by_end(run: RunningJob) -> tuple[Instant, int]:
+    return run.until, run.number

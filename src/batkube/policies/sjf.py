@@ -1,0 +1,32 @@
+"""Shortest job first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from batkube.policies.interface import Decision, Policy, Start, View
+from batkube.policies.waiting import Waiting
+
+
+class Sjf(Policy):
+    """Shortest job first: jobs start in the order of their estimates; the shortest blocks all others until it fits.
+
+    Of jobs with equal estimates the one submitted first comes first. This is the textbook rule, non-preemptive and
+    strict: no longer job overtakes the shortest one, even where it would fit. Long jobs may wait for ever.
+    """
+
+    uses_estimates = True
+
+    def __init__(self) -> None:
+        self._waiting: Waiting | None = None
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start jobs, the shortest first, until one does not fit."""
+        if self._waiting is None:
+            self._waiting = Waiting(view.estimate)
+        self._waiting.add(view.arrived)
+        while (job := self._waiting.head(view.queue)) is not None:
+            placement = view.free.fit(job)
+            if placement is None:
+                return
+            yield Start(job, placement)

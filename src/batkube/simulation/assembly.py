@@ -1,0 +1,178 @@
+"""Puts the parts of one run together. This is the only place that knows them all."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TextIO
+
+from batkube.cluster.mapping import NODE, ResourceModel, node_capacity, node_names, node_of
+from batkube.cluster.outcomes import Outcome
+from batkube.cluster.store import ObjectKey, Store
+from batkube.execution.gangs import Roster
+from batkube.execution.kubelets import Kubelets
+from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
+from batkube.execution.nodes import NodeAccounts
+from batkube.execution.profiles import duration_of
+from batkube.execution.submission import Submission
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.clock import Clock
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.instants import START, Duration
+from batkube.kernel.journal import Journal
+from batkube.kernel.streams import Streams
+from batkube.outputs.streams import MachineStatesWriter, PodsWriter
+from batkube.platforms.model import Platform
+from batkube.platforms.reading import read_platform
+from batkube.policies.catalogue import load_policy, policy_names
+from batkube.policies.interface import Policy
+from batkube.policies.machines import MachineRoom
+from batkube.policies.nodes import NodeRoom
+from batkube.policies.rooms import Room
+from batkube.policies.scheduler import PolicyScheduler
+from batkube.simulation.checks import check_jobs
+from batkube.simulation.scenario import OnEviction, Resources, Scenario
+from batkube.workloads.model import Job, Workload
+from batkube.workloads.reading import read_workload
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything a scenario names, read and checked."""
+
+    scenario: Scenario
+    workloads: tuple[Workload, ...]
+    platform: Platform
+    model: ResourceModel
+    policy: Policy
+    latencies: Latencies
+    room: Room
+
+    @property
+    def job_count(self) -> int:
+        """How many jobs there are in all."""
+        return sum(len(workload.jobs) for workload in self.workloads)
+
+
+def read_inputs(scenario: Scenario) -> Inputs:
+    """Read what `scenario` names and refuse what can never run, before anything is written."""
+    policy = _policy(scenario)
+    latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
+    platform = read_platform(scenario.platform)
+    workloads = tuple(read_workload(path, name=f"w{number}") for number, path in enumerate(scenario.workloads))
+    model = _resource_model(scenario, workloads)
+    whole = MachineRoom.whole if model is ResourceModel.MACHINES else NodeRoom.whole
+    room: Room = whole(platform.machines)
+    for workload in workloads:
+        check_jobs(workload, platform, room)
+    return Inputs(scenario, workloads, platform, model, policy, latencies, room)
+
+
+def _policy(scenario: Scenario) -> Policy:
+    name = scenario.scheduler.removeprefix("policy:")
+    if name == scenario.scheduler:
+        offered = ", ".join(f"policy:{known}" for known, _ in policy_names())
+        raise InputError(
+            f"scheduler {scenario.scheduler!r}",
+            problem="this version runs in-process policies only, not outside programs",
+            remedy=f"use one of {offered}, or policy:./your_file.py:YourPolicy",
+        )
+    return load_policy(name, scenario.scheduler_args)
+
+
+def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
+    if scenario.resources is not Resources.AUTO:
+        return ResourceModel(scenario.resources.value)
+    requests = any(job.requests for workload in workloads for job in workload.jobs)
+    return ResourceModel.REQUESTS if requests else ResourceModel.MACHINES
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """The live parts of one run that its caller needs."""
+
+    agenda: Agenda
+    clock: Clock
+    submission: Submission
+    outcomes: list[Outcome]
+    notes: FidelityNotes
+    machine_states: MachineStatesWriter
+
+
+def assemble(inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: TextIO) -> Simulation:
+    """Wire one run: workload → store → policy → kubelets → outputs."""
+    scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
+    streams = Streams(scenario.seed)
+    agenda, store, roster, notes = Agenda(), Store(), Roster(), FidelityNotes()
+    names = node_names(machines)
+    outcomes: list[Outcome] = []
+    states = MachineStatesWriter(states_file, len(machines))
+    jobs = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
+    submission = Submission(jobs, store=store, agenda=agenda, journal=journal, roster=roster, model=model)
+    Kubelets(
+        store=store,
+        agenda=agenda,
+        journal=journal,
+        roster=roster,
+        machines=machines,
+        node_names=names,
+        accounts=NodeAccounts([node_capacity(machine, model) for machine in machines]),
+        delays=None if inputs.latencies.are_zero else Delays(inputs.latencies, streams),
+        notes=notes,
+        resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
+        on_outcome=outcomes.append,
+        on_pods_over=PodsWriter(pods_file, names).write,
+        on_busy=states.change,
+    )
+    inputs.policy.begin(machines, streams.named("policy"))
+    PolicyScheduler(
+        inputs.policy,
+        room=inputs.room,
+        store=store,
+        agenda=agenda,
+        journal=journal,
+        node_names=names,
+        job_of=lambda key: _job_of(roster, key),
+        estimate=_estimator(inputs),
+    )
+    store.commit(NODE, [node_of(machine, model, START) for machine in machines], START)
+    _note_inputs(inputs, notes)
+    submission.begin()
+    return Simulation(agenda, Clock(), submission, outcomes, notes, states)
+
+
+def _job_of(roster: Roster, key: ObjectKey) -> Job | None:
+    place = roster.find(key)
+    return None if place is None else place[0].job
+
+
+class _Estimates:
+    """How long jobs take as far as a scheduler can know: their walltime, or else what they really take."""
+
+    def __init__(self, platform: Platform) -> None:
+        by_speed = sorted(platform.machines, key=lambda machine: machine.speed_flops or 0.0)
+        self._slowest = by_speed[0]
+
+    def __call__(self, job: Job) -> Duration:
+        if job.walltime is not None:
+            return job.walltime
+        return duration_of(job.profile, [self._slowest] * job.size)
+
+
+def _estimator(inputs: Inputs) -> _Estimates:
+    return _Estimates(inputs.platform)
+
+
+def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
+    for workload in inputs.workloads:
+        for note, count in workload.notes:
+            notes.add(note, example=workload.source, count=count)
+    if inputs.policy.uses_estimates:
+        unknown = [job for workload in inputs.workloads for job in workload.jobs if job.walltime is None]
+        if unknown:
+            note = FidelityNote(
+                "policy", "jobs without walltime were planned with their true run time, which no scheduler knows"
+            )
+            notes.add(note, example=f"job {unknown[0].key}", count=len(unknown))

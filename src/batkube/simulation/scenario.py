@@ -1,0 +1,140 @@
+"""A scenario: the full description of one run.
+
+It comes from the command line, from keyword arguments, or from a YAML file whose keys are the fields below with dashes;
+paths in a file are relative to that file. What is given twice is taken from the more specific place: option over file.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+
+from batkube.kernel.errors import InputError
+
+
+class Resources(enum.StrEnum):
+    """Which resource model a run uses."""
+
+    AUTO = "auto"  # requests when any job states cpu, memory or other requests, machines otherwise
+    MACHINES = "machines"
+    REQUESTS = "requests"
+
+
+class OnEviction(enum.StrEnum):
+    """What becomes of a job that is stopped to make room."""
+
+    RESUBMIT = "resubmit"  # it is queued again and starts over
+    FAIL = "fail"  # it ends as COMPLETED_KILLED
+
+
+class TimeMode(enum.StrEnum):
+    """How virtual time moves."""
+
+    EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """The full description of one run."""
+
+    workloads: tuple[Path, ...]
+    platform: str
+    scheduler: str = "policy:fcfs"
+    scheduler_args: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    time: TimeMode = TimeMode.EXACT
+    resources: Resources = Resources.AUTO
+    latencies: Path | None = None
+    on_eviction: OnEviction = OnEviction.RESUBMIT
+
+    def describe(self) -> dict[str, object]:
+        """Return the scenario as the keys of a scenario file, as the manifest holds it."""
+        return {
+            "workload": [str(path) for path in self.workloads],
+            "platform": self.platform,
+            "scheduler": self.scheduler,
+            "scheduler-args": dict(self.scheduler_args),
+            "seed": self.seed,
+            "time": self.time.value,
+            "resources": self.resources.value,
+            "latencies": None if self.latencies is None else str(self.latencies),
+            "on-eviction": self.on_eviction.value,
+        }
+
+
+_Choices = TypeVar("_Choices", bound=enum.StrEnum)
+
+KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name != "workloads"))
+
+
+def read_scenario_file(path: Path) -> dict[str, object]:
+    """Return the keys of a scenario file, its paths resolved against the file's folder."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(path, problem=f"cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(path, problem=f"is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise InputError(path, problem="is not a scenario: a mapping is expected", remedy=f"keys: {', '.join(KEYS)}")
+    for key in content:
+        if key not in KEYS:
+            raise InputError(path, at=str(key), problem="is not a key of a scenario", remedy=f"keys: {', '.join(KEYS)}")
+    return _with_resolved_paths(content, path)
+
+
+def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, object]:
+    resolved = dict(content)
+    folder = path.parent
+    if "workload" in content:
+        given = content["workload"]
+        resolved["workload"] = [str(folder / str(one)) for one in (given if isinstance(given, list) else [given])]
+    if isinstance(content.get("platform"), str) and (folder / str(content["platform"])).exists():
+        resolved["platform"] = str(folder / str(content["platform"]))
+    if content.get("latencies") is not None:
+        resolved["latencies"] = str(folder / str(content["latencies"]))
+    scheduler = content.get("scheduler")
+    if isinstance(scheduler, str) and scheduler.startswith(("policy:./", "policy:../")):
+        resolved["scheduler"] = f"policy:{folder / scheduler.removeprefix('policy:')}"
+    return resolved
+
+
+def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
+    """Return the scenario of `values`, keyed as in a scenario file; `source` is named in error messages."""
+    for required in ("workload", "platform"):
+        if not values.get(required):
+            raise InputError(source, problem=f"no {required} given", remedy=f"add --{required}")
+    given = values["workload"]
+    seed = values.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise InputError(source, at="seed", problem=f"{seed!r} is not a whole number")
+    arguments = values.get("scheduler-args") or {}
+    if not isinstance(arguments, Mapping):
+        raise InputError(source, at="scheduler-args", problem="is not a mapping of names to values")
+    latencies = values.get("latencies")
+    return Scenario(
+        workloads=tuple(Path(str(one)) for one in (given if isinstance(given, list | tuple) else [given])),
+        platform=str(values["platform"]),
+        scheduler=str(values.get("scheduler") or "policy:fcfs"),
+        scheduler_args={str(name): str(value) for name, value in arguments.items()},
+        seed=seed,
+        time=_choice(TimeMode, values, "time", source),
+        resources=_choice(Resources, values, "resources", source),
+        latencies=None if latencies is None else Path(str(latencies)),
+        on_eviction=_choice(OnEviction, values, "on-eviction", source),
+    )
+
+
+def _choice(kind: type[_Choices], values: Mapping[str, object], key: str, source: str | Path) -> _Choices:
+    members = list(kind)
+    value = str(values.get(key) or members[0].value)
+    try:
+        return kind(value)
+    except ValueError:
+        offered = ", ".join(member.value for member in members)
+        raise InputError(source, at=key, problem=f"{value!r} is not possible", remedy=f"one of {offered}") from None

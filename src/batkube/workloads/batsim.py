@@ -1,0 +1,139 @@
+"""Reading Batsim's workloads: one JSON object with `nb_res`, `jobs` and `profiles`.
+
+Format: Batsim documentation, "Workload" (version 4). Extra keys are allowed anywhere; those of extensions.py are ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Duration, Instant
+from batkube.workloads import fields as take
+from batkube.workloads.batsim_profiles import Profiles
+from batkube.workloads.extensions import Extension, read_extension
+from batkube.workloads.fields import Place
+from batkube.workloads.files import read_bytes
+from batkube.workloads.model import Job, Requests, Workload
+
+_BYTE_POSITION = re.compile(r"\(byte ([0-9]+)\)")
+#: Keys of Batsim's own; most jobs have no other.
+_BATSIM_KEYS = frozenset({"id", "subtime", "walltime", "res", "profile"})
+#: Decimals are kept as written: a float would lose nanoseconds of times that count from 1970.
+_DECODER = msgspec.json.Decoder(float_hook=Decimal)
+_UTF8_MARK = b"\xef\xbb\xbf"
+
+
+def read_batsim(path: Path, name: str) -> Workload:
+    """Return the workload in the JSON file `path`, called `name`."""
+    place = Place(path)
+    document = take.mapping(place, _decoded(path))
+    profiles = Profiles(place / "profiles", take.mapping(place / "profiles", document.get("profiles")))
+    raw_jobs = take.items(place / "jobs", document.get("jobs"))
+    if not raw_jobs:
+        (place / "jobs").refuse("is empty: there is nothing to run")
+    machines = document.get("nb_res")
+    size_machines = None if machines is None else take.positive_whole(place / "nb_res", machines)
+    reader = _Jobs(place / "jobs", name, profiles)
+    jobs = [reader.job(index, raw) for index, raw in enumerate(raw_jobs)]
+    # Batsim submits by time and then by id as a text: "10" before "9" (job_comparator_subtime_number in jobs.cpp).
+    jobs.sort(key=lambda job: (job.submit, job.name))
+    return Workload(name=name, source=str(path), jobs=jobs, size_machines=size_machines)
+
+
+def _decoded(path: Path) -> object:
+    data = read_bytes(path).removeprefix(_UTF8_MARK)
+    if not data.strip():
+        raise InputError(path, problem="is empty")
+    try:
+        return _DECODER.decode(data)
+    except UnicodeDecodeError:
+        raise InputError(path, at=f"line {_undecodable_line(data)}", problem="is not UTF-8 text") from None
+    except msgspec.DecodeError as error:
+        match = _BYTE_POSITION.search(str(error))
+        position = int(match[1]) if match else len(data.rstrip())
+        line = data.count(b"\n", 0, position) + 1
+        raise InputError(
+            path, at=f"line {line}", problem=f"is not JSON: {error}", remedy="check the file with a JSON formatter"
+        ) from None
+    except RecursionError:
+        raise InputError(path, problem="is nested too deeply to be a workload") from None
+
+
+def _undecodable_line(data: bytes) -> int:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return data.count(b"\n", 0, error.start) + 1
+    return 1
+
+
+class _Jobs:
+    """Reads job after job, remembering ids (for duplicates) and requests (to share them)."""
+
+    def __init__(self, place: Place, workload: str, profiles: Profiles) -> None:
+        self._place = place
+        self._workload = workload
+        self._profiles = profiles
+        self._index_of: dict[str, int] = {}
+        self._shared: dict[Requests, Requests] = {}
+
+    def job(self, index: int, raw: object) -> Job:
+        """Return the job at `index` of the file."""
+        place = self._place[index]
+        fields = take.mapping(place, raw)
+        profile, extension = self._profiles.named(fields.get("profile"), place / "profile")
+        extension = self._extension(place, fields, extension)
+        requests = extension.requests
+        return Job(
+            workload=self._workload,
+            name=self._name(place, index, fields.get("id")),
+            submit=Instant(take.time(place / "subtime", fields.get("subtime"))),
+            size=take.positive_whole(place / "res", fields.get("res")),
+            profile=profile,
+            walltime=_walltime(place / "walltime", fields.get("walltime")),
+            requests=self._shared.setdefault(requests, requests),
+            user=_user(place, fields),
+            priority=extension.priority or 0,
+            scheduler=extension.scheduler or "",
+        )
+
+    def _name(self, place: Place, index: int, raw: object) -> str:
+        if isinstance(raw, bool) or not isinstance(raw, str | int):
+            (place / "id").refuse(f"is {take.shown(raw)}, which is neither a text nor a whole number")
+        # Batsim takes `w0!3` for `3` in the workload w0.
+        name = str(raw).removeprefix(f"{self._workload}!")
+        if not name or "!" in name:
+            (place / "id").refuse(f"is {raw!r}", "an id is not empty and has no '!', which parts workload and id")
+        first = self._index_of.setdefault(name, index)
+        if first != index:
+            (place / "id").refuse(f"is {name!r}, the id of {self._place[first].at} already", "give each job its own id")
+        return name
+
+    def _extension(self, place: Place, fields: Mapping[str, object], of_profile: Extension) -> Extension:
+        if fields.keys() <= _BATSIM_KEYS:
+            return of_profile
+        return of_profile.overridden_by(read_extension(place, fields))
+
+
+def _walltime(place: Place, raw: object) -> Duration | None:
+    if raw is None or raw == -1:
+        return None
+    walltime = take.time(place, raw) if take.number(place, raw) > 0 else 0
+    if walltime <= 0:
+        place.refuse(f"is {raw}, but a job needs some time to run", "leave it out, or write -1, for no limit")
+    return Duration(walltime)
+
+
+def _user(place: Place, fields: Mapping[str, object]) -> str:
+    user = fields.get("user", fields.get("user_id"))
+    if user is None:
+        return ""
+    if isinstance(user, bool) or not isinstance(user, str | int):
+        (place / "user").refuse(f"is {take.shown(user)}, which is neither a text nor a whole number")
+    return str(user)

@@ -1,0 +1,179 @@
+"""Workload → workload: what is done to a trace before it is run.
+
+Every function is pure: it returns a new workload and shares with the old one what it did not change. Profiles stay
+shared between jobs. Numbers that scale are exact fractions, so that the order of submissions never changes by rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+from msgspec.structs import replace as replace_fields
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import LATEST_NS, NANOSECONDS_PER_SECOND, Duration, Instant
+from batkube.kernel.quantities import CPU
+from batkube.workloads.model import Delay, Job, Profile, Requests, Workload
+from batkube.workloads.run_times import run_time
+
+NOT_TRIMMED = FidelityNote("workload", "a job's run time depends on the machines and could not be trimmed")
+NO_WALLTIME_MADE = FidelityNote("workload", "a job's run time depends on the machines: it got no walltime from it")
+
+
+def shift_to_zero(workload: Workload) -> Workload:
+    """Let the first job be submitted at 0 and keep the distances."""
+    first = workload.jobs[0].submit
+    return _each(workload, lambda job: replace_fields(job, submit=Instant(job.submit - first)))
+
+
+def window(workload: Workload, begin: Instant, end: Instant | None) -> Workload:
+    """Keep the jobs submitted from `begin` on and before `end` (None: to the last)."""
+    kept = [job for job in workload.jobs if begin <= job.submit and (end is None or job.submit < end)]
+    return _with_jobs(workload, kept, "is submitted in the time window")
+
+
+def first_jobs(workload: Workload, count: int) -> Workload:
+    """Keep the first `count` jobs."""
+    return _with_jobs(workload, workload.jobs[:count], f"is among the first {count}")
+
+
+def drop_zero_run_times(workload: Workload) -> Workload:
+    """Leave out the jobs that run for no time at all."""
+    return _with_jobs(workload, [job for job in workload.jobs if run_time(job.profile) != 0], "has a run time above 0")
+
+
+def trim_run_times(workload: Workload, longest: Duration) -> Workload:
+    """Let no job run longer than `longest`. Profiles keep their names, as in the published Batkube workloads."""
+    trimmed: dict[int, Profile] = {}
+    untrimmed = 0
+
+    def trim(job: Job) -> Job:
+        nonlocal untrimmed
+        profile = job.profile
+        if not isinstance(profile, Delay):
+            length = run_time(profile)
+            untrimmed += length is None or length > longest
+            return job
+        if profile.duration <= longest:
+            return job
+        shorter = trimmed.get(id(profile))
+        if shorter is None:
+            shorter = trimmed[id(profile)] = replace_fields(profile, duration=longest)
+        return replace_fields(job, profile=shorter)
+
+    return _noted(_each(workload, trim), NOT_TRIMMED, untrimmed)
+
+
+def scale_arrival_rate(workload: Workload, factor: Fraction) -> Workload:
+    """Let jobs arrive `factor` times as fast, counted from the first one; run times stay."""
+    _refuse_unless_positive(workload, factor, "arrival rate")
+    first = workload.jobs[0].submit
+    return _each(
+        workload, lambda job: replace_fields(job, submit=Instant(_timed(first + (job.submit - first) / factor)))
+    )
+
+
+def pack_machines(workload: Workload, cores: int) -> Workload:
+    """Count machines of `cores` processors instead of processors, rounding up."""
+    if cores < 1:
+        raise InputError(workload.source, problem=f"a machine cannot have {cores} cores")
+    machines = workload.size_machines
+    packed = replace(workload, size_machines=None if machines is None else -(-machines // cores))
+    return _each(packed, lambda job: replace_fields(job, size=-(-job.size // cores)))
+
+
+def normalise_cpu(workload: Workload, largest_milli: int, most_milli: int | None = None) -> Workload:
+    """Turn each job into one pod whose cpu is its share of the largest job, which gets `largest_milli`.
+
+    cpu = size × largest / largest size, to the nearest millicore, at least one, at most `most_milli`. This is how the
+    first Batkube fitted traces of large machines to one node; it left a little of the node free with the upper limit.
+    """
+    largest_size = max(job.size for job in workload.jobs)
+    requests_of: dict[tuple[int, Requests], Requests] = {}
+
+    def normalise(job: Job) -> Job:
+        key = (job.size, job.requests)
+        if key not in requests_of:
+            # Half a millicore rounds up; integers only, so that the published values come out to the last digit.
+            cpu_milli = max(1, (2 * job.size * largest_milli + largest_size) // (2 * largest_size))
+            if most_milli is not None:
+                cpu_milli = min(cpu_milli, most_milli)
+            requests_of[key] = tuple(sorted({**dict(job.requests), CPU: cpu_milli}.items()))
+        return replace_fields(job, size=1, requests=requests_of[key])
+
+    return replace(_each(workload, normalise), size_machines=None)
+
+
+def scale_walltimes(workload: Workload, factor: Fraction) -> Workload:
+    """Multiply every walltime by `factor`."""
+    _refuse_unless_positive(workload, factor, "walltime factor")
+
+    def scale(job: Job) -> Job:
+        if job.walltime is None:
+            return job
+        return replace_fields(job, walltime=Duration(max(1, _timed(job.walltime * factor))))
+
+    return _each(workload, scale)
+
+
+def walltimes_from_run_times(workload: Workload, factor: Fraction) -> Workload:
+    """Give every job a walltime of `factor` times its run time, and one second where that is 0."""
+    _refuse_unless_positive(workload, factor, "walltime factor")
+    unknown = 0
+
+    def limit(job: Job) -> Job:
+        nonlocal unknown
+        length = run_time(job.profile)
+        if length is None:
+            unknown += 1
+            return job
+        return replace_fields(job, walltime=Duration(_timed(length * factor) or NANOSECONDS_PER_SECOND))
+
+    return _noted(_each(workload, limit), NO_WALLTIME_MADE, unknown)
+
+
+def without_walltimes(workload: Workload) -> Workload:
+    """Let every job run to its end."""
+    return _each(workload, lambda job: replace_fields(job, walltime=None))
+
+
+def with_scheduler(workload: Workload, scheduler: str) -> Workload:
+    """Let every job ask for the scheduler of that name."""
+    return _each(workload, lambda job: replace_fields(job, scheduler=scheduler))
+
+
+def _each(workload: Workload, change: Callable[[Job], Job]) -> Workload:
+    return replace(workload, jobs=[change(job) for job in workload.jobs])
+
+
+def _with_jobs(workload: Workload, jobs: Iterable[Job], wanted: str) -> Workload:
+    kept = list(jobs)
+    if not kept:
+        last_s = workload.jobs[-1].submit // NANOSECONDS_PER_SECOND
+        raise InputError(
+            workload.source,
+            problem=f"no job {wanted}",
+            remedy=f"its {len(workload.jobs)} jobs are submitted from "
+            f"{workload.jobs[0].submit // NANOSECONDS_PER_SECOND} s to {last_s} s",
+        )
+    return replace(workload, jobs=kept)
+
+
+def _noted(workload: Workload, note: FidelityNote, count: int) -> Workload:
+    return replace(workload, notes=(*workload.notes, (note, count))) if count else workload
+
+
+def _refuse_unless_positive(workload: Workload, factor: Fraction, name: str) -> None:
+    if factor <= 0:
+        raise InputError(workload.source, problem=f"the {name} must be larger than 0, not {factor}")
+
+
+def _timed(exact: Fraction | int) -> int:
+    """Return the nearest nanosecond, which must fit a run."""
+    ns = round(exact)
+    if ns > LATEST_NS:
+        raise InputError("scaling", problem="a time would be more than the 292 years a run can last")
+    return ns

@@ -1,0 +1,143 @@
+"""Taking typed values out of decoded JSON and YAML, with errors that name the place.
+
+A `Place` is a file and a path in it, `jobs[17].subtime`; every reader of structured files speaks through it, so that
+all of them complain alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import NoReturn
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Duration, seconds
+from batkube.kernel.quantities import amount
+
+#: A number with more digits before its point is no count of anything here.
+_MOST_DIGITS = 18
+
+
+class Place:
+    """Where in which file a value stands. Costs little to make: its text is put together only for a message."""
+
+    __slots__ = ("_key", "_parent", "path")
+
+    def __init__(self, path: Path, parent: Place | None = None, key: str | int = "") -> None:
+        self.path = path
+        self._parent = parent
+        self._key = key
+
+    def __truediv__(self, key: str) -> Place:
+        return Place(self.path, self, key)
+
+    def __getitem__(self, index: int) -> Place:
+        return Place(self.path, self, index)
+
+    @property
+    def at(self) -> str:
+        """The path in the file: `jobs[17].subtime`."""
+        before = self._parent.at if self._parent else ""
+        if isinstance(self._key, int):
+            return f"{before}[{self._key}]"
+        return f"{before}.{self._key}" if before else self._key
+
+    def refuse(self, problem: str, remedy: str | None = None) -> NoReturn:
+        """Raise the InputError that says what is wrong here."""
+        raise InputError(self.path, at=self.at or None, problem=problem, remedy=remedy)
+
+
+def number(place: Place, value: object) -> int | Decimal:
+    """Return a finite number, exactly as written; a float is taken at its shortest decimal text."""
+    if type(value) is int:
+        return value
+    if isinstance(value, float):
+        value = Decimal(repr(value))
+    if isinstance(value, Decimal) and value.is_finite():
+        return value
+    place.refuse(f"is {shown(value)}, which is not a finite number")
+
+
+def not_negative(place: Place, value: object) -> int | Decimal:
+    """Return a finite number that is at least 0."""
+    found = number(place, value)
+    if found < 0:
+        place.refuse(f"is {found}, which is negative")
+    return found
+
+
+def real(place: Place, value: object) -> float:
+    """Return a number at least 0 as a float, for quantities of work."""
+    found = float(not_negative(place, value))
+    if not math.isfinite(found):
+        place.refuse(f"is {value}, which is too large")
+    return found
+
+
+def quantity(place: Place, resource: str, value: object) -> int:
+    """Return how much of `resource` a Kubernetes quantity is, in the units a workload counts."""
+    if isinstance(value, Decimal):
+        value = str(value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        place.refuse(f"is {shown(value)}, which is not a quantity", "write a number or a text such as 500m or 4Gi")
+    try:
+        return amount(resource, value)
+    except ValueError as error:
+        place.refuse(str(error))
+
+
+def time(place: Place, value: object) -> Duration:
+    """Return a length or point of time given in seconds, at least 0."""
+    try:
+        return seconds(not_negative(place, value))
+    except ValueError as error:
+        place.refuse(str(error))
+
+
+def whole(place: Place, value: object) -> int:
+    """Return a whole number; `4.0` is one."""
+    found = number(place, value)
+    if isinstance(found, Decimal):
+        if found.adjusted() > _MOST_DIGITS or found != found.to_integral_value():
+            place.refuse(f"is {found}, which is not a whole number")
+        return int(found)
+    return found
+
+
+def positive_whole(place: Place, value: object) -> int:
+    """Return a whole number that is at least 1."""
+    found = whole(place, value)
+    if found < 1:
+        place.refuse(f"is {found}, but must be at least 1")
+    return found
+
+
+def text(place: Place, value: object) -> str:
+    """Return a text."""
+    if not isinstance(value, str):
+        place.refuse(f"is {shown(value)}, which is not a text")
+    return value
+
+
+def mapping(place: Place, value: object) -> Mapping[str, object]:
+    """Return an object, whose keys are texts."""
+    if not isinstance(value, Mapping):
+        place.refuse(f"is {shown(value)}, which is not an object with named fields")
+    return value
+
+
+def items(place: Place, value: object) -> list[object]:
+    """Return a list."""
+    if not isinstance(value, list):
+        place.refuse(f"is {shown(value)}, which is not a list")
+    return value
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: short, and `missing` when there is none."""
+    if value is None:
+        return "missing"
+    whole_text = str(value) if isinstance(value, Decimal) else repr(value)
+    return whole_text if len(whole_text) <= 60 else f"{whole_text[:57]}…"

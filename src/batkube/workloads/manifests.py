@@ -1,0 +1,219 @@
+"""Reading Kubernetes manifests: Pods and Jobs, with their run time in the annotation `batkube.io/duration`.
+
+A manifest says what a pod asks for and nothing about how long it runs, so that has to be added; the other annotations
+are optional. Each Pod is a job of one pod, each batch/v1 Job a gang of `completions` pods. PriorityClasses in the same
+file give priorities; any other kind is left out, with a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
+from pathlib import Path
+
+import yaml
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Instant
+from batkube.workloads import fields as take
+from batkube.workloads.annotations import (
+    DURATION,
+    EXIT_CODE,
+    SUBMIT,
+    USER,
+    annotated_time,
+    read_annotations,
+    walltime_of,
+)
+from batkube.workloads.delays import Delays
+from batkube.workloads.fields import Place
+from batkube.workloads.files import read_bytes
+from batkube.workloads.model import Delay, Job, Workload
+from batkube.workloads.pod_requests import pod_requests
+
+DEFAULT_SCHEDULER = "default-scheduler"
+#: Classes every cluster has (Kubernetes: pkg/apis/scheduling, SystemPriorityClasses).
+_SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+#: Fields of a pod's spec that decide where it may go, and that only a real scheduler heeds.
+_PLACEMENT_FIELDS = (
+    "affinity",
+    "nodeName",
+    "nodeSelector",
+    "resourceClaims",
+    "schedulingGates",
+    "tolerations",
+    "topologySpreadConstraints",
+)
+#: The loader in C, ten times faster, where PyYAML was built with it.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+PARALLELISM = FidelityNote("workload", "a Job runs fewer pods at a time than it completes; here all run as one gang")
+SUSPENDED = FidelityNote("workload", "a Job is suspended; here it is submitted all the same")
+
+
+def read_manifests(path: Path, name: str) -> Workload:
+    """Return the Pods and Jobs of the YAML file `path` as a workload called `name`."""
+    objects = list(_objects(path))
+    reader = _Manifests(path, name, _priority_classes(objects))
+    for place, fields in objects:
+        reader.add(place, fields)
+    return reader.workload()
+
+
+def _objects(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
+    """Yield every object of the file, those inside Lists too, with a place that names it."""
+    try:
+        documents = list(yaml.load_all(read_bytes(path), Loader=_LOADER))
+    except UnicodeDecodeError:
+        raise InputError(path, problem="is not UTF-8 text") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise InputError(path, at=f"line {line}", problem=f"is not YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise InputError(path, problem=f"is not YAML: {error}") from None
+    for index, document in enumerate(documents, 1):
+        if document is None:
+            continue
+        place = Place(path) / f"document {index}"
+        fields = take.mapping(place, document)
+        if fields.get("kind") == "List":
+            for number, item in enumerate(take.items(place / "items", fields.get("items"))):
+                entry = (place / "items")[number]
+                yield _named(entry, take.mapping(entry, item))
+        else:
+            yield _named(place, fields)
+
+
+def _named(place: Place, fields: Mapping[str, object]) -> tuple[Place, Mapping[str, object]]:
+    metadata = fields.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return Place(place.path) / f"{place.at} ({fields.get('kind')} {name or 'without name'})", fields
+
+
+def _priority_classes(objects: list[tuple[Place, Mapping[str, object]]]) -> dict[str, int]:
+    """Return the value of each PriorityClass; the global default under the empty name."""
+    classes = dict(_SYSTEM_PRIORITIES)
+    for place, fields in objects:
+        if fields.get("kind") == "PriorityClass":
+            metadata = take.mapping(place / "metadata", fields.get("metadata"))
+            value = take.whole(place / "value", fields.get("value", 0))
+            classes[take.text(place / "metadata" / "name", metadata.get("name"))] = value
+            if fields.get("globalDefault") is True:
+                classes[""] = value
+    return classes
+
+
+class _Manifests:
+    """Turns objects into jobs."""
+
+    def __init__(self, path: Path, name: str, priorities: dict[str, int]) -> None:
+        self._path = path
+        self._name = name
+        self._priorities = priorities
+        self._jobs: list[Job] = []
+        self._delays = Delays()
+        self._place_of: dict[str, str] = {}
+        self._notes: dict[FidelityNote, int] = {}
+
+    def add(self, place: Place, fields: Mapping[str, object]) -> None:
+        """Take one object."""
+        kind = take.text(place / "kind", fields.get("kind"))
+        if kind == "Pod":
+            self._add(place, fields, place / "spec", take.mapping(place / "spec", fields.get("spec")), size=1)
+        elif kind == "Job":
+            spec = take.mapping(place / "spec", fields.get("spec"))
+            template_place = place / "spec" / "template"
+            template = take.mapping(template_place, spec.get("template"))
+            pod_spec = take.mapping(template_place / "spec", template.get("spec"))
+            self._add(place, fields, template_place / "spec", pod_spec, size=self._gang_size(place / "spec", spec))
+        elif kind != "PriorityClass":
+            self._note(FidelityNote("workload", f"an object of kind {kind} is left out"))
+
+    def workload(self) -> Workload:
+        """Return the jobs added so far, by submission; simultaneous ones in the order of the file."""
+        if not self._jobs:
+            raise InputError(
+                self._path, problem="holds neither a Pod nor a Job", remedy="other kinds create no work in a simulation"
+            )
+        self._jobs.sort(key=attrgetter("submit"))
+        return Workload(name=self._name, source=str(self._path), jobs=self._jobs, notes=tuple(self._notes.items()))
+
+    def _add(
+        self, place: Place, fields: Mapping[str, object], spec_place: Place, spec: Mapping[str, object], size: int
+    ) -> None:
+        annotations = read_annotations(place, fields)
+        submit = annotated_time(place, annotations, SUBMIT)
+        scheduler = take.text(spec_place / "schedulerName", spec.get("schedulerName", DEFAULT_SCHEDULER))
+        for key in _PLACEMENT_FIELDS:
+            if spec.get(key):
+                self._note(FidelityNote("workload", f"in-process policies ignore {key}"))
+        self._jobs.append(
+            Job(
+                workload=self._name,
+                name=self._job_name(place, fields),
+                submit=Instant(submit or 0),
+                size=size,
+                profile=self._profile(place, annotations),
+                walltime=walltime_of(place, annotations, fields, spec_place, spec),
+                requests=pod_requests(spec_place, spec),
+                user=annotations.get(USER, ""),
+                priority=self._priority(spec_place, spec),
+                scheduler="" if scheduler == DEFAULT_SCHEDULER else scheduler,
+            )
+        )
+
+    def _job_name(self, place: Place, fields: Mapping[str, object]) -> str:
+        metadata = take.mapping(place / "metadata", fields.get("metadata"))
+        name = take.text(place / "metadata" / "name", metadata.get("name"))
+        first = self._place_of.setdefault(name, place.at)
+        if first != place.at:
+            place.refuse(f"has the name {name!r} of {first}", "give each Pod and Job its own name")
+        return name
+
+    def _gang_size(self, place: Place, spec: Mapping[str, object]) -> int:
+        parallelism = take.whole(place / "parallelism", _given(spec, "parallelism", 1))
+        # Without completions a Job is a work queue of `parallelism` pods (Kubernetes documentation, "Jobs").
+        size = take.positive_whole(place / "completions", _given(spec, "completions", max(parallelism, 1)))
+        if 0 < parallelism < size:
+            self._note(PARALLELISM)
+        if spec.get("suspend") is True or parallelism == 0:
+            self._note(SUSPENDED)
+        return size
+
+    def _profile(self, place: Place, annotations: Mapping[str, str]) -> Delay:
+        run = annotated_time(place, annotations, DURATION)
+        if run is None:
+            place.refuse(
+                f"has no annotation {DURATION}, so nobody knows how long it runs",
+                f'add metadata.annotations."{DURATION}", for example "90" (seconds) or "1h30m"',
+            )
+        profile = self._delays.of(run)
+        if EXIT_CODE not in annotations:
+            return profile
+        code = annotations[EXIT_CODE]
+        if not code.lstrip("-").isdecimal():
+            (place / EXIT_CODE).refuse(f"is {code!r}, which is not a whole number")
+        return Delay(name=f"{profile.name}_exit{code}", duration=run, ret=int(code)) if int(code) else profile
+
+    def _priority(self, place: Place, spec: Mapping[str, object]) -> int:
+        if spec.get("priority") is not None:
+            return take.whole(place / "priority", spec["priority"])
+        class_name = take.text(place / "priorityClassName", _given(spec, "priorityClassName", ""))
+        if class_name not in self._priorities:
+            if not class_name:
+                return 0
+            (place / "priorityClassName").refuse(
+                f"names the PriorityClass {class_name!r}, which is not in this file",
+                "add the PriorityClass object, or write spec.priority",
+            )
+        return self._priorities[class_name]
+
+    def _note(self, note: FidelityNote) -> None:
+        self._notes[note] = self._notes.get(note, 0) + 1
+
+
+def _given(fields: Mapping[str, object], key: str, otherwise: object) -> object:
+    """Return the value of `key`; an explicit null is the same as nothing, as in Kubernetes."""
+    value = fields.get(key)
+    return otherwise if value is None else value

@@ -1,0 +1,67 @@
+"""Reading a workload, whatever its format: the one door for the rest of Batkube."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+from batkube.kernel.errors import InputError
+from batkube.workloads.batsim import read_batsim
+from batkube.workloads.files import lines
+from batkube.workloads.manifests import read_manifests
+from batkube.workloads.model import Workload
+from batkube.workloads.openb import read_openb
+from batkube.workloads.swf import FIELDS, read_swf
+
+_READERS: dict[str, Callable[[Path, str], Workload]] = {
+    "batsim": read_batsim,
+    "swf": read_swf,
+    "manifests": read_manifests,
+    "openb": read_openb,
+}
+FORMATS = tuple(_READERS)
+_FORMAT_OF_SUFFIX = {".json": "batsim", ".swf": "swf", ".yaml": "manifests", ".yml": "manifests", ".csv": "openb"}
+_FORMATS_SHOWN = "batsim (.json), swf (.swf), manifests (.yaml, .yml), openb (.csv); each may be gzipped (.gz)"
+
+
+def read_workload(path: Path, name: str = "w0", format: str | None = None) -> Workload:
+    """Return the workload at `path`, its jobs in the order of their submission.
+
+    The format is told by the file's extension unless `format` names one of `FORMATS`. `name` becomes the first part of
+    every job's identity. Raises InputError for whatever cannot be read.
+    """
+    if not name or "!" in name:
+        raise InputError(path, problem=f"cannot be called {name!r}", remedy="a workload's name has no '!'")
+    chosen = format or _guess(path)
+    if chosen not in _READERS:
+        raise InputError(path, problem=f"there is no workload format {chosen!r}", remedy=f"formats: {_FORMATS_SHOWN}")
+    return _READERS[chosen](path, name)
+
+
+def format_of(path: Path) -> str | None:
+    """Return the format that the name of `path` stands for; None when it stands for none."""
+    inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return _FORMAT_OF_SUFFIX.get(inner.suffix.lower())
+
+
+def _guess(path: Path) -> str:
+    known = format_of(path)
+    if known is None and _looks_like_swf(path):
+        known = "swf"
+    if known is None:
+        raise InputError(
+            path,
+            problem="has no extension of a workload format",
+            remedy=f"rename it or name the format: {_FORMATS_SHOWN}",
+        )
+    return known
+
+
+def _looks_like_swf(path: Path) -> bool:
+    """Say whether the first line that is no comment has the 18 numbers of a job."""
+    for line in itertools.islice(lines(path), 1000):
+        fields = line.split()
+        if fields and not fields[0].startswith(";"):
+            return len(fields) >= FIELDS and all(field.lstrip("-").replace(".", "", 1).isdecimal() for field in fields)
+    return False

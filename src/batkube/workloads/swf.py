@@ -1,0 +1,246 @@
+"""Reading the Standard Workload Format, in which the Parallel Workloads Archive keeps its traces.
+
+A line is a job of 18 white-space separated numbers; -1 means "not known"; a line that starts with `;` is a comment,
+and the first of them form a header of `; Key: value` lines. Fields are counted from 1, as the format's definition does
+(Parallel Workloads Archive, "The Standard Workload Format", version 2.2).
+
+A trace may hold a million lines, so lines are read one by one and what repeats (run times, requested times, users) is
+read once and shared.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from decimal import Decimal, InvalidOperation
+from operator import attrgetter
+from pathlib import Path
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.workloads.delays import Delays
+from batkube.workloads.files import lines
+from batkube.workloads.model import Delay, Job, Workload
+
+FIELDS = 18
+#: Positions in a split line, one less than the format's own numbers.
+NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUESTED_TIME, STATUS, USER, PRECEDING = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    8,
+    10,
+    11,
+    16,
+)
+
+_FIELD_NAMES = {
+    SUBMIT: "submit time",
+    WAIT: "wait time",
+    RUN: "run time",
+    ALLOCATED: "allocated processors",
+    REQUESTED: "requested processors",
+    REQUESTED_TIME: "requested time",
+}
+#: Statuses of lines that tell a part of a preempted job's execution; its summary line has 0 or 1.
+PARTIAL_STATUSES = frozenset({"2", "3", "4"})
+
+NO_RUN_TIME = FidelityNote("workload", "a job of the trace has no run time and is left out")
+NO_PROCESSORS = FidelityNote("workload", "a job of the trace has no number of processors and is left out")
+PARTIAL = FidelityNote("workload", "a line tells a part of a preempted job (status 2 to 4) and is left out")
+CANCELLED = FidelityNote("workload", "a job was cancelled in the trace (status 5); it runs for its recorded run time")
+OVERRUN = FidelityNote("workload", "a job of the trace ran longer than it requested; here it is killed at its walltime")
+DEPENDENT = FidelityNote("workload", "a job of the trace follows another (field 17); here it is submitted at its time")
+
+_HEADER_SIZE = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*([0-9]+)")
+
+
+def records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, fields) for every job line of the trace at `path`."""
+    for number, line in enumerate(lines(path), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith(";"):
+            continue
+        if len(fields) < FIELDS:
+            raise InputError(
+                path,
+                at=f"line {number}",
+                problem=f"has {len(fields)} fields; a job of the Standard Workload Format has {FIELDS}",
+                remedy="give each job 18 numbers, -1 for what is not known; comments start with ';'",
+            )
+        yield number, fields
+
+
+def header_size(path: Path) -> int | None:
+    """Return the processors (MaxProcs), or else the nodes (MaxNodes), that the header states; None if it does not."""
+    found: dict[str, int] = {}
+    for line in lines(path):
+        if not line.startswith(";") and line.strip():
+            break
+        match = _HEADER_SIZE.match(line)
+        if match:
+            found.setdefault(match[1], int(match[2]))
+    return found.get("MaxProcs") or found.get("MaxNodes") or None
+
+
+def time_field(path: Path, number: int, fields: list[str], position: int) -> Duration:
+    """Return a time of a job line; negative when it is not known."""
+    return Duration(_field(path, number, fields, position, _seconds))
+
+
+def count_field(path: Path, number: int, fields: list[str], position: int) -> int:
+    """Return a whole number of a job line; negative when it is not known."""
+    return _field(path, number, fields, position, _whole)
+
+
+def _seconds(text: str) -> int:
+    try:
+        return seconds(int(text))
+    except ValueError:
+        return seconds(text)  # decimals occur in traces that were scaled or converted
+
+
+def _whole(text: str) -> int:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise ValueError(text) from None
+    if not value.is_finite() or value != value.to_integral_value() or value.adjusted() > 15:
+        raise ValueError(text)
+    return int(value)
+
+
+def _field(path: Path, number: int, fields: list[str], position: int, read: Callable[[str], int]) -> int:
+    try:
+        return read(fields[position])
+    except ValueError:
+        kind = "a whole number" if read is _whole else "a number of seconds that a run can last"
+        raise InputError(
+            path,
+            at=f"line {number}",
+            problem=f"field {position + 1} ({_FIELD_NAMES[position]}) is {fields[position]!r}, which is not {kind}",
+        ) from None
+
+
+def read_swf(path: Path, name: str) -> Workload:
+    """Return the trace at `path` as a workload called `name`."""
+    trace = _Trace(path, name)
+    for number, fields in records(path):
+        trace.add(number, fields)
+    return trace.workload()
+
+
+class _Trace:
+    """Turns job lines into jobs. The dictionaries remember, by the text in the file, what was read before."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._path = path
+        self._name = name
+        self._jobs: list[Job] = []
+        self._line_of: dict[str, int] = {}
+        self._delays = Delays()
+        self._profiles: dict[str, Delay | None] = {}
+        self._walltimes: dict[str, Duration | None] = {}
+        self._sizes: dict[str, int] = {}
+        self._notes: dict[FidelityNote, int] = {}
+
+    def add(self, number: int, fields: list[str]) -> None:
+        """Take one job line."""
+        if fields[STATUS] in PARTIAL_STATUSES:
+            self._note(PARTIAL)
+            return
+        profile = self._profile(number, fields)
+        if profile is None:
+            self._note(NO_RUN_TIME)
+            return
+        size = self._size(number, fields, ALLOCATED)
+        if size <= 0:
+            size = self._size(number, fields, REQUESTED)
+        if size <= 0:
+            self._note(NO_PROCESSORS)
+            return
+        job_name = fields[NUMBER]
+        first_line = self._line_of.setdefault(job_name, number)
+        if first_line != number:
+            raise InputError(
+                self._path,
+                at=f"line {number}",
+                problem=f"job number {job_name} was used before, in line {first_line}",
+                remedy="number the jobs differently",
+            )
+        walltime = self._walltime(number, fields)
+        self._remark(fields, profile, walltime)
+        self._jobs.append(
+            Job(
+                workload=self._name,
+                name=job_name,
+                submit=self._submit(number, fields),
+                size=size,
+                profile=profile,
+                walltime=walltime,
+                user=sys.intern(fields[USER]) if fields[USER] != "-1" else "",
+            )
+        )
+
+    def workload(self) -> Workload:
+        """Return the jobs added so far, sorted by submission; simultaneous ones stay in the order of their lines."""
+        self._jobs.sort(key=attrgetter("submit"))
+        if not self._jobs:
+            left_out = sum(self._notes.values())
+            raise InputError(self._path, problem=f"holds no job that can run ({left_out} lines were left out)")
+        return Workload(
+            name=self._name,
+            source=str(self._path),
+            jobs=self._jobs,
+            size_machines=header_size(self._path),
+            notes=tuple(self._notes.items()),
+        )
+
+    def _note(self, note: FidelityNote) -> None:
+        self._notes[note] = self._notes.get(note, 0) + 1
+
+    def _remark(self, fields: list[str], profile: Delay, walltime: Duration | None) -> None:
+        """Note what the job has that a run does not show."""
+        if walltime is not None and profile.duration > walltime:
+            self._note(OVERRUN)
+        if fields[STATUS] == "5":
+            self._note(CANCELLED)
+        if not fields[PRECEDING].startswith("-") and fields[PRECEDING] != "0":
+            self._note(DEPENDENT)
+
+    def _submit(self, number: int, fields: list[str]) -> Instant:
+        submit = time_field(self._path, number, fields, SUBMIT)
+        if submit < 0:
+            raise InputError(
+                self._path,
+                at=f"line {number}",
+                problem=f"field 2 (submit time) is {fields[SUBMIT]}, which is negative",
+                remedy="remove the line, or shift all submit times",
+            )
+        return Instant(submit)
+
+    def _profile(self, number: int, fields: list[str]) -> Delay | None:
+        text = fields[RUN]
+        if text not in self._profiles:
+            run = time_field(self._path, number, fields, RUN)
+            self._profiles[text] = None if run < 0 else self._delays.of(run)
+        return self._profiles[text]
+
+    def _walltime(self, number: int, fields: list[str]) -> Duration | None:
+        text = fields[REQUESTED_TIME]
+        if text not in self._walltimes:
+            requested = time_field(self._path, number, fields, REQUESTED_TIME)
+            self._walltimes[text] = None if requested <= 0 else requested
+        return self._walltimes[text]
+
+    def _size(self, number: int, fields: list[str], position: int) -> int:
+        text = fields[position]
+        size = self._sizes.get(text)
+        if size is None:
+            size = self._sizes[text] = count_field(self._path, number, fields, position)
+        return size

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
+from batkube.platforms.model import DEFAULT_PODS, Platform
+from batkube.platforms.reading import read_platform
+
+NODE = """
+apiVersion: v1
+kind: Node
+metadata:
+  name: {name}
+  labels: {{zone: a}}
+spec: {spec}
+status:
+  capacity: {{cpu: "4", memory: 8Gi, pods: "110"}}
+  allocatable: {{cpu: 3900m, memory: 7Gi, pods: "100", nvidia.com/gpu: 2}}
+"""
+
+
+def read(folder: Path, text: str, name: str = "nodes.yaml") -> Platform:
+    path = folder / name
+    path.write_text(text)
+    return read_platform(str(path))
+
+
+def node(name: str, spec: str = "{}") -> str:
+    return NODE.format(name=name, spec=spec)
+
+
+def test_allocatable_wins_over_capacity(tmp_path: Path) -> None:
+    platform = read(tmp_path, node("a"))
+
+    (machine,) = platform.machines
+    assert machine.capacity == {CPU: 3900, MEMORY: 7 * 1024**3, PODS: 100, GPU: 2}
+    assert machine.labels == {"zone": "a"}
+
+
+def test_capacity_is_used_where_nothing_is_said_to_be_allocatable(tmp_path: Path) -> None:
+    platform = read(tmp_path, "kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: 2}}")
+
+    assert platform.machines[0].capacity == {CPU: 2000, PODS: DEFAULT_PODS}
+
+
+def test_several_documents_and_lists_are_read_in_order(tmp_path: Path) -> None:
+    items = [{"kind": "Node", "metadata": {"name": n}, "status": {"capacity": {"cpu": "1"}}} for n in ("b", "a")]
+    text = f"---\n{node('z')}\n---\n---\n{json.dumps({'kind': 'List', 'items': items})}\n"
+
+    platform = read(tmp_path, text)
+
+    assert [(machine.id, machine.name) for machine in platform.machines] == [(0, "z"), (1, "b"), (2, "a")]
+
+
+def test_a_node_list_in_json_is_read(tmp_path: Path) -> None:
+    items = [{"kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "1500m"}}}]
+
+    platform = read(tmp_path, json.dumps({"kind": "NodeList", "items": items}), "nodes.json")
+
+    assert platform.machines[0].cpu_milli == 1500
+
+
+def test_taints_are_kept(tmp_path: Path) -> None:
+    platform = read(tmp_path, node("a", "{taints: [{key: dedicated, value: gpu, effect: NoSchedule, timeAdded: x}]}"))
+
+    assert platform.machines[0].taints == ({"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "{unschedulable: true}",
+        "{unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]}",
+    ],
+)
+def test_a_cordoned_node_stays_with_the_taint_kubernetes_puts_on_it(tmp_path: Path, spec: str) -> None:
+    platform = read(tmp_path, node("a", spec))
+
+    assert platform.machines[0].taints == ({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "problem"),
+    [
+        ("kind: Pod\nmetadata: {name: a}", "document 1", "a Pod, not a Node"),
+        ("- 1\n- 2", "document 1", "no Kubernetes object"),
+        ("", None, "no machine"),
+        ("kind: List\nitems: []", None, "no machine"),
+        ("kind: List\nitems: 5", "items", "not a list"),
+        ("kind: Node\nmetadata: {}", "metadata.name", "no name"),
+        ("kind: Node\nmetadata: 3", "metadata", "not a mapping"),
+        ("kind: Node\nmetadata: {name: a}", "status", "nothing of cpu"),
+        ("kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: x}}", "capacity.cpu", "not a quantity"),
+        ("kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: [1]}}", "capacity.cpu", "not a quantity"),
+        ("kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: -1}}", "capacity.cpu", "negative"),
+        ("kind: Node\nmetadata: {name: a, labels: {gpu: true}}\nstatus: {capacity: {cpu: 1}}", "label gpu", "not text"),
+        (
+            "kind: Node\nmetadata: {name: a}\nspec: {taints: [{key: k}]}\nstatus: {capacity: {cpu: 1}}",
+            "taints",
+            "taint",
+        ),
+        (f"{node('a')}---{node('a')}", "'a'", "two machines"),
+        ("kind: Node\nmetadata: {name: [}", "line 2", "not YAML"),
+        ("kind: 2020-13-45", None, "not YAML"),
+    ],
+)
+def test_what_is_wrong_in_a_manifest_is_said_with_its_place(
+    tmp_path: Path, text: str, at: str | None, problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem) as caught:
+        read(tmp_path, text)
+
+    assert at is None or at in (caught.value.at or "")
+    assert caught.value.remedy
+
+
+def test_broken_json_is_said_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not JSON") as caught:
+        read(tmp_path, '{"kind": "Node",\n oops}', "nodes.json")
+
+    assert caught.value.at == "line 2"
