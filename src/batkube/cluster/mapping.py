@@ -169,13 +169,3 @@ class PodFactory:
                 ],
             }
         return spec
-
-
-def bound(pod: KubeObject, node: str) -> KubeObject:
-    """Return `pod` bound to `node`, as the binding sub-resource leaves it."""
-    return {**pod, "spec": {**pod["spec"], "nodeName": node}}
-
-
-def with_status(pod: KubeObject, status: KubeObject) -> KubeObject:
-    """Return `pod` with `status`, which may be shared between pods."""
-    return {**pod, "status": status}

@@ -1,12 +1,13 @@
-"""How jobs and pods ended: what the outputs are made of."""
+"""How jobs and their pods ended: what the outputs are made of."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from batkube.cluster.gangs import Gang
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job
 
@@ -37,19 +38,18 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     evictions: int
 
 
-class PodRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One pod's story, told when it is over."""
+class GangRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The story of a gang's pods, told when they are over; index i of every list is the pod of rank i."""
 
-    name: str
-    job: Job
-    machine: int | None
-    created: Instant
-    scheduled: Instant | None
-    started: Instant | None
+    gang: Gang
+    #: The machine that admitted each pod; None when it was never bound.
+    machine_ids: Sequence[int | None]
+    scheduled: Sequence[Instant | None]
+    started: Sequence[Instant | None]
     finished: Instant
     phase: str
     reason: str
 
 
 OutcomeListener = Callable[[Outcome], None]
-PodListener = Callable[[list[PodRecord]], None]
+GangListener = Callable[[GangRecord], None]

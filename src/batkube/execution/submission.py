@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, PodFactory, ResourceModel, pod_requests
 from batkube.cluster.store import Store, Write
-from batkube.execution.gangs import Gang, Roster
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Journal

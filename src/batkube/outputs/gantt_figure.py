@@ -33,7 +33,9 @@ MOST_STEPS = 1_000
 _DPI = 160
 _WIDTH_IN = 12.0
 _HEADER_IN, _PANEL_IN, _GAP_IN, _AXIS_IN, _LEGEND_IN, _RIGHT_IN = 0.72, 1.05, 0.14, 0.52, 0.34, 0.68
-_INK, _FAINT, _ALARM = "#222222", "#E4E4E4", "#882255"
+_INK, _FAINT = "#222222", "#E4E4E4"
+_ALARM, _ALARM_HATCH = "#882255", "/////"
+_LOST, _LOST_HATCH = "#777777", "xxxx"
 _UTILISATION, _QUEUE = "#33669A", "#B4442E"
 _STYLE = {
     "font.family": ["DejaVu Sans"],
@@ -166,14 +168,20 @@ def _draw_boxes(axes: Axes, picture: Picture, row_pt: float) -> None:
     kinds: list[tuple[Bools, Floats | str, str | None, float]] = [
         # Dense: a hairline of the box's own colour keeps even the shortest job visible.
         (fine, fills[fine] if dense else "white", None, 0.25 if dense else 0.6),
-        (picture.alarming & ~boxes.lost, _ALARM, None if dense else "/////", 0.4 if dense else 0.9),
-        (boxes.lost, "#777777", None if dense else "xxxx", 0.4 if dense else 0.6),
+        (picture.alarming & ~boxes.lost, _ALARM, None if dense else _ALARM_HATCH, 0.3 if dense else 0.9),
+        (boxes.lost, _LOST, None if dense else _LOST_HATCH, 0.3 if dense else 0.6),
     ]
     for chosen, edge, hatch, line_pt in kinds:
         if not chosen.any():
             continue
         collection = PolyCollection(
-            list(corners[chosen]), facecolors=fills[chosen], edgecolors=edge, linewidths=line_pt, hatch=hatch, zorder=2
+            # A whole array is a documented fast path (PolyCollection.set_verts) that its annotations do not know.
+            corners[chosen],  # type: ignore[arg-type]
+            facecolors=fills[chosen],
+            edgecolors=edge,
+            linewidths=line_pt,
+            hatch=hatch,
+            zorder=2,
         )
         collection.set_rasterized(dense)
         axes.add_collection(collection, autolim=False)
@@ -253,13 +261,19 @@ def _machine_ticks(count: int, height_in: float) -> range:
 
 
 def _legend_patches(picture: Picture) -> list[Patch]:
-    patches = [Patch(facecolor=fill, label=_short(name, 24)) for fill, name in picture.colouring.legend]
-    if (picture.alarming & ~picture.boxes.lost).any():
-        patches.append(
-            Patch(facecolor="white", edgecolor=_ALARM, hatch="/////", label="failed, killed or over its walltime")
-        )
+    def patch(fill: str, words: str, edge: str | None = None, hatch: str | None = None) -> Patch:
+        return Patch(facecolor=fill, edgecolor=edge, hatch=hatch, label=_short(words, 36))
+
+    entries = picture.colouring.legend
+    patches = [
+        patch(entry.fill, entry.words, _ALARM, _ALARM_HATCH) if entry.alarming else patch(entry.fill, entry.words)
+        for entry in entries
+    ]
+    told = any(entry.alarming for entry in entries)
+    if not told and (picture.alarming & ~picture.boxes.lost).any():
+        patches.append(patch("white", "failed, killed or over its walltime", _ALARM, _ALARM_HATCH))
     if picture.boxes.lost.any():
-        patches.append(Patch(facecolor="white", edgecolor="#777777", hatch="xxxx", label="evicted, run again later"))
+        patches.append(patch("white", "evicted, run again later", _LOST, _LOST_HATCH))
     return patches
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.intervals import parse_intervals
-from batkube.outputs.tables import read_text_table, to_numbers
+from batkube.outputs.tables import TextTable, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,38 +51,33 @@ _REQUIRED = ("job_id", "submission_time", "starting_time", "finish_time", "alloc
 
 def read_jobs(path: Path) -> pd.DataFrame:
     """Return the file's jobs with every column of `TEXT_COLUMNS` and `NUMBER_COLUMNS`, then the file's others."""
-    raw = read_text_table(path)
-    missing = [name for name in _REQUIRED if name not in raw.columns]
-    if missing:
-        raise InputError(
-            path,
-            at="line 1",
-            problem=f"lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}",
-            remedy="give the jobs.csv of a run of Batkube or Batsim, or the folder that holds it",
-        )
-    frame = raw.copy()
-    for name in NUMBER_COLUMNS:
-        frame[name] = to_numbers(raw, name, path) if name in raw.columns else float("nan")
-    for name in TEXT_COLUMNS:
-        if name not in raw.columns and name != "final_state":
-            frame[name] = ""
-    _check_allocations(frame, path)
+    import pandas as pd
+
+    table = read_table(path)
+    table.require(_REQUIRED, "give the jobs.csv of a run of Batkube or Batsim, or the folder that holds it")
+    _check_allocations(table)
+    unknown = float("nan")
+    frame = pd.DataFrame(
+        {name: table.text(name) if name in table.columns else "" for name in TEXT_COLUMNS}
+        | {name: table.numbers(name) if name in table.columns else unknown for name in NUMBER_COLUMNS}
+        | {name: table.text(name) for name in table.columns if name not in TEXT_COLUMNS + NUMBER_COLUMNS}
+    )
     _derive_times(frame)
-    if "final_state" not in raw.columns:
+    if "final_state" not in table.columns:
         frame["final_state"] = _derived_states(frame)
-    others = [name for name in raw.columns if name not in TEXT_COLUMNS and name not in NUMBER_COLUMNS]
-    return frame[[*TEXT_COLUMNS, *NUMBER_COLUMNS, *others]]
+    return frame
 
 
-def _check_allocations(frame: pd.DataFrame, path: Path) -> None:
-    for text in frame["allocated_resources"].unique():
+def _check_allocations(table: TextTable) -> None:
+    seen: set[str] = set()
+    for row, text in enumerate(table.columns["allocated_resources"]):
+        if text in seen:
+            continue
+        seen.add(text)
         try:
             parse_intervals(text)
         except ValueError as error:
-            row = int((frame["allocated_resources"] == text).to_numpy().argmax())
-            raise InputError(
-                path, at=f"line {frame.attrs['lines'][row]}, column allocated_resources", problem=str(error)
-            ) from error
+            raise InputError(table.path, at=table.place(row, "allocated_resources"), problem=str(error)) from error
 
 
 def _derive_times(frame: pd.DataFrame) -> None:

@@ -9,6 +9,7 @@ a job's pods are spread evenly over its machines.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +61,9 @@ class Stays:
 
     def joined_with(self, other: Stays) -> Stays:
         """Return the stays of both, on the machines of the first."""
-        columns = {name: np.concatenate((getattr(self, name), getattr(other, name))) for name in _COLUMNS}
+        columns: dict[str, Any] = {
+            name: np.concatenate((getattr(self, name), getattr(other, name))) for name in _COLUMNS
+        }
         return replace(self, **columns)
 
     def _chosen(self, numbers: Ints) -> Stays:

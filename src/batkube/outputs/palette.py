@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -19,16 +20,15 @@ COLOURINGS = ("job", "user", "profile", "state")
 FILLS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00")
 OTHERS = "#CCCCCC"
 
-#: Final states have colours and words of their own, whichever of them a run has.
-STATES = {
-    "COMPLETED_SUCCESSFULLY": ("#77AADD", "succeeded"),
-    "COMPLETED_FAILED": ("#EE8866", "failed"),
-    "COMPLETED_WALLTIME_REACHED": ("#EEDD88", "reached its walltime"),
-    "COMPLETED_KILLED": ("#FFAABB", "killed"),
-    "REJECTED": ("#DDDDDD", "rejected"),
-}
-
 _TRAILING_NUMBER = re.compile(r"(\d+)$")
+
+
+class LegendEntry(NamedTuple):
+    """What a fill stands for; `alarming` when its boxes are hatched."""
+
+    fill: str
+    words: str
+    alarming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,17 @@ class Colouring:
     """A fill per job, and what the legend says of them (nothing when every job has its own)."""
 
     fills: list[str]
-    legend: list[tuple[str, str]]
+    legend: list[LegendEntry]
+
+
+#: Final states have colours and words of their own, whichever of them a run has.
+STATES = {
+    "COMPLETED_SUCCESSFULLY": LegendEntry("#77AADD", "succeeded"),
+    "COMPLETED_FAILED": LegendEntry("#EE8866", "failed", alarming=True),
+    "COMPLETED_WALLTIME_REACHED": LegendEntry("#EEDD88", "reached its walltime", alarming=True),
+    "COMPLETED_KILLED": LegendEntry("#FFAABB", "killed", alarming=True),
+    "REJECTED": LegendEntry("#DDDDDD", "rejected"),
+}
 
 
 def colour_jobs(jobs: pd.DataFrame, by: str) -> Colouring:
@@ -45,10 +55,10 @@ def colour_jobs(jobs: pd.DataFrame, by: str) -> Colouring:
         return Colouring([_fill_of_id(job_id) for job_id in jobs["job_id"]], [])
     if by == "state":
         states = jobs["final_state"].tolist()
-        legend = [entry for state, entry in STATES.items() if state in states]
-        unknown = [(OTHERS, "other")] if any(state not in STATES for state in states) else []
-        fills = [STATES.get(state, (OTHERS, ""))[0] for state in states]
-        return Colouring(fills, legend + unknown)
+        legend = [entry for state, entry in STATES.items() if state in states and state != "REJECTED"]
+        if any(state not in STATES for state in states):
+            legend.append(LegendEntry(OTHERS, "other", alarming=True))
+        return Colouring([STATES[state].fill if state in STATES else OTHERS for state in states], legend)
     return _by_category(jobs[by].tolist(), by)
 
 
@@ -66,9 +76,9 @@ def _by_category(categories: Sequence[str], kind: str) -> Colouring:
         counts[category] = counts.get(category, 0) + 1
     largest = sorted(counts, key=lambda category: (-counts[category], category))[: len(FILLS)]
     fill_of = dict(zip(sorted(largest, key=_natural), FILLS, strict=False))
-    legend = [(fill, category or f"(no {kind})") for category, fill in fill_of.items()]
+    legend = [LegendEntry(fill, category or f"(no {kind})") for category, fill in fill_of.items()]
     if len(counts) > len(fill_of):
-        legend.append((OTHERS, f"{len(counts) - len(fill_of)} other {kind}s"))
+        legend.append(LegendEntry(OTHERS, f"{len(counts) - len(fill_of)} other {kind}s"))
     return Colouring([fill_of.get(category, OTHERS) for category in categories], legend)
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from batkube.outputs.metrics import Metrics
 
-_POD_TIMES = ("created", "scheduled", "started", "finished")
+_POD_TEXTS = ("pod", "job_id", "workload_name", "node", "machine", "phase", "last_reason")
+_POD_NUMBERS = ("created", "scheduled", "started", "finished", "attempts")
 
 
 class Results:
@@ -48,44 +49,44 @@ class Results:
         """One row per pod; no rows when the run wrote no pods.csv."""
         import pandas as pd
 
-        from batkube.outputs.tables import read_text_table, to_numbers
+        from batkube.outputs.tables import read_table
 
         path = self.beside("pods.csv")
         if not path.is_file():
-            return pd.DataFrame({name: [] for name in ("pod", "job_id", "workload_name", "machine", *_POD_TIMES)})
-        frame = read_text_table(path)
-        for name in (*_POD_TIMES, "attempts"):
-            if name in frame.columns:
-                frame[name] = to_numbers(frame, name, path)
-        return frame
+            return pd.DataFrame({name: [] for name in (*_POD_TEXTS, *_POD_NUMBERS)})
+        table = read_table(path)
+        table.require((*_POD_TEXTS, *_POD_NUMBERS), "give the output folder of a run")
+        return pd.DataFrame(
+            {name: table.numbers(name) if name in _POD_NUMBERS else table.text(name) for name in table.columns}
+        )
 
     @cached_property
     def schedule(self) -> pd.Series[Any]:
         """The one row of schedule.csv, numbers as floats; empty when there is no such file."""
         import pandas as pd
 
-        from batkube.outputs.tables import read_text_table
+        from batkube.outputs.tables import read_table
 
         path = self.beside("schedule.csv")
         if not path.is_file():
             return pd.Series(dtype=object)
-        frame = read_text_table(path)
-        if len(frame) != 1:
-            raise InputError(path, problem=f"has {len(frame)} rows; a schedule.csv has exactly one")
-        return frame.iloc[0].map(_number_or_text)
+        table = read_table(path)
+        if len(table.lines) != 1:
+            raise InputError(path, problem=f"has {len(table.lines)} rows; a schedule.csv has exactly one")
+        return pd.Series({name: _number_or_text(cells[0]) for name, cells in table.columns.items()}, dtype=object)
 
     @cached_property
     def machine_states(self) -> pd.DataFrame:
         """How many machines were in each state, a row per change; no rows when there is no such file."""
         import pandas as pd
 
-        from batkube.outputs.tables import read_text_table, to_numbers
+        from batkube.outputs.tables import read_table
 
         path = self.beside("machine_states.csv")
         if not path.is_file():
             return pd.DataFrame({"time": [], "nb_idle": [], "nb_computing": []})
-        frame = read_text_table(path)
-        return pd.DataFrame({name: to_numbers(frame, name, path) for name in frame.columns})
+        table = read_table(path)
+        return pd.DataFrame({name: table.numbers(name) for name in table.columns})
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

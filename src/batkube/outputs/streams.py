@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from typing import TextIO
 
-from batkube.cluster.outcomes import PodRecord
+from batkube.cluster.outcomes import GangRecord
 from batkube.kernel.instants import START, Instant, format_seconds
 
 POD_COLUMNS = (
@@ -27,37 +27,44 @@ MACHINE_STATE_COLUMNS = ("time", "nb_sleeping", "nb_switching_on", "nb_switching
 
 
 class PodsWriter:
-    """pods.csv: a row per pod, in the order in which pods ended."""
+    """pods.csv: a row per pod, in the order in which gangs ended."""
 
     def __init__(self, file: TextIO, node_names: Sequence[str]) -> None:
-        self._writer = csv.writer(file, lineterminator="\n")
-        self._writer.writerow(POD_COLUMNS)
+        self._file = file
+        self._file.write(",".join(POD_COLUMNS) + "\n")
         self._node_names = node_names
 
-    def write(self, records: list[PodRecord]) -> None:
-        """Write the pods of one gang. They share most of their times, so each time is formatted once."""
-        texts: dict[Instant | None, str] = {None: ""}
-        for record in records:
-            for instant in (record.created, record.scheduled, record.started, record.finished):
-                if instant not in texts and instant is not None:
-                    texts[instant] = format_seconds(instant)
-        self._writer.writerows(
-            (
-                record.name,
-                record.job.name,
-                record.job.workload,
-                "" if record.machine is None else self._node_names[record.machine],
-                "" if record.machine is None else record.machine,
-                texts[record.created],
-                texts[record.scheduled],
-                texts[record.started],
-                texts[record.finished],
-                record.phase,
-                0 if record.machine is None else 1,
-                record.reason,
-            )
-            for record in records
-        )
+    def write(self, record: GangRecord) -> None:
+        """Write the pods of one gang.
+
+        They share most of what a row says, so each shared text is made once. Only a job's name needs quoting: pod and
+        node names are Kubernetes names.
+        """
+        job = record.gang.job
+        owner = f"{_quoted(job.name)},{_quoted(job.workload)}"
+        created = format_seconds(record.gang.created)
+        end = f"{format_seconds(record.finished)},{record.phase}"
+        texts: dict[tuple[Instant | None, Instant | None], str] = {}
+        lines: list[str] = []
+        for key, machine_id, *times in zip(
+            record.gang.keys, record.machine_ids, record.scheduled, record.started, strict=True
+        ):
+            moments = (times[0], times[1])
+            course = texts.get(moments)
+            if course is None:
+                course = texts[moments] = ",".join("" if at is None else format_seconds(at) for at in moments)
+            where = "," if machine_id is None else f"{self._node_names[machine_id]},{machine_id}"
+            attempts = 0 if machine_id is None else 1
+            lines.append(f"{key.name},{owner},{where},{created},{course},{end},{attempts},{record.reason}\n")
+        self._file.write("".join(lines))
+
+
+def _quoted(text: str) -> str:
+    """Return `text` as a CSV field, quoted when it must be (RFC 4180)."""
+    if any(mark in text for mark in ',"\n\r'):
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"'
+    return text
 
 
 class MachineStatesWriter:

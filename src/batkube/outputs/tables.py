@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,54 +18,70 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_text_table(path: Path) -> pd.DataFrame:
-    """Return the file's cells as text, a column per header; `attrs["lines"]` holds each row's line number."""
-    import pandas as pd
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """The cells of a CSV file by column, and the line each row came from."""
 
+    path: Path
+    columns: dict[str, Sequence[str]]
+    lines: list[int]
+
+    def text(self, column: str) -> pd.Series[str]:
+        """Return a column as it is in the file."""
+        import pandas as pd
+
+        return pd.Series(self.columns[column], dtype=object)
+
+    def numbers(self, column: str) -> pd.Series[float]:
+        """Return a column as floats; empty cells and Batsim's `inf` and `-nan` (divisions by zero) become NaN."""
+        import pandas as pd
+
+        text = self.text(column)
+        numbers = pd.to_numeric(text, errors="coerce").astype("float64")
+        unread = numbers.isna()
+        if unread.any():
+            foreign = unread & ~text.str.strip().str.lower().isin(["", "nan", "-nan"])
+            if foreign.any():
+                row = int(foreign.to_numpy().argmax())
+                raise InputError(self.path, at=self.place(row, column), problem=f"{text[row]!r} is not a number")
+        return numbers.where(numbers.abs() != float("inf"))
+
+    def place(self, row: int, column: str) -> str:
+        """Return where a cell is, for error messages."""
+        return f"line {self.lines[row]}, column {column}"
+
+    def require(self, names: Sequence[str], remedy: str) -> None:
+        """Raise InputError unless the file has all these columns."""
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            plural = "s" if len(missing) > 1 else ""
+            raise InputError(
+                self.path, at="line 1", problem=f"lacks the column{plural} {', '.join(missing)}", remedy=remedy
+            )
+
+
+def read_table(path: Path) -> TextTable:
+    """Read a CSV file with a header."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
             header = next(reader, [])
             rows, lines = [], []
             for row in reader:
-                if not row:
-                    continue
-                if len(row) != len(header):
-                    raise InputError(
-                        path,
-                        at=f"line {reader.line_num}",
-                        problem=f"has {len(row)} fields where the header names {len(header)}",
-                    )
-                rows.append(row)
-                lines.append(reader.line_num)
+                if row:
+                    rows.append(row)
+                    lines.append(reader.line_num)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(path, problem=f"cannot be read as CSV: {_reason(error)}") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(path, problem=f"cannot be read as CSV: {reason}") from error
     if not header:
         raise InputError(path, problem="is empty", remedy="a CSV file begins with a line of column names")
     if len(set(header)) < len(header):
         raise InputError(path, at="line 1", problem="names a column twice")
-    columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in zip(header, columns, strict=True)})
-    frame.attrs["lines"] = lines
-    return frame
-
-
-def to_numbers(frame: pd.DataFrame, column: str, path: Path) -> pd.Series[float]:
-    """Return a text column as floats; empty cells and infinities (Batsim's stretch of empty jobs) become NaN."""
-    import pandas as pd
-
-    text = frame[column]
-    numbers = pd.to_numeric(text, errors="coerce").astype("float64")
-    suspect = numbers.isna() & ~text.str.strip().str.lower().isin(["", "nan", "-nan"])
-    if suspect.any():
-        row = int(suspect.to_numpy().argmax())
-        raise InputError(
-            path,
-            at=f"line {frame.attrs['lines'][row]}, column {column}",
-            problem=f"{text.iloc[row]!r} is not a number",
-        )
-    return numbers.where(numbers.abs() != float("inf"))
-
-
-def _reason(error: Exception) -> str:
-    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) != len(header):
+            raise InputError(
+                path, at=f"line {line}", problem=f"has {len(row)} fields where the header names {len(header)}"
+            )
+    cells: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    return TextTable(path, dict(zip(header, cells, strict=True)), lines)

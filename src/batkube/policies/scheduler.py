@@ -13,8 +13,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import assert_never
 
-from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER, bound, with_status
-from batkube.cluster.store import ADDED, MODIFIED, Change, KubeObject, ObjectKey, Store, Write
+from batkube.cluster.gangs import Gang, Roster
+from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
+from batkube.cluster.store import ADDED, MODIFIED, Change, Store, Write
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.errors import BatkubeError, RunFailed
 from batkube.kernel.instants import START, Duration, Instant
@@ -46,13 +47,11 @@ class RunningJob:
 class Member:
     """A job the scheduler knows."""
 
-    __slots__ = ("alive", "job", "pods", "run")
+    __slots__ = ("alive", "gang", "run")
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        #: Its pods as they were created, in order of rank.
-        self.pods: list[tuple[ObjectKey, KubeObject]] = []
-        #: Pods not yet in a terminal phase.
+    def __init__(self, gang: Gang) -> None:
+        self.gang = gang
+        #: Pods seen and not yet in a terminal phase.
         self.alive = 0
         #: None while it waits.
         self.run: RunningJob | None = None
@@ -100,15 +99,16 @@ class PolicyScheduler:
         agenda: Agenda,
         journal: Journal,
         node_names: Sequence[str],
-        job_of: Callable[[ObjectKey], Job | None],
+        roster: Roster,
         estimate: Callable[[Job], Duration],
     ) -> None:
         self._policy = policy
         self._store = store
+        self._pods = store.live(POD)
         self._agenda = agenda
         self._journal = journal
         self._node_names = node_names
-        self._job_of = job_of
+        self._roster = roster
         self.estimate = estimate
         self.now = START
         self.free = room
@@ -134,55 +134,52 @@ class PolicyScheduler:
     def _hear(self, changes: list[Change], now: Instant) -> None:
         """Gather new pods into jobs and count ended ones.
 
-        The pods of a gang come one after the other, so the job's record is looked up once for all of them.
+        The pods of a gang come one after the other, so its record is looked up once for all of them.
         """
         if self._writing:
             return
         news = False
         member: Member | None = None
+        find = self._roster.find
         for change in changes:
             arrives = change.type is ADDED
             if not arrives and (change.type is not MODIFIED or change.object["status"]["phase"] not in _TERMINAL):
                 continue
-            job = self._job_of(change.key)
-            if job is None:
+            place = find(change.key)
+            if place is None:
                 continue
-            if member is None or member.job is not job:
-                member = self._members.get(job.key)
+            gang = place[0]
+            if member is None or member.gang is not gang:
+                member = self._member(gang)
             if arrives:
-                if member is None:
-                    member = self._members[job.key] = Member(job)
-                news |= self._gather(member, change)
-            elif member is not None:
-                news |= self._pod_over(member)
+                member.alive += 1
+                if member.alive == gang.job.size:
+                    self.queue.push(gang.job)
+                    self.arrived.append(gang.job)
+                    news = True
+            else:
+                member.alive -= 1
+                if member.alive == 0:
+                    self._forget(member)
+                    self.ended.append(gang.job)
+                    news = True
         if news:
             self._book_wake(now)
 
-    def _gather(self, member: Member, change: Change) -> bool:
-        """Take up a new pod; True when it completes its job."""
-        member.pods.append((change.key, change.object))
-        member.alive += 1
-        if member.alive < member.job.size:
-            return False
-        self.queue.push(member.job)
-        self.arrived.append(member.job)
-        return True
-
-    def _pod_over(self, member: Member) -> bool:
-        """Note that a pod ended; True when it was the last of its job."""
-        member.alive -= 1
-        if member.alive:
-            return False
-        self._forget(member)
-        self.ended.append(member.job)
-        return True
+    def _member(self, gang: Gang) -> Member:
+        key = gang.job.key
+        member = self._members.get(key)
+        if member is None or member.gang is not gang:
+            member = self._members[key] = Member(gang)
+        return member
 
     def _forget(self, member: Member) -> None:
         """Take a member out of everything, and its placement back."""
-        del self._members[member.job.key]
+        job = member.gang.job
+        del self._members[job.key]
         run = member.run
         if run is None:
-            self.queue.remove(member.job)
+            self.queue.remove(job)
             return
         del self.running[bisect.bisect_left(self.running, _by_end(run), key=_by_end)]
         if run.charged:
@@ -249,9 +246,16 @@ class PolicyScheduler:
         self._starts += 1
         bisect.insort(self.running, member.run, key=_by_end)
         self._journal.append(now, "bind", job=job.key, machines=format_intervals(placement.mask))
-        names = self._node_names
-        places = zip(member.pods, machine_ids, strict=True)
-        self._write([(key, bound(pod, names[number])) for (key, pod), number in places], now)
+        self._bind(member.gang, machine_ids, now)
+
+    def _bind(self, gang: Gang, machine_ids: Sequence[int], now: Instant) -> None:
+        """Give each pod its node, as the binding sub-resource does."""
+        pods, names = self._pods, self._node_names
+        writes: list[Write] = []
+        for key, machine_id in zip(gang.keys, machine_ids, strict=True):
+            pod = pods[key].object
+            writes.append((key, {**pod, "spec": {**pod["spec"], "nodeName": names[machine_id]}}))
+        self._write(writes, now)
 
     def _charge(self, placement: Placement) -> bool:
         """Take `placement` out of the free room.
@@ -271,7 +275,7 @@ class PolicyScheduler:
             raise RunFailed(f"{self._name} evicted job {evict.job.key}, which is not running")
         self._forget(member)
         self._journal.append(now, "evict", job=evict.job.key)
-        self._write([(key, None) for key, _ in member.pods], now)
+        self._write([(key, None) for key in member.gang.keys], now)
 
     def _reject(self, reject: Reject, now: Instant) -> None:
         member = self._members.get(reject.job.key)
@@ -280,7 +284,8 @@ class PolicyScheduler:
         self._forget(member)
         self._journal.append(now, "reject", job=reject.job.key, reason=reject.reason)
         status = {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reject.reason}
-        self._write([(key, with_status(pod, status)) for key, pod in member.pods], now)
+        pods = self._pods
+        self._write([(key, {**pods[key].object, "status": status}) for key in member.gang.keys], now)
 
     def _write(self, writes: Sequence[Write], now: Instant) -> None:
         self._writing = True

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TextIO
 
+from batkube.cluster.gangs import Roster
 from batkube.cluster.mapping import NODE, ResourceModel, node_capacity, node_names, node_of
 from batkube.cluster.outcomes import Outcome
-from batkube.cluster.store import ObjectKey, Store
-from batkube.execution.gangs import Roster
+from batkube.cluster.store import Store
 from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
 from batkube.execution.nodes import NodeAccounts
@@ -123,7 +123,7 @@ def assemble(inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: T
         notes=notes,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         on_outcome=outcomes.append,
-        on_pods_over=PodsWriter(pods_file, names).write,
+        on_gang_over=PodsWriter(pods_file, names).write,
         on_busy=states.change,
     )
     inputs.policy.begin(machines, streams.named("policy"))
@@ -134,18 +134,13 @@ def assemble(inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: T
         agenda=agenda,
         journal=journal,
         node_names=names,
-        job_of=lambda key: _job_of(roster, key),
+        roster=roster,
         estimate=_estimator(inputs),
     )
     store.commit(NODE, [node_of(machine, model, START) for machine in machines], START)
     _note_inputs(inputs, notes)
     submission.begin()
     return Simulation(agenda, Clock(), submission, outcomes, notes, states)
-
-
-def _job_of(roster: Roster, key: ObjectKey) -> Job | None:
-    place = roster.find(key)
-    return None if place is None else place[0].job
 
 
 class _Estimates:

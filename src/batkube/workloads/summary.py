@@ -1,0 +1,170 @@
+"""What a workload is like, in numbers: for `batkube workload show`, and for checking a conversion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, as_float_s, human
+from batkube.kernel.quantities import format_amount
+from batkube.workloads.model import Workload
+from batkube.workloads.run_times import run_time
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How some values are distributed."""
+
+    least: float
+    mean: float
+    median: float
+    most: float
+    deviation: float
+
+    @staticmethod
+    def of(values: Iterable[int]) -> Spread | None:
+        """Return the spread of `values`; None when there are none. The deviation is that of the whole population."""
+        ordered = sorted(values)
+        if not ordered:
+            return None
+        count = len(ordered)
+        mean = math.fsum(ordered) / count
+        middle = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+        deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / count)
+        return Spread(ordered[0], mean, middle, ordered[-1], deviation)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The numbers of one workload. Times are nanoseconds; None stands for what cannot be told."""
+
+    jobs: int
+    profiles: int
+    users: int
+    size_machines: int | None
+    first_submit: int
+    last_submit: int
+    size: Spread
+    #: Of the jobs whose profile says how long it takes.
+    run_time: Spread | None
+    run_times_unknown: int
+    #: Jobs that have a walltime, and the mean of walltime / run time over those of them that run at all.
+    walltimes: int
+    overestimation: float | None
+    #: Jobs that run longer than their walltime, and so will be killed.
+    overruns: int
+    #: Sum over jobs of size × run time.
+    work_core_ns: int
+    #: Gaps between consecutive submissions; None for a single job.
+    gaps: Spread | None
+    #: By resource: how many jobs ask for it, and the spread of the amounts per pod.
+    requests: dict[str, tuple[int, Spread]]
+
+    @property
+    def span(self) -> int:
+        """From the first submission to the last."""
+        return self.last_submit - self.first_submit
+
+    @property
+    def offered_load(self) -> float | None:
+        """The work per unit of the machine and of the span: above 1, queues grow without end."""
+        if not self.size_machines or not self.span:
+            return None
+        return self.work_core_ns / (self.size_machines * self.span)
+
+
+def summarise(workload: Workload) -> Summary:
+    """Return the numbers of `workload`."""
+    jobs = workload.jobs
+    runs = [(run_time(job.profile), job) for job in jobs]
+    known = [(run, job) for run, job in runs if run is not None]
+    limited = [(run, job.walltime) for run, job in known if job.walltime is not None]
+    factors = [walltime / run for run, walltime in limited if run > 0]
+    amounts: dict[str, list[int]] = {}
+    for job in jobs:
+        for resource, amount in job.requests:
+            amounts.setdefault(resource, []).append(amount)
+    size = Spread.of(job.size for job in jobs)
+    assert size is not None, "a workload has at least one job"
+    return Summary(
+        jobs=len(jobs),
+        profiles=len({id(job.profile) for job in jobs}),
+        users=len({job.user for job in jobs if job.user}),
+        size_machines=workload.size_machines,
+        first_submit=jobs[0].submit,
+        last_submit=jobs[-1].submit,
+        size=size,
+        run_time=Spread.of(run for run, _ in known),
+        run_times_unknown=len(jobs) - len(known),
+        walltimes=sum(job.walltime is not None for job in jobs),
+        overestimation=math.fsum(factors) / len(factors) if factors else None,
+        overruns=sum(run > walltime for run, walltime in limited),
+        work_core_ns=sum(run * job.size for run, job in known),
+        gaps=Spread.of(later.submit - job.submit for job, later in zip(jobs, jobs[1:], strict=False)),
+        requests={
+            resource: (len(held), spread)
+            for resource, held in sorted(amounts.items())
+            if (spread := Spread.of(held)) is not None
+        },
+    )
+
+
+def summary_rows(summary: Summary) -> Sequence[tuple[str, str]]:
+    """Return (what, value) for a table, in the order a reader asks."""
+    machines = summary.size_machines
+    load = summary.offered_load
+    rows = [
+        ("jobs", f"{summary.jobs:,}"),
+        ("profiles", f"{summary.profiles:,}"),
+        ("users", f"{summary.users:,}" if summary.users else "not given"),
+        ("machine size", f"{machines:,}" if machines else "not given"),
+        ("first submission", _time(summary.first_submit)),
+        ("last submission", _time(summary.last_submit)),
+        ("span", _time(summary.span)),
+        ("gap between submissions", _time_spread(summary.gaps)),
+        ("size", _number_spread(summary.size)),
+        ("run time", _time_spread(summary.run_time)),
+    ]
+    if summary.run_times_unknown:
+        rows.append(("run time not fixed", f"{summary.run_times_unknown:,} jobs: it depends on the machines"))
+    rows += [
+        ("walltime", f"{summary.walltimes:,} of {summary.jobs:,} jobs ({summary.walltimes / summary.jobs:.1%})"),
+        ("walltime / run time", f"{summary.overestimation:.4g} on average" if summary.overestimation else "not known"),
+        ("longer than walltime", f"{summary.overruns:,} jobs will be killed"),
+        ("work", f"{summary.work_core_ns / NANOSECONDS_PER_SECOND:,.0f} core-seconds"),
+        ("offered load", f"{load:.4f} of the machine, over the span" if load is not None else "not known"),
+    ]
+    for resource, (count, spread) in summary.requests.items():
+        rows.append((f"{resource} per pod", f"{_amount_spread(resource, spread)} ({count:,} jobs)"))
+    return rows
+
+
+def _time(ns: float) -> str:
+    whole = round(ns)
+    return human(whole) if whole < 60 * NANOSECONDS_PER_SECOND else f"{as_float_s(whole):,.10g} s ({human(whole)})"
+
+
+def _time_spread(spread: Spread | None) -> str:
+    if spread is None:
+        return "none"
+    return _spread_text(human(round(value)) for value in _five(spread))
+
+
+def _number_spread(spread: Spread) -> str:
+    return _spread_text(f"{value:,.6g}" for value in _five(spread))
+
+
+def _amount_spread(resource: str, spread: Spread) -> str:
+    least, mean, median, most = (
+        format_amount(resource, round(value)) for value in (spread.least, spread.mean, spread.median, spread.most)
+    )
+    return f"min {least}, mean {mean}, median {median}, max {most}"
+
+
+def _five(spread: Spread) -> tuple[float, ...]:
+    return spread.least, spread.mean, spread.median, spread.most, spread.deviation
+
+
+def _spread_text(texts: Iterable[str]) -> str:
+    return ", ".join(f"{name} {text}" for name, text in zip(("min", "mean", "median", "max", "sd"), texts, strict=True))

@@ -1,0 +1,49 @@
+"""Writing the Standard Workload Format. It has numbers only, so what is not a number is numbered or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from batkube.kernel.errors import InputError
+from batkube.workloads.delays import exact_seconds
+from batkube.workloads.model import Workload
+from batkube.workloads.run_times import run_time
+
+
+def swf_text(workload: Workload) -> Iterator[str]:
+    """Yield the lines of `workload`: a header, then 18 fields per job."""
+    processors = workload.size_machines or max(job.size for job in workload.jobs)
+    yield "; Version: 2.2\n; Conversion: Batkube\n"
+    yield f"; MaxJobs: {len(workload.jobs)}\n; MaxRecords: {len(workload.jobs)}\n; MaxProcs: {processors}\n"
+    keep_names = all(_is_number(job.name) for job in workload.jobs)
+    if not keep_names:
+        yield "; Note: jobs are numbered in the order of their submission; their names were not numbers\n"
+    users = _user_numbers(workload)
+    yield from (f"; Note: user {number} is {user}\n" for user, number in users.items() if user != number)
+    for number, job in enumerate(workload.jobs, 1):
+        run = run_time(job.profile)
+        if run is None:
+            raise InputError(
+                workload.source,
+                at=f"job {job.name}",
+                problem=f"its profile {job.profile.name!r} has no run time of its own, and SWF holds nothing else",
+                remedy="write Batsim JSON (.json)",
+            )
+        name = job.name if keep_names else number
+        walltime = "-1" if job.walltime is None else exact_seconds(job.walltime)
+        yield (
+            f"{name} {exact_seconds(job.submit)} -1 {exact_seconds(run)} {job.size} -1 -1 "
+            f"{job.size} {walltime} -1 1 {users.get(job.user, '-1')} -1 -1 -1 -1 -1 -1\n"
+        )
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdecimal()
+
+
+def _user_numbers(workload: Workload) -> dict[str, str]:
+    """Return the number of each user: its own where all are numbers, else by first appearance."""
+    users = dict.fromkeys(job.user for job in workload.jobs if job.user)
+    if all(_is_number(user) for user in users):
+        return {user: user for user in users}
+    return {user: str(number) for number, user in enumerate(users, 1)}
