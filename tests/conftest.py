@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
+import batkube
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -17,3 +21,37 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the shared test data: set BATKUBE_SHARED_DATA to its folder")
     return folder
+
+
+class Simulate(Protocol):
+    """Runs jobs given as Batsim JSON entries."""
+
+    def __call__(
+        self,
+        jobs: Sequence[Mapping[str, object]],
+        profiles: Mapping[str, Mapping[str, object]],
+        *,
+        platform: str = "4x1",
+        scheduler: str = "policy:fcfs",
+        **options: Any,  # noqa: ANN401 - passed on to batkube.run
+    ) -> batkube.Run: ...
+
+
+@pytest.fixture
+def simulate(tmp_path: Path) -> Simulate:
+    """A function that writes a Batsim workload and runs it; `tmp_path / "out"` is the output folder."""
+
+    def run(
+        jobs: Sequence[Mapping[str, object]],
+        profiles: Mapping[str, Mapping[str, object]],
+        *,
+        platform: str = "4x1",
+        scheduler: str = "policy:fcfs",
+        **options: Any,  # noqa: ANN401
+    ) -> batkube.Run:
+        workload = tmp_path / "workload.json"
+        workload.write_text(json.dumps({"nb_res": 4, "jobs": list(jobs), "profiles": dict(profiles)}))
+        options.setdefault("out", tmp_path / "out")
+        return batkube.run(workload=workload, platform=platform, scheduler=scheduler, force=True, **options)
+
+    return run

@@ -1,7 +1,7 @@
 """A cluster in one page, to watch a policy at work without the rest of the simulator.
 
 `TinyCluster` is a View. It runs jobs of type `delay`, kills them at their walltime, and puts evicted jobs back into the
-queue. Instants are in whole seconds at its doors.
+queue. It is imported by the tests beside it; seconds go in and out, instants are used inside.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-import pytest
 
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import CPU, PODS
@@ -158,8 +156,3 @@ def whole(count: int) -> MachineRoom:
 def nodes(*capacities: dict[str, int]) -> NodeRoom:
     """Return room of nodes with the given capacities."""
     return NodeRoom.whole([a_machine(number, **capacity) for number, capacity in enumerate(capacities)])
-
-
-@pytest.fixture
-def tiny() -> Iterator[type[TinyCluster]]:
-    yield TinyCluster

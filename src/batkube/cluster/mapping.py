@@ -48,8 +48,8 @@ class ResourceModel(enum.StrEnum):
 def kube_name(text: str) -> str:
     """Return `text` as a valid Kubernetes name; texts that had to be altered get a fingerprint to stay distinct."""
     name = _INVALID_IN_NAME.sub("-", text.lower())
-    name = re.sub(r"\.+-*|-+\.+", ".", name).strip("-.")[:_NAME_LENGTH]
-    if name == text:
+    name = re.sub(r"-*\.[-.]*", ".", name)[:_NAME_LENGTH].strip("-.")
+    if name and name == text:
         return name
     return f"{name or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 

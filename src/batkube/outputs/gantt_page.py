@@ -9,8 +9,9 @@ import pandas as pd
 
 from batkube.kernel.instants import human, seconds
 from batkube.outputs.comparison import metric_rows
-from batkube.outputs.gantt_figure import MOST_VECTOR_BOXES, box_outlines_pt
+from batkube.outputs.gantt_figure import box_outlines_pt
 from batkube.outputs.gantt_picture import Picture
+from batkube.outputs.gantt_rows import MOST_VECTOR_BOXES
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -59,9 +60,9 @@ def _hover_texts(picture: Picture, jobs: pd.DataFrame) -> str:
     text_of = {int(row): _describe(jobs.iloc[int(row)]) for row in dict.fromkeys(picture.boxes.job.tolist())}
     rectangles = [
         f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}">'
-        f"<title>{escape(text_of[job])}</title></rect>"
-        for job, (x, y, width, height) in zip(
-            picture.boxes.job.tolist(), box_outlines_pt(picture).tolist(), strict=True
+        f"<title>{'evicted attempt of ' if lost else ''}{escape(text_of[job])}</title></rect>"
+        for job, lost, (x, y, width, height) in zip(
+            picture.boxes.job.tolist(), picture.boxes.lost, box_outlines_pt(picture).tolist(), strict=True
         )
     ]
     return '<g class="hover">\n' + "\n".join(rectangles) + "\n</g>\n"
@@ -69,15 +70,18 @@ def _hover_texts(picture: Picture, jobs: pd.DataFrame) -> str:
 
 def _describe(job: pd.Series[Any]) -> str:
     def length(column: str) -> str:
-        return human(seconds(job[column]))
+        return human(seconds(float(job[column])))
 
     lines = [f"job {job['job_id']} ({job['workload_name']})"]
     lines += [f"{label} {job[column]}" for label, column in (("user", "user"), ("profile", "profile")) if job[column]]
-    lines.append(f"submitted at {length('submission_time')}, waited {length('waiting_time')}")
-    if pd.isna(job["finish_time"]):
-        lines.append(f"runs from {length('starting_time')}, not finished")
+    lines.append(f"submitted at {length('submission_time')}")
+    if pd.isna(job["starting_time"]):
+        lines.append("never completed")
+    elif pd.isna(job["finish_time"]):
+        lines.append(f"waited {length('waiting_time')}, started at {length('starting_time')}, not finished")
     else:
-        lines.append(f"runs from {length('starting_time')} to {length('finish_time')}: {length('execution_time')}")
+        lines.append(f"waited {length('waiting_time')}, ran {length('execution_time')}")
+        lines.append(f"from {length('starting_time')} to {length('finish_time')}")
     lines.append(f"on machines {job['allocated_resources']}")
     lines.append(str(job["final_state"]))
     return "\n".join(lines)

@@ -59,6 +59,16 @@ class Stays:
         """Return the stays whose work was lost."""
         return self._chosen(np.flatnonzero(self.lost))
 
+    def merged(self) -> Stays:
+        """Return the same with a job's simultaneous stays on consecutive machines made one."""
+        order = np.lexsort((self.first, self.end, self.start, self.job))
+        stays = self._chosen(order)
+        alike = (np.diff(stays.job) == 0) & (np.diff(stays.start) == 0) & (np.diff(stays.end) == 0)
+        goes_on = alike & (stays.first[1:] == stays.last[:-1] + 1)
+        heads = np.flatnonzero(np.concatenate(([True], ~goes_on))[: len(stays)])
+        tails = np.concatenate((heads[1:] - 1, [len(stays) - 1]))[: len(heads)]
+        return replace(stays._chosen(heads), last=stays.last[tails])
+
     def joined_with(self, other: Stays) -> Stays:
         """Return the stays of both, on the machines of the first."""
         columns: dict[str, Any] = {
@@ -82,7 +92,7 @@ def stays_of(results: Results) -> Stays:
     executions = executions_of(results)
     if not evicted or not results.pods["started"].notna().any():
         return executions
-    return executions.joined_with(_stays_of_pods(results).lost_only())
+    return executions.joined_with(_stays_of_pods(results).lost_only().merged())
 
 
 def horizon_s(jobs: pd.DataFrame) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 #: (unit, its seconds, the length of chart from which it is used, steps between ticks in this unit).
 _UNITS = (
-    ("d", 86400, 3 * 86400, (0.25, 0.5, 1, 2, 5, 7, 14, 28, 91, 182, 364)),
+    ("d", 86400, 3 * 86400, (0.25, 0.5, 1, 2, 5, 7, 14, 28, 50, 100, 200, 500)),
     ("h", 3600, 3 * 3600, (0.25, 0.5, 1, 2, 3, 6, 12)),
     ("min", 60, 3 * 60, (0.25, 0.5, 1, 2, 5, 10, 15, 20, 30)),
     ("s", 1, 0, (1, 2, 5, 10, 15, 20, 30)),

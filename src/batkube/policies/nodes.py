@@ -46,13 +46,16 @@ class Demand:
         wanted = {resource: amount for resource, amount in requests if amount > 0}
         #: False when it asks for a resource that no node has: it never fits.
         self.is_known = all(resource in row_of for resource in wanted)
-        known = {row_of[resource]: amount for resource, amount in wanted.items() if resource in row_of}
+        #: Per row of the arrays; 0 where nothing is asked for.
+        self.amounts: Amounts = np.zeros(len(row_of), dtype=np.int64)
+        for resource, amount in wanted.items():
+            if resource in row_of:
+                self.amounts[row_of[resource]] = amount
         #: Rows by which nodes are compared. Pod slots are so many that they would drown the others.
-        self.compared = list(known) or [row_of[PODS]]
-        known[row_of[PODS]] = 1
-        self.rows = list(known)
-        #: Per row of `rows`, as a column.
-        self.amounts: Amounts = np.array(list(known.values()), dtype=np.int64)[:, np.newaxis]
+        self.compared = np.flatnonzero(self.amounts).tolist() or [row_of[PODS]]
+        self.amounts[row_of[PODS]] = 1
+        #: Rows of which something is asked.
+        self.rows: list[int] = np.flatnonzero(self.amounts).tolist()
 
 
 class Nodes:
@@ -121,9 +124,9 @@ class NodeRoom:
             return known
         demand = self.nodes.demand(requests)
         if demand.is_known:
-            places = np.minimum.reduce(
-                [self.free[row] // amount for row, amount in zip(demand.rows, demand.amounts.flat, strict=True)]
-            )
+            places = self.free[demand.rows[0]] // demand.amounts[demand.rows[0]]
+            for row in demand.rows[1:]:
+                places = np.minimum(places, self.free[row] // demand.amounts[row])
         else:
             places = np.zeros(self.free.shape[1], dtype=np.int64)
         entry = self._places[requests] = places, int(places.sum())
@@ -134,21 +137,21 @@ class NodeRoom:
         demand = self.nodes.demand(job.requests)
         rows = demand.compared
         capacity = np.maximum(self.nodes.capacity[rows], 1)  # a node that has none of a resource has no places
-        amounts = demand.amounts[: len(rows)]
-        left = self.free[rows] - amounts
+        amounts = demand.amounts[rows]
+        left = self.free[rows] - amounts[:, np.newaxis]
         score = np.where(places > 0, sign * (left / capacity).max(axis=0), np.inf)
         chosen = []
         for _ in range(job.size):
             node = int(score.argmin())
             chosen.append(node)
             places[node] -= 1
-            left[:, node] -= amounts[:, 0]
+            left[:, node] -= amounts
             score[node] = sign * (left[:, node] / capacity[:, node]).max() if places[node] else np.inf
         return tuple(chosen)
 
     def __sub__(self, placement: Placement) -> Self:
         free = self._moved(placement, -1)
-        if free.min(initial=0) < 0:
+        if free.min() < 0:
             raise ValueError(f"nodes {placement.machine_ids} do not have {_requests_of(placement)} free for each pod")
         return type(self)(free, self.nodes)
 
@@ -165,10 +168,9 @@ class NodeRoom:
             raise ValueError(f"no node has all of {_requests_of(placement)}")
         free = self.free.copy()
         if len(placement.machine_ids) == 1:
-            free[demand.rows, placement.machine_ids[0]] += sign * demand.amounts[:, 0]
+            free[:, placement.machine_ids[0]] += sign * demand.amounts
         else:
-            pods = np.bincount(placement.machine_ids, minlength=free.shape[1])
-            free[demand.rows] += sign * demand.amounts * pods
+            free += sign * np.outer(demand.amounts, np.bincount(placement.machine_ids, minlength=free.shape[1]))
         return free
 
     def __and__(self, other: Self) -> Self:

@@ -207,7 +207,9 @@ class PolicyScheduler:
         except BatkubeError:
             raise
         except Exception as error:  # whatever a user's policy raises ends the run, with the place it came from
-            frame = traceback.extract_tb(error.__traceback__)[-1]
+            frames = traceback.extract_tb(error.__traceback__)
+            own_file = self._policy.decide.__code__.co_filename
+            frame = next((frame for frame in reversed(frames) if frame.filename == own_file), frames[-1])
             raise RunFailed(
                 f"{self._name} failed in {frame.filename}:{frame.lineno} ({frame.line}): "
                 f"{type(error).__name__}: {error}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -30,10 +32,11 @@ ProgressListener = Callable[[int, int, Instant], None]
 class Run(Results):
     """A finished run: its output folder as pandas frames and pictures."""
 
-    def __init__(self, folder: Path, keep_alive: tempfile.TemporaryDirectory[str] | None = None) -> None:
+    def __init__(self, folder: Path, *, temporary: bool = False) -> None:
+        """A `temporary` folder is removed when the object goes."""
         super().__init__(folder)
-        #: Keeps the folder of a run that was given no `out` as long as the object lives.
-        self._keep_alive = keep_alive
+        if temporary:
+            weakref.finalize(self, shutil.rmtree, folder.parent, ignore_errors=True)
 
 
 def run(
@@ -68,10 +71,14 @@ def run(
         },
         "batkube.run",
     )
-    temporary = tempfile.TemporaryDirectory(prefix="batkube-") if out is None else None
-    folder = Path(temporary.name) / "run" if temporary is not None else Path(str(out))
-    execute(scenario, folder, force=force)
-    return Run(folder, temporary)
+    folder = Path(tempfile.mkdtemp(prefix="batkube-")) / "run" if out is None else Path(out)
+    try:
+        execute(scenario, folder, force=force)
+    except BaseException:
+        if out is None:
+            shutil.rmtree(folder.parent, ignore_errors=True)
+        raise
+    return Run(folder, temporary=out is None)
 
 
 def execute(

@@ -10,7 +10,7 @@ import heapq
 import itertools
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from batkube.kernel.distributions import Distribution, parse_distribution
 from batkube.kernel.errors import InputError
@@ -29,7 +29,7 @@ class Shape:
     """What a generated job is like. Run times and walltimes are in seconds, cpu in cores, memory in bytes."""
 
     run_time: Distribution
-    size: Distribution = parse_distribution(1)
+    size: Distribution = field(default_factory=lambda: parse_distribution(1))
     cpu: Distribution | None = None
     memory_bytes: int | None = None
     walltime: Distribution | None = None
@@ -70,7 +70,7 @@ def lublin(count: int, machines: int, *, by_type: bool = False, seed: int = 0, n
     models = {"batch": BATCH_JOBS, "interactive": INTERACTIVE_JOBS} if by_type else {"": ALL_JOBS}
     streams = Streams(seed)
     kinds = [
-        _lublin_jobs(kind, model.fitted_to(machines), streams.named(f"workload.lublin.{kind}"), name)
+        _lublin_jobs(kind, model.fitted_to(machines), streams.named(f"workload.lublin.{kind}"))
         for kind, model in models.items()
     ]
     delays = Delays()
@@ -89,7 +89,7 @@ def lublin(count: int, machines: int, *, by_type: bool = False, seed: int = 0, n
     return Workload(name=name, source=f"{_SOURCE} lublin {count}", jobs=jobs, size_machines=machines)
 
 
-def _lublin_jobs(kind: str, model: Model, rng: random.Random, name: str) -> Iterator[tuple[int, str, int, int]]:
+def _lublin_jobs(kind: str, model: Model, rng: random.Random) -> Iterator[tuple[int, str, int, int]]:
     for at_s in model.arrivals_s(rng):
         size = model.sizes.draw(rng)
         yield at_s, kind, size, model.run_time_s(rng, size)

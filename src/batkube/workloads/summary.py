@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, as_float_s, human
-from batkube.kernel.quantities import format_amount
+from batkube.kernel.quantities import CPU, MEMORY
 from batkube.workloads.model import Workload
 from batkube.workloads.run_times import run_time
 
@@ -23,7 +24,7 @@ class Spread:
     deviation: float
 
     @staticmethod
-    def of(values: Iterable[int]) -> Spread | None:
+    def of(values: Iterable[float]) -> Spread | None:
         """Return the spread of `values`; None when there are none. The deviation is that of the whole population."""
         ordered = sorted(values)
         if not ordered:
@@ -49,9 +50,9 @@ class Summary:
     #: Of the jobs whose profile says how long it takes.
     run_time: Spread | None
     run_times_unknown: int
-    #: Jobs that have a walltime, and the mean of walltime / run time over those of them that run at all.
+    #: Jobs that have a walltime, and walltime / run time of those of them that run at all.
     walltimes: int
-    overestimation: float | None
+    overestimation: Spread | None
     #: Jobs that run longer than their walltime, and so will be killed.
     overruns: int
     #: Sum over jobs of size × run time.
@@ -80,7 +81,6 @@ def summarise(workload: Workload) -> Summary:
     runs = [(run_time(job.profile), job) for job in jobs]
     known = [(run, job) for run, job in runs if run is not None]
     limited = [(run, job.walltime) for run, job in known if job.walltime is not None]
-    factors = [walltime / run for run, walltime in limited if run > 0]
     amounts: dict[str, list[int]] = {}
     for job in jobs:
         for resource, amount in job.requests:
@@ -98,10 +98,10 @@ def summarise(workload: Workload) -> Summary:
         run_time=Spread.of(run for run, _ in known),
         run_times_unknown=len(jobs) - len(known),
         walltimes=sum(job.walltime is not None for job in jobs),
-        overestimation=math.fsum(factors) / len(factors) if factors else None,
+        overestimation=Spread.of(walltime / run for run, walltime in limited if run > 0),
         overruns=sum(run > walltime for run, walltime in limited),
         work_core_ns=sum(run * job.size for run, job in known),
-        gaps=Spread.of(later.submit - job.submit for job, later in zip(jobs, jobs[1:], strict=False)),
+        gaps=Spread.of(later.submit - job.submit for job, later in itertools.pairwise(jobs)),
         requests={
             resource: (len(held), spread)
             for resource, held in sorted(amounts.items())
@@ -110,10 +110,12 @@ def summarise(workload: Workload) -> Summary:
     )
 
 
-def summary_rows(summary: Summary) -> Sequence[tuple[str, str]]:
-    """Return (what, value) for a table, in the order a reader asks."""
-    machines = summary.size_machines
-    load = summary.offered_load
+SPREAD_COLUMNS = ("min", "mean", "median", "max", "sd")
+
+
+def facts(summary: Summary) -> list[tuple[str, str]]:
+    """Return (what, value) of the single numbers, for a table, in the order a reader asks."""
+    machines, load = summary.size_machines, summary.offered_load
     rows = [
         ("jobs", f"{summary.jobs:,}"),
         ("profiles", f"{summary.profiles:,}"),
@@ -122,49 +124,50 @@ def summary_rows(summary: Summary) -> Sequence[tuple[str, str]]:
         ("first submission", _time(summary.first_submit)),
         ("last submission", _time(summary.last_submit)),
         ("span", _time(summary.span)),
-        ("gap between submissions", _time_spread(summary.gaps)),
-        ("size", _number_spread(summary.size)),
-        ("run time", _time_spread(summary.run_time)),
+        ("work", f"{summary.work_core_ns / NANOSECONDS_PER_SECOND:,.0f} core-seconds"),
+        ("offered load", f"{load:.4f} of the machine, over the span" if load is not None else "not known"),
+        ("with walltime", f"{summary.walltimes:,} of {summary.jobs:,} jobs ({summary.walltimes / summary.jobs:.1%})"),
+        ("longer than walltime", f"{summary.overruns:,} jobs, which will be killed"),
     ]
     if summary.run_times_unknown:
         rows.append(("run time not fixed", f"{summary.run_times_unknown:,} jobs: it depends on the machines"))
-    rows += [
-        ("walltime", f"{summary.walltimes:,} of {summary.jobs:,} jobs ({summary.walltimes / summary.jobs:.1%})"),
-        ("walltime / run time", f"{summary.overestimation:.4g} on average" if summary.overestimation else "not known"),
-        ("longer than walltime", f"{summary.overruns:,} jobs will be killed"),
-        ("work", f"{summary.work_core_ns / NANOSECONDS_PER_SECOND:,.0f} core-seconds"),
-        ("offered load", f"{load:.4f} of the machine, over the span" if load is not None else "not known"),
-    ]
-    for resource, (count, spread) in summary.requests.items():
-        rows.append((f"{resource} per pod", f"{_amount_spread(resource, spread)} ({count:,} jobs)"))
+    for resource, (count, _) in summary.requests.items():
+        rows.append((f"asking for {resource}", f"{count:,} jobs"))
     return rows
 
 
-def _time(ns: float) -> str:
-    whole = round(ns)
-    return human(whole) if whole < 60 * NANOSECONDS_PER_SECOND else f"{as_float_s(whole):,.10g} s ({human(whole)})"
+def spreads(summary: Summary) -> list[tuple[str, ...]]:
+    """Return (what, and the `SPREAD_COLUMNS` as texts) of everything that varies from job to job."""
+    rows: list[tuple[str, ...]] = [("size", *_texts(summary.size, _number))]
+    for what, spread in (("run time", summary.run_time), ("gap between submissions", summary.gaps)):
+        if spread is not None:
+            rows.append((what, *_texts(spread, lambda value: human(round(value)))))
+    if summary.overestimation is not None:
+        rows.append(("walltime / run time", *_texts(summary.overestimation, _number)))
+    for resource, (_, spread) in summary.requests.items():
+        rows.append((f"{resource} per pod", *_texts(spread, _AMOUNT_TEXTS.get(resource, _number))))
+    return rows
 
 
-def _time_spread(spread: Spread | None) -> str:
-    if spread is None:
-        return "none"
-    return _spread_text(human(round(value)) for value in _five(spread))
+def _texts(spread: Spread, text: Callable[[float], str]) -> tuple[str, ...]:
+    return tuple(text(value) for value in (spread.least, spread.mean, spread.median, spread.most, spread.deviation))
 
 
-def _number_spread(spread: Spread) -> str:
-    return _spread_text(f"{value:,.6g}" for value in _five(spread))
+def _time(ns: int) -> str:
+    return human(ns) if ns < 60 * NANOSECONDS_PER_SECOND else f"{as_float_s(ns):,.10g} s ({human(ns)})"
 
 
-def _amount_spread(resource: str, spread: Spread) -> str:
-    least, mean, median, most = (
-        format_amount(resource, round(value)) for value in (spread.least, spread.mean, spread.median, spread.most)
-    )
-    return f"min {least}, mean {mean}, median {median}, max {most}"
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _five(spread: Spread) -> tuple[float, ...]:
-    return spread.least, spread.mean, spread.median, spread.most, spread.deviation
+def _cores(value: float) -> str:
+    return f"{value / 1000:.4g}"
 
 
-def _spread_text(texts: Iterable[str]) -> str:
-    return ", ".join(f"{name} {text}" for name, text in zip(("min", "mean", "median", "max", "sd"), texts, strict=True))
+def _bytes(value: float) -> str:
+    unit, size = ("GiB", 1 << 30) if value >= 1 << 30 else ("MiB", 1 << 20)
+    return f"{value / size:.4g} {unit}"
+
+
+_AMOUNT_TEXTS = {CPU: _cores, MEMORY: _bytes}

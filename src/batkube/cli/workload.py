@@ -1,0 +1,319 @@
+"""`batkube workload`: look at workloads, convert them from one format to another, make new ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from batkube.kernel.distributions import Distribution, parse_distribution
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, Instant, duration, human
+from batkube.kernel.quantities import CPU, MEMORY, amount
+from batkube.workloads import conversions, generators
+from batkube.workloads.model import Workload
+from batkube.workloads.reading import FORMATS, format_of, read_workload
+from batkube.workloads.summary import SPREAD_COLUMNS, Summary, facts, spreads, summarise
+from batkube.workloads.utilisation import find_period, offered_stays, recorded_stays
+from batkube.workloads.writing import WRITABLE_FORMATS, write_workload
+
+app = typer.Typer(
+    name="workload",
+    help="Look at, convert and generate workloads.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+_PIPED_WIDTH = 160
+_SHAPING = ("--run-time", "--size", "--cpu", "--memory", "--walltime")
+_OPTIONS_OF_KIND = {
+    "burst": _SHAPING,
+    "spaced": ("--interval", *_SHAPING),
+    "poisson": ("--rate", "--interval", *_SHAPING),
+    "lublin": ("--machines", "--by-type"),
+}
+
+_Input = Annotated[
+    Path, typer.Argument(help="A Batsim JSON, SWF, Kubernetes manifest or openb CSV file; may be gzipped.")
+]
+_Output = Annotated[Path, typer.Option("--output", "-o", help="File to write; its extension tells the format.")]
+_InputFormat = Annotated[
+    str | None, typer.Option("--format", help=f"Format of INPUT if its name does not tell: {', '.join(FORMATS)}.")
+]
+_OutputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--output-format", help=f"Format of the output if its name does not tell: {', '.join(WRITABLE_FORMATS)}."
+    ),
+]
+_Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
+
+
+@app.command()
+def show(
+    input: _Input,
+    format: _InputFormat = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON; times are nanoseconds.")] = False,
+) -> None:
+    """Print what a workload is like."""
+    workload = read_workload(input, format=format)
+    summary = summarise(workload)
+    if json:
+        typer.echo(msgspec.json.encode({**dataclasses.asdict(summary), "offered_load": summary.offered_load}).decode())
+        return
+    _print_summary(f"Workload {input}", summary)
+    _print_notes(workload.notes)
+
+
+@app.command()
+def convert(
+    input: _Input,
+    output: _Output,
+    format: _InputFormat = None,
+    output_format: _OutputFormat = None,
+    force: _Force = False,
+    machines: Annotated[
+        int | None, typer.Option(min=1, help="Processors of the trace's machine, if INPUT does not say.")
+    ] = None,
+    utilisation: Annotated[
+        float | None, typer.Option(help="Keep the jobs submitted in a period of this mean utilisation (0 to 1).")
+    ] = None,
+    period: Annotated[str, typer.Option(help="Length of that period.")] = "10h",
+    variation: Annotated[float, typer.Option(help="How far its utilisation may be off.")] = 0.01,
+    pick: Annotated[int, typer.Option(min=1, help="Which of the periods found to take, from 1.")] = 1,
+    begin: Annotated[
+        str | None, typer.Option("--from", help="Keep the jobs submitted at this time of the trace or later.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Keep the jobs submitted before this time.")] = None,
+    drop_zero: Annotated[bool, typer.Option("--drop-zero", help="Leave out jobs with run time 0.")] = False,
+    first: Annotated[int | None, typer.Option(min=1, help="Keep the first N jobs of what is left.")] = None,
+    shift: Annotated[bool, typer.Option("--shift", help="Let the first job be submitted at 0.")] = False,
+    rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
+    trim: Annotated[str | None, typer.Option(help="Let no job run longer than this.")] = None,
+    cores_per_machine: Annotated[
+        int | None, typer.Option(min=1, help="Count machines of N processors instead of processors (rounded up).")
+    ] = None,
+    cpu_norm: Annotated[
+        str | None,
+        typer.Option(help="Make each job one pod with its share of this cpu; the largest job gets all of it."),
+    ] = None,
+    cpu_max: Annotated[str | None, typer.Option(help="With --cpu-norm: the most cpu a pod may get.")] = None,
+    no_walltime: Annotated[bool, typer.Option("--no-walltime", help="Remove all walltimes.")] = False,
+    walltime_factor: Annotated[str | None, typer.Option(help="Multiply walltimes by this.")] = None,
+    walltime_from_runtime: Annotated[
+        str | None, typer.Option(help="Set each walltime to this many times the run time.")
+    ] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Let every job ask for the scheduler of this name.")] = None,
+) -> None:
+    """Convert a workload, changing it on the way. Changes are made in the order of the options in this help."""
+    workload = read_workload(input, format=format)
+    if machines is not None:
+        workload = dataclasses.replace(workload, size_machines=machines)
+    if utilisation is not None:
+        workload = _utilisation_window(workload, input, format, utilisation, _time("--period", period), variation, pick)
+    if begin is not None or end is not None:
+        to = None if end is None else Instant(_time("--to", end))
+        workload = conversions.window(workload, Instant(_time("--from", begin or "0")), to)
+    if drop_zero:
+        workload = conversions.drop_zero_run_times(workload)
+    if first is not None:
+        workload = conversions.first_jobs(workload, first)
+    if shift:
+        workload = conversions.shift_to_zero(workload)
+    if rate is not None:
+        workload = conversions.scale_arrival_rate(workload, _factor("--rate", rate))
+    if trim is not None:
+        workload = conversions.trim_run_times(workload, _time("--trim", trim))
+    workload = _resized(workload, cores_per_machine, cpu_norm, cpu_max)
+    workload = _limited(workload, no_walltime, walltime_factor, walltime_from_runtime)
+    if scheduler is not None:
+        workload = conversions.with_scheduler(workload, scheduler)
+    _write(workload, output, output_format, force)
+
+
+@app.command()
+def generate(
+    kind: Annotated[str, typer.Argument(help="burst, spaced, poisson or lublin.")],
+    output: _Output,
+    jobs: Annotated[int, typer.Option(min=1, help="How many jobs.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of everything that is drawn.")] = 0,
+    output_format: _OutputFormat = None,
+    force: _Force = False,
+    interval: Annotated[
+        str | None, typer.Option(help="spaced: time between jobs (10 s if not given); poisson: mean time between jobs.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="poisson: jobs per second, instead of --interval.")] = None,
+    run_time: Annotated[
+        str | None, typer.Option(help="Run time in seconds: a number or a distribution (170 if not given).")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(help="Pods (or machines) per job: a number or a distribution (1 if not given).")
+    ] = None,
+    cpu: Annotated[str | None, typer.Option(help="Cores requested per pod: a number or a distribution.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory requested per pod: a quantity such as 4Gi.")] = None,
+    walltime: Annotated[str | None, typer.Option(help="Walltime in seconds: a number or a distribution.")] = None,
+    machines: Annotated[
+        int | None, typer.Option(min=2, help="lublin: processors of the machine (128 if not given).")
+    ] = None,
+    by_type: Annotated[
+        bool, typer.Option("--by-type", help="lublin: mix the model's batch and interactive jobs.")
+    ] = False,
+) -> None:
+    """Generate a workload. Distributions are written constant:170, uniform:10,20, exponential:60, choice:1,2,4 …"""
+    shaping = {"--run-time": run_time, "--size": size, "--cpu": cpu, "--memory": memory, "--walltime": walltime}
+    _refuse_unused(
+        kind, {**shaping, "--interval": interval, "--rate": rate, "--machines": machines, "--by-type": by_type or None}
+    )
+    shape = generators.Shape(
+        run_time=_distribution("--run-time", run_time or "170"),
+        size=_distribution("--size", size or "1"),
+        cpu=None if cpu is None else _distribution("--cpu", cpu),
+        memory_bytes=None if memory is None else _amount("--memory", MEMORY, memory),
+        walltime=None if walltime is None else _distribution("--walltime", walltime),
+    )
+    match kind:
+        case "burst":
+            workload = generators.burst(jobs, shape, seed)
+        case "spaced":
+            workload = generators.spaced(jobs, _time("--interval", interval or "10s"), shape, seed)
+        case "poisson":
+            workload = generators.poisson(jobs, _rate(rate, interval), shape, seed)
+        case "lublin":
+            workload = generators.lublin(jobs, machines or 128, by_type=by_type, seed=seed)
+        case _:
+            raise AssertionError("unreachable: the kind was checked before")
+    _write(workload, output, output_format, force)
+
+
+def _refuse_unused(kind: str, given: dict[str, object]) -> None:
+    """Refuse an unknown kind, and options that it would silently ignore."""
+    used = _OPTIONS_OF_KIND.get(kind)
+    if used is None:
+        raise InputError(
+            "batkube workload generate",
+            problem=f"there is no kind {kind!r}",
+            remedy=f"kinds: {', '.join(_OPTIONS_OF_KIND)}",
+        )
+    for option, value in given.items():
+        if value is not None and option not in used:
+            raise InputError(
+                option, problem=f"means nothing for {kind}", remedy=f"options of {kind}: {', '.join(used)}"
+            )
+
+
+def _print_summary(title: str, summary: Summary) -> None:
+    """Print two tables; without lines and folding when nobody watches, so that grep and awk work."""
+    console = Console(markup=False)
+    if not console.is_terminal:
+        console = Console(width=_PIPED_WIDTH, markup=False)
+    box = SIMPLE_HEAD if console.is_terminal else None
+    single = Table(box=box, show_header=False, title=title if console.is_terminal else None, title_justify="left")
+    for what, value in facts(summary):
+        single.add_row(what, value)
+    varying = Table("", box=box)
+    for name in SPREAD_COLUMNS:
+        varying.add_column(name, justify="right")
+    for row in spreads(summary):
+        varying.add_row(*row)
+    console.print(single)
+    console.print(varying)
+
+
+def _utilisation_window(
+    workload: Workload, path: Path, format: str | None, wanted: float, length: Duration, variation: float, nth: int
+) -> Workload:
+    recorded = (format or format_of(path) or "swf") == "swf"
+    stays = recorded_stays(path) if recorded else offered_stays(workload)
+    found = find_period(workload, stays, length, wanted, variation, nth)
+    kind = "recorded" if recorded else "offered (no starts are recorded)"
+    where = f"period {human(found.begin)} to {human(found.end)} of the trace"
+    typer.echo(f"{where}, mean utilisation {found.utilisation:.4f}, {kind}", err=True)
+    return conversions.window(workload, found.begin, found.end)
+
+
+def _resized(workload: Workload, cores: int | None, cpu_norm: str | None, cpu_max: str | None) -> Workload:
+    if cores is not None:
+        workload = conversions.pack_machines(workload, cores)
+    if cpu_norm is not None:
+        most = None if cpu_max is None else _amount("--cpu-max", CPU, cpu_max)
+        return conversions.normalise_cpu(workload, _amount("--cpu-norm", CPU, cpu_norm), most)
+    if cpu_max is not None:
+        raise InputError("--cpu-max", problem="means nothing without --cpu-norm")
+    return workload
+
+
+def _limited(workload: Workload, none: bool, factor: str | None, from_run_time: str | None) -> Workload:
+    if sum((none, factor is not None, from_run_time is not None)) > 1:
+        raise InputError(
+            "batkube workload convert",
+            problem="only one of --no-walltime, --walltime-factor and --walltime-from-runtime can be given",
+        )
+    if none:
+        return conversions.without_walltimes(workload)
+    if factor is not None:
+        return conversions.scale_walltimes(workload, _factor("--walltime-factor", factor))
+    if from_run_time is not None:
+        return conversions.walltimes_from_run_times(workload, _factor("--walltime-from-runtime", from_run_time))
+    return workload
+
+
+def _write(workload: Workload, output: Path, format: str | None, force: bool) -> None:
+    losses = write_workload(workload, output, format, force=force)
+    typer.echo(f"wrote {len(workload.jobs)} jobs to {output}")
+    _print_notes((*workload.notes, *losses))
+
+
+def _print_notes(notes: tuple[tuple[FidelityNote, int], ...]) -> None:
+    for note, count in notes:
+        typer.echo(f"note: {note.message} ({count} times)", err=True)
+
+
+def _time(option: str, text: str) -> Duration:
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise InputError(option, problem=str(error)) from None
+
+
+def _factor(option: str, text: str) -> Fraction:
+    try:
+        exact = Decimal(text)
+        if exact.is_finite() and abs(exact.adjusted()) < 100:
+            return Fraction(exact)
+    except InvalidOperation:
+        pass
+    raise InputError(option, problem=f"{text!r} is not a number")
+
+
+def _amount(option: str, resource: str, text: str) -> int:
+    try:
+        return amount(resource, text)
+    except ValueError as error:
+        raise InputError(option, problem=str(error)) from None
+
+
+def _distribution(option: str, text: str) -> Distribution:
+    try:
+        return parse_distribution(text)
+    except ValueError as error:
+        raise InputError(option, problem=str(error)) from None
+
+
+def _rate(rate: float | None, interval: str | None) -> float:
+    if (rate is None) == (interval is None):
+        raise InputError("batkube workload generate", problem="poisson needs one of --rate and --interval")
+    if rate is not None:
+        return rate
+    mean = _time("--interval", interval or "")
+    if mean <= 0:
+        raise InputError("--interval", problem="must be longer than 0")
+    return 1e9 / mean

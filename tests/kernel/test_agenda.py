@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.errors import Bug
+from batkube.kernel.instants import Instant
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def _keep_all(agenda: Agenda) -> list[int]:
+    numbers = []
+    while (appointment := agenda.next()) is not None:
+        numbers.append(appointment.number)
+    return numbers
+
+
+def test_at_one_instant_work_ends_before_new_work_arrives_and_schedulers_look_last() -> None:
+    agenda = Agenda()
+    for rank in (Rank.WAKE, Rank.SUBMIT, Rank.START, Rank.FINISH):
+        agenda.book(Instant(5), rank, lambda now: None)
+
+    assert _keep_all(agenda) == [3, 2, 1, 0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Rank)), max_size=40))
+def test_the_order_is_by_time_then_rank_then_booking(entries: list[tuple[int, Rank]]) -> None:
+    agenda = Agenda()
+    for at, rank in entries:
+        agenda.book(Instant(at), rank, lambda now: None)
+
+    expected = sorted(range(len(entries)), key=lambda number: (*entries[number], number))
+
+    assert _keep_all(agenda) == expected
+
+
+def test_a_cancelled_appointment_is_never_kept_and_never_counted() -> None:
+    agenda = Agenda()
+    first = agenda.book(Instant(1), Rank.FINISH, lambda now: None)
+    agenda.book(Instant(2), Rank.FINISH, lambda now: None)
+
+    agenda.cancel(first)
+
+    assert len(agenda) == 1
+    assert _keep_all(agenda) == [1]
+
+
+def test_booking_in_the_past_is_a_bug() -> None:
+    agenda = Agenda()
+    agenda.book(Instant(7), Rank.FINISH, lambda now: None)
+    agenda.next()
+
+    with pytest.raises(Bug, match="before 7 ns"):
+        agenda.book(Instant(6), Rank.FINISH, lambda now: None)

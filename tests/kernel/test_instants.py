@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from batkube.kernel.instants import Instant, duration, format_seconds, human, rfc3339, seconds
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("value", "ns"),
+    [
+        (170, 170_000_000_000),
+        (0.1, 100_000_000),
+        ("4.709164021244639", 4_709_164_021),
+        (Decimal("1e-9"), 1),
+        (-1, -1_000_000_000),
+        (1e-10, 0),
+    ],
+)
+def test_decimal_seconds_become_exact_nanoseconds(value: float | str | Decimal, ns: int) -> None:
+    assert seconds(value) == ns
+
+
+@pytest.mark.parametrize("value", ["abc", "", float("nan"), float("inf"), 1e30, 10**11, "1e400"])
+def test_what_is_no_time_of_a_run_is_refused(value: float | str) -> None:
+    with pytest.raises(ValueError, match=r"number|292 years"):
+        seconds(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_s"),
+    [("90", 90), ("1h30m", 5400), ("1.5h", 5400), ("2d", 172800), ("250ms", 0.25), ("1w", 604800), ("1h 5", None)],
+)
+def test_durations_are_read_as_people_write_them(text: str, expected_s: float | None) -> None:
+    if expected_s is None:
+        with pytest.raises(ValueError, match="not a duration"):
+            duration(text)
+    else:
+        assert duration(text) == seconds(expected_s)
+
+
+@given(st.integers(min_value=-(10**15), max_value=10**15))
+def test_what_is_printed_is_within_half_a_microsecond_and_has_six_decimals(ns: int) -> None:
+    text = format_seconds(ns)
+
+    assert len(text.partition(".")[2]) == 6
+    assert abs(seconds(text) - ns) <= 500
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1e6), max_size=30))
+def test_sums_do_not_depend_on_their_order(values: list[float]) -> None:
+    lengths = [seconds(value) for value in values]
+
+    assert sum(lengths) == sum(reversed(lengths))
+
+
+def test_kubernetes_timestamps_count_from_a_fixed_date() -> None:
+    assert rfc3339(Instant(0)) == "2000-01-01T00:00:00Z"
+    assert rfc3339(Instant(90_999_999_999)) == "2000-01-01T00:01:30Z"
+
+
+@pytest.mark.parametrize(
+    ("value_s", "text"),
+    [(1.5, "1.5 s"), (2210, "36 min 50 s"), (3600, "1 h"), (32554, "9 h 2 min"), (29363626, "339 d 20 h")],
+)
+def test_lengths_are_said_as_people_say_them(value_s: float, text: str) -> None:
+    assert human(seconds(value_s)) == text

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+from batkube.kernel.intervals import first_ids, format_intervals, lowest, mask_of, members, parse_intervals, runs
+from hypothesis import given
+from hypothesis import strategies as st
+
+ids = st.sets(st.integers(0, 300))
+
+
+@given(ids)
+def test_text_and_set_are_two_forms_of_one_thing(numbers: set[int]) -> None:
+    mask = mask_of(numbers)
+
+    assert parse_intervals(format_intervals(mask)) == mask
+    assert list(members(mask)) == sorted(numbers)
+
+
+@given(ids)
+def test_intervals_are_maximal_disjoint_and_ascending(numbers: set[int]) -> None:
+    intervals = list(runs(mask_of(numbers)))
+
+    assert all(first <= last for first, last in intervals)
+    assert all(last + 1 < following for (_, last), (following, _) in zip(intervals, intervals[1:], strict=False))
+
+
+@given(ids.filter(bool), st.data())
+def test_the_lowest_ids_are_the_smallest_ones(numbers: set[int], data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, len(numbers)))
+
+    assert list(members(lowest(mask_of(numbers), count))) == sorted(numbers)[:count]
+
+
+def test_batsim_s_own_forms_are_read() -> None:
+    assert format_intervals(parse_intervals("1-2 1-3 5")) == "1-3 5"
+    assert parse_intervals("") == 0
+    assert first_ids(3) == parse_intervals("0-2")
+
+
+@pytest.mark.parametrize("text", ["a", "3-1", "1-", "-2", "1--3"])
+def test_what_is_no_interval_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not an interval"):
+        parse_intervals(text)
