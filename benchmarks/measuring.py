@@ -1,11 +1,16 @@
-"""Runs a command in a process of its own and says what it cost, as the kernel accounted it."""
+"""Runs a command in a process of its own and says what it cost, as the kernel accounted it.
+
+The command is started by a second, tiny process (this file, run as a script). Linux lets a new process inherit the
+peak memory of the one that forked it, so a benchmark that had just read a large trace would report its own memory.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
-import tempfile
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -27,26 +32,40 @@ class CommandFailed(Exception):
 
 def measure(command: Sequence[str], limit_s: float) -> Cost:
     """Run `command` to its end and return its cost. Raises CommandFailed, also when it takes longer than `limit_s`."""
-    with tempfile.TemporaryFile() as output:
-        began_s = time.perf_counter()
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
-        timer = threading.Timer(limit_s, os.killpg, (process.pid, signal.SIGKILL))
-        timer.start()
-        try:
-            # wait4 and not Popen.wait, because it alone tells the usage of this one child.
-            _, status, usage = os.wait4(process.pid, 0)
-        finally:
-            timer.cancel()
-        real_s = time.perf_counter() - began_s
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            output.seek(0)
-            raise CommandFailed(_reason(process.returncode, real_s, limit_s, output.read()))
-    return Cost(real_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    launcher = [sys.executable, "-I", "-S", __file__, str(limit_s), *command]
+    # What the command prints goes to its standard error; the launcher's report is all there is on standard output.
+    result = subprocess.run(launcher, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise CommandFailed(f"could not be started: {_last_line(result.stderr)}")
+    report = json.loads(result.stdout)
+    if report["real_s"] >= limit_s:
+        raise CommandFailed(f"stopped after {limit_s:.0f} s")
+    if report["exit_code"]:
+        raise CommandFailed(f"exit code {report['exit_code']}: {_last_line(result.stderr)}")
+    return Cost(report["real_s"], report["cpu_s"], report["peak_memory_bytes"])
 
 
-def _reason(returncode: int, real_s: float, limit_s: float, output: bytes) -> str:
-    if real_s >= limit_s:
-        return f"stopped after {limit_s:.0f} s"
-    lines = output.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-    return f"exit code {returncode}: {lines[-1]}"
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["it said nothing"])[-1]
+
+
+def launch(limit_s: float, command: Sequence[str]) -> None:
+    """Run `command`, and print its cost as JSON."""
+    began_s = time.perf_counter()
+    process = subprocess.Popen(command, stdout=sys.stderr, start_new_session=True)
+    timer = threading.Timer(limit_s, os.killpg, (process.pid, signal.SIGKILL))
+    timer.start()
+    # wait4 and not Popen.wait, because it alone tells the usage of this one child.
+    _, status, usage = os.wait4(process.pid, 0)
+    timer.cancel()
+    report = {
+        "real_s": time.perf_counter() - began_s,
+        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "peak_memory_bytes": usage.ru_maxrss * 1024,
+        "exit_code": os.waitstatus_to_exitcode(status),
+    }
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    launch(float(sys.argv[1]), sys.argv[2:])

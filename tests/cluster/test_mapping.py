@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import re
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from batkube.cluster.mapping import PodFactory, ResourceModel, kube_name, label_value, node_of, pod_base_name
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.quantities import CPU, MEMORY, PODS
 from batkube.platforms.model import Machine
 from batkube.workloads.model import Delay, Job
-from hypothesis import given
-from hypothesis import strategies as st
 
 RFC_1123_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")

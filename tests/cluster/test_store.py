@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from batkube.cluster.store import Change, ChangeType, Compacted, KubeObject, ObjectKey, Store, Write
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
-from hypothesis import given
-from hypothesis import strategies as st
 
 NOW = Instant(0)
 

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import batkube
 import pytest
+
+import batkube
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from conftest import Simulate
 
 DELAY_10 = {"d10": {"type": "delay", "delay": 10}}
@@ -65,9 +67,7 @@ def test_composed_profiles_run_their_parts_in_sequence(simulate: Simulate) -> No
     assert row(simulate([a_job("a", profile="twice")], profiles), "a")["execution_time"] == 40
 
 
-def test_computation_takes_flops_over_speed_and_the_slowest_machine_decides(
-    simulate: Simulate, tmp_path: Path
-) -> None:
+def test_computation_takes_flops_over_speed_and_the_slowest_machine_decides(simulate: Simulate, tmp_path: Path) -> None:
     platform = tmp_path / "two.xml"
     platform.write_text(
         '<platform version="4.1"><zone id="z" routing="Full"><host id="master_host" speed="1f"/>'
@@ -122,9 +122,7 @@ def test_a_gang_begins_when_its_last_pod_runs(simulate: Simulate, tmp_path: Path
     ("on_eviction", "state", "finish"),
     [("resubmit", "COMPLETED_SUCCESSFULLY", 24), ("fail", "COMPLETED_KILLED", 4)],
 )
-def test_a_preempted_job_starts_over_or_fails(
-    simulate: Simulate, on_eviction: str, state: str, finish: float
-) -> None:
+def test_a_preempted_job_starts_over_or_fails(simulate: Simulate, on_eviction: str, state: str, finish: float) -> None:
     jobs = [a_job("low"), a_job("high", subtime=4, priority=7)]
 
     run = simulate(jobs, DELAY_10, platform="1x1", scheduler="policy:priority", on_eviction=on_eviction)
@@ -195,7 +193,10 @@ for job in view.queue:
     [
         ("yield Start(view.head, 1 / 0)", r"mine\.py:5 \(yield Start\(view\.head, 1 / 0\)\): ZeroDivisionError"),
         ("yield Start(view.head, view.free.fit(None))", r"mine\.py:5 .*AttributeError"),
-        ("job = view.head\nplace = view.free.fit(job)\nyield Start(job, place)\nyield Start(job, place)", "not waiting"),
+        (
+            "job = view.head\nplace = view.free.fit(job)\nyield Start(job, place)\nyield Start(job, place)",
+            "not waiting",
+        ),
         ("yield Evict(view.head)", "not running"),
         ("yield WakeAt(view.now)", "not in the future"),
         ("yield from ()", r"left 2 of 2 jobs without an outcome: w0!a, w0!b"),

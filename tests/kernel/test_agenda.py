@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def _keep_all(agenda: Agenda) -> list[int]:

@@ -3,9 +3,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from batkube.kernel.instants import Instant, duration, format_seconds, human, rfc3339, seconds
 from hypothesis import given
 from hypothesis import strategies as st
+
+from batkube.kernel.instants import Instant, duration, format_seconds, human, rfc3339, seconds
 
 
 @pytest.mark.parametrize(

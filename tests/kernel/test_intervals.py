@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from batkube.kernel.intervals import first_ids, format_intervals, lowest, mask_of, members, parse_intervals, runs
 from hypothesis import given
 from hypothesis import strategies as st
+
+from batkube.kernel.intervals import first_ids, format_intervals, lowest, mask_of, members, parse_intervals, runs
 
 ids = st.sets(st.integers(0, 300))
 

@@ -6,8 +6,9 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import batkube
 import pytest
+
+import batkube
 
 if TYPE_CHECKING:
     from conftest import Simulate

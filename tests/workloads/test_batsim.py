@@ -18,6 +18,7 @@ from batkube.workloads.model import (
     Parallel,
     ParallelHomogeneous,
     ParallelHomogeneousTotal,
+    Profile,
     Workload,
 )
 from batkube.workloads.reading import read_workload
@@ -30,7 +31,7 @@ Write = Callable[..., Path]
 def write(tmp_path: Path) -> Write:
     """Return a function that writes a workload of the given jobs and profiles."""
 
-    def written(jobs: Any = None, profiles: Any = None, **more: Any) -> Path:
+    def written(jobs: object = None, profiles: object = None, **more: object) -> Path:
         document = {
             "nb_res": 4,
             "jobs": [job()] if jobs is None else jobs,
@@ -44,13 +45,13 @@ def write(tmp_path: Path) -> Write:
     return written
 
 
-def job(**fields: Any) -> Fields:
+def job(**fields: object) -> Fields:
     """Return a valid job with some fields changed; the value "absent" removes one."""
     whole = {"id": "1", "subtime": 0, "res": 1, "profile": "d", **fields}
     return {key: value for key, value in whole.items() if value != "absent"}
 
 
-def read_profile(write: Write, **fields: Any) -> Any:
+def read_profile(write: Write, **fields: object) -> Profile:
     return read_workload(write([job(profile="p")], {"p": fields})).jobs[0].profile
 
 
@@ -115,7 +116,10 @@ class TestProfiles:
         [
             ({"type": "msg_par", "cpu": [1.0], "com": [0.0]}, {"type": "parallel", "cpu": [1.0], "com": [0.0]}),
             ({"type": "msg_par_hg", "cpu": 1, "com": 2}, {"type": "parallel_homogeneous", "cpu": 1, "com": 2}),
-            ({"type": "msg_par_hg_tot", "cpu": 1, "com": 2}, {"type": "parallel_homogeneous_total", "cpu": 1, "com": 2}),
+            (
+                {"type": "msg_par_hg_tot", "cpu": 1, "com": 2},
+                {"type": "parallel_homogeneous_total", "cpu": 1, "com": 2},
+            ),
             ({"type": "msg_par_hg_pfs", "size": 5}, {"type": "parallel_homogeneous_pfs", "size": 5}),
         ],
     )
@@ -183,7 +187,9 @@ class TestProfiles:
             ({"p": {"type": "delay", "delay": 1, "scheduler": 3}}, "profiles.p.scheduler", "not a text"),
         ],
     )
-    def test_a_wrong_profile_is_refused_where_it_stands(self, write: Write, profiles: Any, at: str, part: str) -> None:
+    def test_a_wrong_profile_is_refused_where_it_stands(
+        self, write: Write, profiles: Fields, at: str, part: str
+    ) -> None:
         with pytest.raises(InputError, match=part) as caught:
             read_workload(write([job(profile="p")], profiles))
 
@@ -207,7 +213,14 @@ class TestProfiles:
 
 class TestExtensions:
     def test_requests_and_scheduler_stand_on_the_profile(self, write: Write) -> None:
-        fields = {"cpu": "1500m", "memory": "4Gi", "gpu": 2, "example.com/fpga": 1, "scheduler": "default", "priority": 5}
+        fields = {
+            "cpu": "1500m",
+            "memory": "4Gi",
+            "gpu": 2,
+            "example.com/fpga": 1,
+            "scheduler": "default",
+            "priority": 5,
+        }
 
         (read,) = read_workload(write(profiles={"d": {"type": "delay", "delay": 1, **fields}})).jobs
 
@@ -357,4 +370,4 @@ def test_the_published_burst_is_read(shared_data: Path) -> None:
     assert {(job.submit, job.size, job.walltime, job.requests) for job in workload.jobs} == {
         (0, 1, seconds(1000), (("cpu", 1000),))
     }
-    assert {job.profile for job in workload.jobs} == {Delay(name="delay170", duration=seconds(170))}
+    assert {job.profile for job in workload.jobs} == {Delay(name="delay", duration=seconds(170))}

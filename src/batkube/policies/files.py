@@ -30,7 +30,7 @@ def policy_from_file(path: Path, class_name: str) -> type[Policy]:
     raise InputError(path, at=class_name, problem="the file defines no such class", remedy=offered)
 
 
-_HOW_TO_BEGIN = "derive a class from batkube.policies.interface.Policy"
+_HOW_TO_BEGIN = "derive a class from batkube.policies.Policy"
 
 
 def _policies_of(module: types.ModuleType) -> dict[str, type[Policy]]:

@@ -52,5 +52,5 @@ def lines(path: Path) -> Iterator[str]:
     Bytes that are not UTF-8 become `\N{REPLACEMENT CHARACTER}`: old traces have Latin-1 names in their headers, and in
     a number the character is refused where it stands.
     """
-    with opened(path) as stream:
-        yield from io.TextIOWrapper(stream, encoding="utf-8", errors="replace")
+    with opened(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
+        yield from text

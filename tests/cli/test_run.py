@@ -1,0 +1,111 @@
+"""`batkube run` as a user types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+WORKLOAD = {
+    "nb_res": 4,
+    "jobs": [{"id": str(number), "subtime": number, "res": 2, "profile": "d", "walltime": 20} for number in range(6)],
+    "profiles": {"d": {"type": "delay", "delay": 10}},
+}
+
+
+def batkube(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "batkube", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_a_scenario_file_runs_from_anywhere_and_options_override_it(tmp_path: Path) -> None:
+    inputs = tmp_path / "inputs"
+    inputs.mkdir()
+    (inputs / "w.json").write_text(json.dumps(WORKLOAD))
+    (inputs / "scenario.yaml").write_text("workload: w.json\nplatform: 4x1\nscheduler: policy:easy\nseed: 3\n")
+
+    result = batkube("run", "inputs/scenario.yaml", "--seed", "8", "--out", "out", cwd=tmp_path)
+
+    assert result.returncode == 0, result.stderr
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert (manifest["scheduler"], manifest["seed"]) == ("policy:easy", 8)
+    assert manifest["command"] == ["batkube", "run", "inputs/scenario.yaml", "--seed", "8", "--out", "out"]
+    assert "makespan" in result.stdout
+    assert "31.0 s" in result.stdout
+
+
+def test_the_scenario_of_a_manifest_runs_again_to_the_same_digest(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
+    options = ["--workload", "w.json", "--platform", "4x1", "--scheduler", "policy:random", "--seed", "5"]
+    assert batkube("run", *options, "--out", "one", cwd=tmp_path).returncode == 0
+    first = json.loads((tmp_path / "one" / "manifest.json").read_text())
+    (tmp_path / "again.yaml").write_text(json.dumps(first["scenario"]))
+
+    assert batkube("run", "again.yaml", "--out", "two", cwd=tmp_path).returncode == 0
+
+    assert json.loads((tmp_path / "two" / "manifest.json").read_text())["digest"] == first["digest"]
+
+
+def test_quiet_prints_results_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
+
+    result = batkube("run", "--workload", "w.json", "--platform", "4x1", "--quiet", "--out", "out", cwd=tmp_path)
+
+    assert result.stderr == ""
+    values = dict(line.split("=") for line in result.stdout.splitlines())
+    assert values["makespan"] == "31.000000"
+    assert list(values) == [
+        "makespan",
+        "mean_waiting_time",
+        "max_waiting_time",
+        "mean_slowdown",
+        "mean_utilisation",
+        "digest",
+    ]
+
+
+def test_a_policy_that_leaves_jobs_behind_exits_1_and_names_them(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
+    policy = "from batkube.policies.interface import Policy\nclass Lazy(Policy):\n    def decide(self, view):\n"
+    (tmp_path / "lazy.py").write_text(policy + "        yield from ()\n")
+
+    options = ["--workload", "w.json", "--platform", "4x1", "--scheduler", "policy:./lazy.py:Lazy", "--out", "out"]
+    result = batkube("run", *options, cwd=tmp_path)
+
+    assert result.returncode == 1
+    assert "left 6 of 6 jobs without an outcome: w0!0" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert (tmp_path / "out" / "journal.jsonl").is_file()
+
+
+def test_jobs_without_walltime_are_noted_where_a_policy_plans(tmp_path: Path) -> None:
+    jobs = [{key: value for key, value in job.items() if key != "walltime"} for job in WORKLOAD["jobs"]]  # type: ignore[attr-defined]
+    (tmp_path / "w.json").write_text(json.dumps({**WORKLOAD, "jobs": jobs}))
+
+    options = ["--workload", "w.json", "--platform", "4x1", "--scheduler", "policy:easy", "--out", "out"]
+    result = batkube("run", *options, cwd=tmp_path)
+
+    assert "warning: policy: jobs without walltime" in result.stdout
+    [note] = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    assert note["count"] == 6
+
+
+def test_running_starts_without_pandas_or_matplotlib(tmp_path: Path) -> None:
+    """They take most of a second to import, and a run does not need them."""
+    (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
+    script = (
+        "import sys; from batkube.cli.main import app\n"
+        "try: app(['run', '--workload', 'w.json', '--platform', '4x1', '--quiet', '--out', 'out'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'pandas', 'matplotlib'} & set(sys.modules)))"
+    )
+
+    result = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_version_and_the_policies_are_told(tmp_path: Path) -> None:
+    assert batkube("--version", cwd=tmp_path).stdout.startswith("batkube 0.")
+    assert "policy:conservative" in batkube("policies", cwd=tmp_path).stdout

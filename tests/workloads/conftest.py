@@ -1,0 +1,35 @@
+"""Strategies and helpers that several tests of workloads use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from batkube.kernel.instants import Instant, seconds
+from batkube.workloads.delays import Delays
+from batkube.workloads.model import Job, Workload
+
+MakeWorkload = Callable[..., Workload]
+
+
+@pytest.fixture
+def delays_at() -> MakeWorkload:
+    """Return a function that makes a workload of delay jobs from (submit, run time, size) triples, in seconds."""
+
+    def make(*rows: tuple[float, float, int], size_machines: int | None = None, **fields: object) -> Workload:
+        delays = Delays()
+        jobs = [
+            Job(
+                workload="w0",
+                name=str(number),
+                submit=Instant(seconds(submit)),
+                size=size,
+                profile=delays.of(seconds(run)),
+                **fields,  # type: ignore[arg-type]
+            )
+            for number, (submit, run, size) in enumerate(rows)
+        ]
+        return Workload(name="w0", source="test", jobs=jobs, size_machines=size_machines)
+
+    return make

@@ -1,0 +1,75 @@
+"""Choosing the reader, and files that are none."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from batkube.kernel.errors import InputError
+from batkube.workloads.reading import read_workload
+
+SWF_LINE = "1 0 -1 10 2 -1 -1 -1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+BATSIM = '{"jobs":[{"id":"1","subtime":0,"res":2,"profile":"d"}],"profiles":{"d":{"type":"delay","delay":10}}}'
+
+
+def test_the_extension_tells_the_format_and_an_option_overrides_it(tmp_path: Path) -> None:
+    (tmp_path / "a.SWF").write_text(SWF_LINE)
+    (tmp_path / "b.json").write_text(BATSIM)
+    (tmp_path / "c.json.gz").write_bytes(gzip.compress(BATSIM.encode()))
+    (tmp_path / "d.data").write_text(BATSIM)
+    (tmp_path / "e.txt").write_text("; a trace\n" + SWF_LINE)
+
+    for name, format in (("a.SWF", None), ("b.json", None), ("c.json.gz", None), ("d.data", "batsim"), ("e.txt", None)):
+        assert [job.size for job in read_workload(tmp_path / name, format=format).jobs] == [2]
+
+
+def test_a_file_of_unknown_format_is_refused_with_the_formats_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("one two three\n")
+
+    with pytest.raises(InputError) as caught:
+        read_workload(path)
+
+    assert caught.value.remedy is not None
+    for format in ("batsim (.json)", "swf (.swf)", "manifests (.yaml, .yml)", "openb (.csv)"):
+        assert format in caught.value.remedy
+
+
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(BATSIM)
+
+    with pytest.raises(InputError, match="no workload format 'xml'"):
+        read_workload(tmp_path / "a.json", format="xml")
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.swf", "a.yaml", "a.csv", "a.txt"])
+def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_workload(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.swf", "a.yaml", "a.csv", "a"])
+def test_a_directory_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+
+    with pytest.raises(InputError, match="is a directory"):
+        read_workload(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.swf", "a.yaml", "a.csv", "a.txt"])
+@pytest.mark.parametrize("content", [b"", bytes(range(256)) * 4], ids=["empty", "binary"])
+def test_an_empty_or_binary_file_is_refused_whatever_its_name(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(InputError):
+        read_workload(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["", "w!0"])
+def test_a_workload_cannot_have_a_name_that_breaks_job_identities(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.json").write_text(BATSIM)
+
+    with pytest.raises(InputError, match="cannot be called"):
+        read_workload(tmp_path / "a.json", name)

@@ -1,0 +1,202 @@
+"""Reading SWF traces."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import seconds
+from batkube.workloads import swf
+from batkube.workloads.model import Delay, Workload
+from batkube.workloads.reading import read_workload
+
+FIELDS = ("number", "submit", "wait", "run", "allocated", "cpu", "memory", "requested", "time", "mem", "status", "user")
+
+
+def line(number: int | str = 1, **given: object) -> str:
+    """Return a job line; fields not given are unknown, but for a run time of 10 s on 1 processor at 0."""
+    values = {"number": number, "submit": 0, "run": 10, "allocated": 1, **given}
+    return " ".join(str(values.get(name, -1)) for name in FIELDS) + f" -1 -1 -1 -1 {given.get('preceding', -1)} -1\n"
+
+
+def read(tmp_path: Path, *lines: str) -> Workload:
+    path = tmp_path / "trace.swf"
+    path.write_text("".join(lines))
+    return read_workload(path)
+
+
+def counts(workload: Workload) -> dict[str, int]:
+    return {note.message: count for note, count in workload.notes}
+
+
+def test_a_job_has_what_its_line_says(tmp_path: Path) -> None:
+    trace = read(tmp_path, line(5, submit=3, wait=7, run=61, allocated=16, requested=20, time=3600, user=4))
+
+    (job,) = trace.jobs
+    assert (job.key, job.submit, job.size, job.walltime) == ("w0!5", seconds(3), 16, seconds(3600))
+    assert job.profile == Delay(name="delay61", duration=seconds(61))
+    assert (job.user, job.requests) == ("4", ())
+    assert trace.notes == ()
+
+
+def test_unknown_fields_stay_unknown(tmp_path: Path) -> None:
+    (job,) = read(tmp_path, line()).jobs
+
+    assert (job.walltime, job.user) == (None, "")
+
+
+def test_requested_processors_stand_in_for_allocated_ones(tmp_path: Path) -> None:
+    trace = read(tmp_path, line(1, allocated=-1, requested=8), line(2, allocated=0, requested=4))
+
+    assert [job.size for job in trace.jobs] == [8, 4]
+
+
+@pytest.mark.parametrize("time", [0, -1])
+def test_no_requested_time_is_no_walltime(tmp_path: Path, time: int) -> None:
+    assert read(tmp_path, line(time=time)).jobs[0].walltime is None
+
+
+def test_a_job_without_run_time_is_left_out_and_counted(tmp_path: Path) -> None:
+    trace = read(tmp_path, line(1), line(2, run=-1), line(3, run=-1))
+
+    assert [job.name for job in trace.jobs] == ["1"]
+    assert trace.notes == ((swf.NO_RUN_TIME, 2),)
+
+
+def test_a_job_without_processors_is_left_out_and_counted(tmp_path: Path) -> None:
+    trace = read(tmp_path, line(1), line(2, allocated=-1), line(3, allocated=0, requested=0))
+
+    assert [job.name for job in trace.jobs] == ["1"]
+    assert trace.notes == ((swf.NO_PROCESSORS, 2),)
+
+
+def test_a_run_time_of_zero_is_kept(tmp_path: Path) -> None:
+    assert read(tmp_path, line(run=0)).jobs[0].profile == Delay(name="delay0", duration=seconds(0))
+
+
+def test_parts_of_preempted_jobs_are_left_out_and_counted(tmp_path: Path) -> None:
+    trace = read(tmp_path, line(1, status=1), line(1, status=2), line(1, status=3), line(1, status=4))
+
+    assert len(trace.jobs) == 1
+    assert trace.notes == ((swf.PARTIAL, 3),)
+
+
+def test_what_a_run_will_not_show_is_noted(tmp_path: Path) -> None:
+    trace = read(tmp_path, line(1, status=5), line(2, run=20, time=10), line(3, preceding=1))
+
+    assert trace.notes == ((swf.CANCELLED, 1), (swf.OVERRUN, 1), (swf.DEPENDENT, 1))
+
+
+def test_unsorted_lines_are_sorted_and_ties_keep_their_order(tmp_path: Path) -> None:
+    trace = read(tmp_path, line(1, submit=9), line(10, submit=5), line(9, submit=5), line(2, submit=0))
+
+    assert [job.name for job in trace.jobs] == ["2", "10", "9", "1"]
+
+
+def test_decimals_are_read_exactly(tmp_path: Path) -> None:
+    trace = read(tmp_path, line(1, submit="1.5", run="0.1", allocated="4.0"), line(2, submit=2, run="0.10"))
+
+    first, second = trace.jobs
+    assert (first.submit, first.profile.name, first.size) == (1_500_000_000, "delay0.1", 4)
+    assert first.profile is second.profile
+
+
+@pytest.mark.parametrize(
+    ("header", "size"),
+    [
+        ("; MaxNodes: 16\n; MaxProcs: 64\n", 64),
+        ("; MaxNodes: 256 (two partitions)\n", 256),
+        (";MaxProcs:8\n", 8),
+        ("; MaxProcs: -1\n; Computer: a\n", None),
+        ("", None),
+    ],
+)
+def test_the_header_tells_the_machine_size(tmp_path: Path, header: str, size: int | None) -> None:
+    assert read(tmp_path, header, line()).size_machines == size
+
+
+def test_comments_blank_lines_tabs_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
+    trace = read(
+        tmp_path, "; comment é\n", "\n", line(1).replace(" ", "\t").replace("\n", "\r\n"), "  ; late\n", line(2)
+    )
+
+    assert [job.name for job in trace.jobs] == ["1", "2"]
+
+
+def test_a_header_in_latin_1_is_fine(tmp_path: Path) -> None:
+    path = tmp_path / "old.swf"
+    path.write_bytes("; Acknowledge: Åke\n".encode("latin-1") + line().encode())
+
+    assert len(read_workload(path).jobs) == 1
+
+
+def test_a_gzipped_trace_is_the_same_trace_whatever_its_name(tmp_path: Path) -> None:
+    plain = read(tmp_path, line(1), line(2, submit=4))
+    for name in ("t.swf.gz", "t.gz", "t.txt", "zipped.swf"):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress((tmp_path / "trace.swf").read_bytes()))
+
+        assert read_workload(path).jobs == plain.jobs
+
+
+@pytest.mark.parametrize(
+    ("lines", "at", "part"),
+    [
+        ([line(1), "2 0 -1 10\n"], "line 2", "has 4 fields"),
+        (["; c\n", line(1), "\n", line(1, submit=3)], "line 4", "job number 1 was used before, in line 2"),
+        ([line(1, submit=-1)], "line 1", "submit time.*negative"),
+        ([line(1, submit="x")], "line 1", r"field 2 \(submit time\) is 'x'"),
+        ([line(1, run="nan")], "line 1", r"field 4 \(run time\) is 'nan'"),
+        ([line(1, run="1e40")], "line 1", "field 4"),
+        ([line(1, submit="99999999999")], "line 1", "field 2"),
+        ([line(1, allocated="1.5")], "line 1", r"field 5 \(allocated processors\) is '1.5', which is not a whole"),
+        ([line(1, allocated=-1, requested="inf")], "line 1", "field 8"),
+        ([line(1, time="soon")], "line 1", "field 9"),
+        (["; only a header\n"], None, "no job that can run"),
+        ([line(1, run=-1)], None, "1 lines were left out"),
+        ([""], None, "no job that can run"),
+    ],
+)
+def test_a_wrong_trace_is_refused_with_its_line(tmp_path: Path, lines: list[str], at: str | None, part: str) -> None:
+    with pytest.raises(InputError, match=part) as caught:
+        read(tmp_path, *lines)
+
+    assert caught.value.at == at
+
+
+@pytest.mark.parametrize("damage", [slice(0, -9), slice(0, 30)])
+def test_a_damaged_gzip_file_is_refused(tmp_path: Path, damage: slice) -> None:
+    path = tmp_path / "cut.swf.gz"
+    path.write_bytes(gzip.compress("".join(map(line, range(50))).encode())[damage])
+
+    with pytest.raises(InputError, match="damaged gzip"):
+        read_workload(path)
+
+
+#: Jobs that can run, machine size and jobs left out, counted with awk in the files.
+ARCHIVE = {
+    "CEA-Curie-2011-2.1-cln-b1.swf.gz": (36464, None, 1),
+    "HPC2N-2002-2.1-cln.swf.gz": (202876, 240, 0),
+    "KTH-SP2-1996-2.swf": (28489, 100, 0),
+    "SDSC-SP2-1998-first5000lines.swf": (4606, 128, 355),
+    "accasim-test-workload.swf": (25, None, 0),
+    "alea-hpc2n-excerpt.swf": (3145, 240, 25),
+    "cqsim-test.swf": (9, 100, 0),
+    "lublin_256.swf": (10000, 256, 0),
+    "pyss-estimation_starvation.swf": (8, 2, 0),
+    "pyss-estimation_tsafrir_exemple.swf": (4, 2, 0),
+    "pyss-overestimation_exemple.swf": (4, 2, 0),
+    "theta_1000.swf": (1000, 4360, 0),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVE)
+def test_every_trace_at_hand_is_read(shared_data: Path, name: str) -> None:
+    trace = read_workload(shared_data / "swf" / name)
+
+    left_out = sum(count for note, count in trace.notes if note in (swf.NO_RUN_TIME, swf.NO_PROCESSORS))
+    assert (len(trace.jobs), trace.size_machines, left_out) == ARCHIVE[name]
+    assert all(one.submit <= other.submit for one, other in zip(trace.jobs, trace.jobs[1:], strict=False))
