@@ -105,6 +105,16 @@ def test_delays_add_up_and_an_image_is_pulled_once_per_node(simulate: Simulate, 
     assert (second["starting_time"], second["finish_time"]) == (17, 27)
 
 
+def test_a_pod_waits_for_a_pull_of_its_image_that_is_under_way(simulate: Simulate, tmp_path: Path) -> None:
+    latencies = tmp_path / "latencies.yaml"
+    latencies.write_text("pull: 30\n")
+    profiles = {"d10": {"type": "delay", "delay": 10, "cpu": 1}}
+
+    run = simulate([a_job("a"), a_job("b", subtime=12)], profiles, platform="1x2", latencies=latencies)
+
+    assert (row(run, "a")["starting_time"], row(run, "b")["starting_time"]) == (30, 30)
+
+
 def test_a_gang_begins_when_its_last_pod_runs(simulate: Simulate, tmp_path: Path) -> None:
     latencies = tmp_path / "latencies.yaml"
     latencies.write_text("start: uniform:1,5\n")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ def test_intervals_are_maximal_disjoint_and_ascending(numbers: set[int]) -> None
     intervals = list(runs(mask_of(numbers)))
 
     assert all(first <= last for first, last in intervals)
-    assert all(last + 1 < following for (_, last), (following, _) in zip(intervals, intervals[1:], strict=False))
+    assert all(last + 1 < following for (_, last), (following, _) in itertools.pairwise(intervals))
 
 
 @given(ids.filter(bool), st.data())

@@ -178,6 +178,23 @@ def test_conservative_gives_the_schedule_of_a_plain_search(jobs: list[Job]) -> N
     assert schedule(cluster) == schedule(TinyCluster(whole(MACHINES)).run(PlainConservative(), jobs))
 
 
+def test_conservative_moves_a_planned_job_only_when_a_job_ended() -> None:
+    # Compressing in order can leave a job later than it need be: at 8 job c keeps its slot behind d's, and d moves
+    # only afterwards. The arrival at 11 may use the gap; moving c first would be another algorithm than batsched's.
+    jobs = [
+        a_job("a", 4, 5, submit_s=3, walltime_s=11),
+        a_job("b", 2, 10, submit_s=6),
+        a_job("c", 4, 5, submit_s=6),
+        a_job("d", 3, 9, submit_s=6),
+        a_job("e", 2, 8, submit_s=7),
+        a_job("f", 3, 2, submit_s=11),
+    ]
+
+    cluster = TinyCluster(whole(4)).run(Conservative(), jobs)
+
+    assert cluster.starts_s == {"a": 3, "b": 8, "e": 8, "f": 18, "c": 20, "d": 25}
+
+
 @given(workloads())
 def test_under_conservative_no_job_is_later_than_first_planned(jobs: list[Job]) -> None:
     promises: dict[str, Instant] = {}
@@ -191,6 +208,21 @@ def test_under_conservative_no_job_is_later_than_first_planned(jobs: list[Job]) 
     cluster = TinyCluster(whole(MACHINES)).run(Watched(), jobs)
 
     assert all(cluster.starts_s[name] <= promised / 1e9 for name, promised in promises.items())
+
+
+def test_easy_shares_out_only_once_what_is_spare_on_a_node_beside_the_head() -> None:
+    # At 10 the head will have 8 of 10 cpus: 2 are spare, though 4 are free now.
+    jobs = [
+        a_job("first", 1, 10, requests=(("cpu", 6000),)),
+        a_job("head", 1, 10, submit_s=1, requests=(("cpu", 8000),)),
+        a_job("long", 1, 50, submit_s=2, requests=(("cpu", 2000),)),
+        a_job("long too", 1, 50, submit_s=2, requests=(("cpu", 2000),)),
+        a_job("long after", 1, 50, submit_s=3, requests=(("cpu", 2000),)),
+    ]
+
+    cluster = TinyCluster(nodes({"cpu": 10_000})).run(Easy(), jobs)
+
+    assert cluster.starts_s == {"first": 0, "long": 2, "head": 10, "long too": 20, "long after": 20}
 
 
 @pytest.mark.parametrize("policy", [Easy, Conservative])

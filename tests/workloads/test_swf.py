@@ -176,10 +176,9 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path, damage: slice) -> None:
         read_workload(path)
 
 
-#: Jobs that can run, machine size and jobs left out, counted with awk in the files.
+#: Jobs that can run, machine size and jobs left out, counted with awk in the files. HPC2N is in test_large_traces.
 ARCHIVE = {
     "CEA-Curie-2011-2.1-cln-b1.swf.gz": (36464, None, 1),
-    "HPC2N-2002-2.1-cln.swf.gz": (202876, 240, 0),
     "KTH-SP2-1996-2.swf": (28489, 100, 0),
     "SDSC-SP2-1998-first5000lines.swf": (4606, 128, 355),
     "accasim-test-workload.swf": (25, None, 0),

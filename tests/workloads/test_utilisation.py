@@ -80,9 +80,29 @@ def test_recorded_starts_include_the_wait(tmp_path: Path) -> None:
     assert recorded_stays(path) == [stay(15, 35, 4), stay(6, 26, 4)]
 
 
-EVALYS_COLUMNS = ["jobID", "submission_time", "waiting_time", "execution_time", "proc_alloc", "cpu_used", "mem_used", "proc_req", "user_est", "mem_req", "status", "uid", "gid", "exe_num", "queue", "partition", "prev_jobs", "think_time"]
+EVALYS_COLUMNS = (
+    "jobID",
+    "submission_time",
+    "waiting_time",
+    "execution_time",
+    "proc_alloc",
+    "cpu_used",
+    "mem_used",
+    "proc_req",
+    "user_est",
+    "mem_req",
+    "status",
+    "uid",
+    "gid",
+    "exe_num",
+    "queue",
+    "partition",
+    "prev_jobs",
+    "think_time",
+)
 
 
+@pytest.mark.filterwarnings("ignore")  # evalys' own, about pandas
 @pytest.mark.parametrize(
     ("name", "lines", "processors", "hours", "wanted", "variation"),
     [

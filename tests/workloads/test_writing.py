@@ -109,7 +109,7 @@ def written_and_read(workload: Workload, name: str) -> Workload:
         return read_workload(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(any_workload())
 def test_batsim_json_reads_back_as_the_same_workload(workload: Workload) -> None:
     again = written_and_read(workload, "w.json")
@@ -118,7 +118,7 @@ def test_batsim_json_reads_back_as_the_same_workload(workload: Workload) -> None
     assert again.size_machines == workload.size_machines
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(delay_workload())
 def test_swf_reads_back_as_the_same_workload(workload: Workload) -> None:
     again = written_and_read(workload, "w.swf")
@@ -127,7 +127,7 @@ def test_swf_reads_back_as_the_same_workload(workload: Workload) -> None:
     assert again.size_machines == workload.size_machines
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(delay_workload(), requests, st.integers(-5, 5), st.sampled_from(["", "volcano"]))
 def test_manifests_read_back_as_the_same_jobs(
     workload: Workload, asked: tuple[tuple[str, int], ...], priority: int, scheduler: str

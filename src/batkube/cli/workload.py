@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
@@ -71,7 +72,7 @@ def show(
         typer.echo(msgspec.json.encode({**dataclasses.asdict(summary), "offered_load": summary.offered_load}).decode())
         return
     _print_summary(f"Workload {input}", summary)
-    _print_notes(workload.notes)
+    _print_notes(workload.notes, about=input)
 
 
 @app.command()
@@ -269,12 +270,14 @@ def _limited(workload: Workload, none: bool, factor: str | None, from_run_time: 
 def _write(workload: Workload, output: Path, format: str | None, force: bool) -> None:
     losses = write_workload(workload, output, format, force=force)
     typer.echo(f"wrote {len(workload.jobs)} jobs to {output}")
-    _print_notes((*workload.notes, *losses))
+    _print_notes(workload.notes, about=workload.source)
+    _print_notes(losses, about=output)
 
 
-def _print_notes(notes: tuple[tuple[FidelityNote, int], ...]) -> None:
+def _print_notes(notes: Iterable[tuple[FidelityNote, int]], about: str | Path) -> None:
+    """Say on standard error what was left out or assumed, and in which file."""
     for note, count in notes:
-        typer.echo(f"note: {note.message} ({count} times)", err=True)
+        typer.echo(f"note: {about}: {note.message} ({count:,} times)", err=True)
 
 
 def _time(option: str, text: str) -> Duration:

@@ -4,7 +4,8 @@
     work ends ──report──▶ terminal status seen, resources free
 
 Each is a distribution in seconds, drawn per pod from its own named stream; all are zero unless a latencies file says
-otherwise. An image is pulled once per node and then cached, as a kubelet does with imagePullPolicy IfNotPresent.
+otherwise. An image is pulled once per node and then cached, as a kubelet does with imagePullPolicy IfNotPresent; a pod
+that comes while its image is being pulled waits for that pull.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import yaml
 
 from batkube.kernel.distributions import Distribution, parse_distribution
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.kernel.instants import Duration, Instant, after, seconds
 from batkube.kernel.streams import Streams
 
 
@@ -78,22 +79,21 @@ class Delays:
     def __init__(self, latencies: Latencies, streams: Streams) -> None:
         self._latencies = latencies
         self._streams = streams
-        self._cached: set[tuple[str, str]] = set()
+        #: When each image is, or was, there, by node and image.
+        self._image_ready: dict[tuple[str, str], Instant] = {}
 
     def until_running(self, now: Instant, node: str, image: str) -> Instant:
         """Return when a pod bound at `now` will be running on `node`."""
-        wait = self._draw("notice") + self._pull(node, image) + self._draw("create") + self._draw("start")
-        return Instant(now + wait)
+        noticed = after(now, self._draw("notice"))
+        ready = self._image_ready.get((node, image))
+        if ready is None:
+            ready = self._image_ready[node, image] = after(noticed, self._draw("pull"))
+        created = after(max(noticed, ready), self._draw("create"))
+        return after(created, self._draw("start"))
 
     def until_reported(self, now: Instant) -> Instant:
         """Return when the end, at `now`, of a pod's work becomes known."""
-        return Instant(now + self._draw("report"))
-
-    def _pull(self, node: str, image: str) -> Duration:
-        if (node, image) in self._cached:
-            return Duration(0)
-        self._cached.add((node, image))
-        return self._draw("pull")
+        return after(now, self._draw("report"))
 
     def _draw(self, step: str) -> Duration:
         distribution: Distribution | None = getattr(self._latencies, step)

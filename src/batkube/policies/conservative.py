@@ -21,7 +21,8 @@ class Conservative(Policy):
     slot begins now starts, on the machines of its slot.
 
     Running jobs hold their machines until the end of their estimate. A job that is overdue counts as ending any
-    moment now; slots planned behind it cannot be kept, so the whole plan is made anew while there is such a job.
+    moment now. Slots planned behind it cannot be kept, so the whole plan is made anew while there is such a job and
+    once it has ended. (batsched never meets one: Batsim kills jobs at their walltime.)
     """
 
     uses_estimates = True
@@ -35,7 +36,7 @@ class Conservative(Policy):
     def decide(self, view: View) -> Iterator[Decision]:
         """Place the jobs that arrived, or after an end all jobs that wait, and start those whose slot begins now."""
         has_overdue = bool(view.running) and view.running[0].until <= view.now
-        if self._plan is None or has_overdue:
+        if self._plan is None or has_overdue or self._ended_late(view):
             plan = self._begin_plan(view)
             jobs = view.queue
         else:
@@ -49,6 +50,11 @@ class Conservative(Policy):
             if slot is not None and slot.start == view.now:
                 yield Start(job, slot.placement)
         self._plan = None if has_overdue else plan
+
+    def _ended_late(self, view: View) -> bool:
+        """Return whether a job outlasted its slot, so that slots behind it began without their jobs."""
+        slots = (self._slots.get(job.key) for job in view.ended)
+        return any(slot is not None and slot.end < view.now for slot in slots)
 
     def _begin_plan(self, view: View) -> Timeline[Room]:
         """Return a plan that knows of the running jobs only."""

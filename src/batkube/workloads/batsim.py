@@ -22,8 +22,8 @@ from batkube.workloads.files import read_bytes
 from batkube.workloads.model import Job, Requests, Workload
 
 _BYTE_POSITION = re.compile(r"\(byte ([0-9]+)\)")
-#: Keys of Batsim's own; most jobs have no other.
-_BATSIM_KEYS = frozenset({"id", "subtime", "walltime", "res", "profile"})
+#: Keys that are no extension; most jobs have no other, and are spared a closer look.
+_PLAIN_KEYS = frozenset({"id", "subtime", "walltime", "res", "profile", "user", "user_id"})
 #: Decimals are kept as written: a float would lose nanoseconds of times that count from 1970.
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -116,7 +116,7 @@ class _Jobs:
         return name
 
     def _extension(self, place: Place, fields: Mapping[str, object], of_profile: Extension) -> Extension:
-        if fields.keys() <= _BATSIM_KEYS:
+        if fields.keys() <= _PLAIN_KEYS:
             return of_profile
         return of_profile.overridden_by(read_extension(place, fields))
 

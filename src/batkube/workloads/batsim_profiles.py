@@ -27,7 +27,7 @@ DELAY, COMPOSED = "delay", "composed"
 PARALLEL, HOMOGENEOUS, TOTAL = "parallel", "parallel_homogeneous", "parallel_homogeneous_total"
 _PFS = "parallel_homogeneous_pfs"
 #: Read and kept, not run.
-FOREIGN_TYPES = (_PFS, "data_staging", "smpi", "usage_trace", "scheduler_send", "scheduler_recv")
+FOREIGN_TYPES = (_PFS, "data_staging", "smpi", "usage_trace", "send", "recv")
 #: In these `cpu` counts flops and `com` bytes; requests of cpu can stand on their jobs only.
 TYPES_WITH_FLOPS = (PARALLEL, HOMOGENEOUS, TOTAL, _PFS)
 #: Names that Batsim used before version 2, and what they are called since.
@@ -37,10 +37,7 @@ _OLD_NAMES = {
     "msg_par_hg_tot": TOTAL,
     "msg_par_hg_pfs": _PFS,
     "msg_par_hg_pfs0": _PFS,
-    "msg_par_hg_pfs_tiered": _PFS,
-    "sequence": COMPOSED,
-    "send": "scheduler_send",
-    "recv": "scheduler_recv",
+    "msg_par_hg_pfs_tiers": _PFS,
 }
 _KNOWN_TYPES = (DELAY, PARALLEL, HOMOGENEOUS, TOTAL, COMPOSED, *FOREIGN_TYPES)
 #: Far deeper than any real file; a guard against files that would exhaust the interpreter's stack.

@@ -1,0 +1,26 @@
+"""Write the examples' expected outputs anew (`make golden`). Review the difference: it is a change of results."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from batkube.simulation.run import execute
+from batkube.simulation.scenario import make_scenario, read_scenario_file
+
+sys.path.insert(0, str(Path(__file__).parent))
+from expected import EXAMPLES, FILES, SCENARIOS
+
+os.chdir(EXAMPLES.parent)
+for scenario in SCENARIOS:
+    target = scenario.parent / "expected"
+    target.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        shown = scenario.relative_to(EXAMPLES.parent)
+        execute(make_scenario(read_scenario_file(shown), shown), Path(folder) / "out")
+        for name in FILES:
+            shutil.copy(Path(folder) / "out" / name, target / name)
+    print(f"wrote {target.relative_to(scenario.parent.parent.parent)}")

@@ -1,0 +1,46 @@
+"""Every example gives, byte for byte, the outputs kept beside it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from batkube.simulation.run import execute
+from batkube.simulation.scenario import make_scenario, read_scenario_file
+from expected import EXAMPLES, FILES, SCENARIOS
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.parent.name)
+def test_an_example_gives_its_expected_outputs(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Fidelity notes name input files as the user gave them, so run where a user would.
+    monkeypatch.chdir(EXAMPLES.parent)
+    shown = scenario.relative_to(EXAMPLES.parent)
+
+    execute(make_scenario(read_scenario_file(shown), shown), tmp_path / "out")
+
+    for name in FILES:
+        assert (tmp_path / "out" / name).read_bytes() == (scenario.parent / "expected" / name).read_bytes(), name
+
+
+def test_the_demo_runs_and_leaves_a_chart_and_three_runs(tmp_path: Path) -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    result = subprocess.run(
+        ["sh", str(EXAMPLES / "demo" / "demo.sh")],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "demo-out" / "easy.svg").stat().st_size > 10_000
+    assert {path.parent.name for path in (tmp_path / "demo-out").glob("*/jobs.csv")} == {"fcfs", "easy", "conservative"}
+    assert "mean wait" in result.stdout
+    assert result.stderr == ""

@@ -1,0 +1,86 @@
+"""Summaries of workloads, checked by hand and against the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batkube.kernel.instants import Instant, seconds
+from batkube.workloads.model import Job, ParallelHomogeneous, Workload
+from batkube.workloads.reading import read_workload
+from batkube.workloads.summary import SPREAD_COLUMNS, Spread, facts, spreads, summarise
+
+MakeWorkload = Callable[..., Workload]
+
+
+def test_the_numbers_of_a_small_workload(delays_at: MakeWorkload) -> None:
+    workload = delays_at((0, 10, 1), (10, 30, 2), (40, 0, 3), size_machines=4, walltime=seconds(20), user="ann")
+
+    summary = summarise(workload)
+
+    assert (summary.jobs, summary.profiles, summary.users, summary.span) == (3, 3, 1, seconds(40))
+    assert (summary.size.least, summary.size.mean, summary.size.median, summary.size.most) == (1, 2, 2, 3)
+    assert summary.run_time is not None
+    assert summary.run_time.mean == pytest.approx(40e9 / 3)
+    assert summary.gaps is not None
+    assert (summary.gaps.least, summary.gaps.most) == (seconds(10), seconds(30))
+    # 1 × 10 + 2 × 30 core-seconds; on 4 processors during 40 seconds.
+    assert summary.work_core_ns == seconds(70)
+    assert summary.offered_load == pytest.approx(70 / 160)
+    # Walltime over run time: 2 and 2/3; the job that does not run has none.
+    assert summary.overestimation is not None
+    assert summary.overestimation.mean == pytest.approx((2 + 2 / 3) / 2)
+    assert (summary.walltimes, summary.overruns) == (3, 1)
+
+
+def test_what_cannot_be_told_is_not_told(delays_at: MakeWorkload) -> None:
+    summary = summarise(delays_at((5, 10, 1)))
+
+    assert (summary.offered_load, summary.gaps, summary.overestimation) == (None, None, None)
+    assert dict(facts(summary))["offered load"] == "not known"
+
+
+def test_run_times_that_depend_on_the_machines_are_counted_apart() -> None:
+    profile = ParallelHomogeneous(name="flops", cpu_flops=1e9, com_bytes=0)
+    job = Job(workload="w0", name="1", submit=Instant(0), size=1, profile=profile)
+
+    summary = summarise(Workload(name="w0", source="made", jobs=[job]))
+
+    assert (summary.run_time, summary.run_times_unknown) == (None, 1)
+    assert "depends on the machines" in dict(facts(summary))["run time not fixed"]
+
+
+def test_requests_are_shown_per_resource(delays_at: MakeWorkload) -> None:
+    requests = (("cpu", 1500), ("memory", 4 << 30), ("nvidia.com/gpu", 2))
+
+    summary = summarise(delays_at((0, 1, 1), (0, 1, 1), requests=requests))
+
+    rows = {row[0]: dict(zip(SPREAD_COLUMNS, row[1:], strict=True)) for row in spreads(summary)}
+    assert rows["cpu per pod"]["mean"] == "1.5"
+    assert rows["memory per pod"]["max"] == "4 GiB"
+    assert rows["nvidia.com/gpu per pod"]["min"] == "2"
+    assert dict(facts(summary))["asking for memory"] == "2 jobs"
+
+
+def test_the_numbers_of_a_real_trace(shared_data: Path) -> None:
+    summary = summarise(read_workload(shared_data / "swf" / "KTH-SP2-1996-2.swf"))
+
+    # Counted with awk over fields 2, 4, 5 and 12.
+    assert (summary.jobs, summary.users, summary.size_machines, summary.overruns) == (28489, 214, 100, 475)
+    assert summary.work_core_ns == seconds(2_024_618_666)
+    assert summary.offered_load == pytest.approx(2_024_618_666 / (100 * 29_363_618))
+
+
+@given(st.lists(st.integers(0, 10**15), min_size=1, max_size=50))
+def test_a_spread_is_ordered_and_its_deviation_within_its_range(values: list[int]) -> None:
+    spread = Spread.of(values)
+
+    assert spread is not None
+    assert spread.least <= spread.median <= spread.most
+    assert spread.least <= spread.mean * (1 + 1e-12)
+    assert spread.mean <= spread.most * (1 + 1e-12)
+    assert spread.deviation <= (spread.most - spread.least) * (1 + 1e-12)

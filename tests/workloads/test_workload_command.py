@@ -1,0 +1,236 @@
+"""`batkube workload`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from batkube.cli.workload import app
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import seconds
+from batkube.workloads.reading import read_workload
+
+
+def batkube_workload(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """An SWF trace of five jobs on 8 processors."""
+    path = tmp_path / "trace.swf"
+    rows = ((1, 100, 0, 50, 8, 60), (2, 110, 0, 0, 4, 60), (3, 120, 0, 500, 2, 600), (4, 130, 5, 30, 1, -1))
+    lines = [
+        f"{n} {submit} {wait} {run} {procs} -1 -1 {procs} {limit} -1 1 7 -1 -1 -1 -1 -1 -1\n"
+        for n, submit, wait, run, procs, limit in rows
+    ]
+    path.write_text("; MaxProcs: 8\n" + "".join(lines))
+    return path
+
+
+def test_show_prints_every_number_a_user_asks_for(trace: Path) -> None:
+    shown = batkube_workload("show", trace).stdout
+
+    for line in (
+        "jobs 4",
+        "users 1",
+        "machine size 8",
+        "span 30 s",
+        "work 1,430 core-seconds",
+        "with walltime 3 of 4 jobs (75.0%)",
+        "size 1 3.75 3 8",
+        "run time 0 s 2 min 25 s 40 s 8 min 20 s",
+        "gap between submissions 10 s",
+        "walltime / run time 1.2 1.2 1.2 1.2 0",
+    ):
+        assert any(" ".join(printed.split()).startswith(line) for printed in shown.splitlines()), line
+
+
+def test_show_prints_json_for_programs(trace: Path) -> None:
+    numbers = json.loads(batkube_workload("show", trace, "--json").stdout)
+
+    assert (numbers["jobs"], numbers["size"]["most"], numbers["work_core_ns"]) == (4, 8, 1430 * 10**9)
+    assert numbers["offered_load"] == pytest.approx(1430 / (8 * 30))
+
+
+def test_show_says_what_was_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.swf"
+    path.write_text("1 0 -1 5 1" + " -1" * 13 + "\n2 0 -1 -1 1" + " -1" * 13 + "\n")
+
+    assert "no run time and is left out (1 times)" in batkube_workload("show", path).stderr
+
+
+def test_convert_applies_its_options_in_the_order_of_the_help(trace: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.json"
+
+    result = batkube_workload(
+        "convert",
+        trace,
+        "-o",
+        output,
+        "--from=105",
+        "--to=2m10s",
+        "--drop-zero",
+        "--first=5",
+        "--shift",
+        "--rate=2",
+        "--trim=1m",
+        "--cores-per-machine=2",
+        "--walltime-from-runtime=1.5",
+        "--scheduler=mine",
+    )
+
+    assert result.stdout == f"wrote 1 jobs to {output}\n"
+    (job,) = read_workload(output).jobs
+    assert (job.name, job.submit, job.size, job.scheduler, job.user) == ("3", 0, 1, "mine", "7")
+    assert (job.profile.name, job.walltime) == ("delay500", seconds(90))
+
+
+def test_convert_takes_a_period_of_a_given_utilisation(trace: Path, tmp_path: Path) -> None:
+    # The machine: 8 of 8 from 100 to 150 (and 2 from 120 on, 1 from 135 to 165): over-used, which traces are.
+    result = batkube_workload(
+        "convert", trace, "-o", tmp_path / "o.swf", "--utilisation=1.3", "--period=20s", "--variation=0.1"
+    )
+
+    # From 120 to 140: 8 + 2 processors, and 1 more for 5 of 20 seconds: 10.25 of 8.
+    assert "period 2 min to 2 min 20 s of the trace, mean utilisation 1.2812, recorded" in result.stderr
+    assert [job.name for job in read_workload(tmp_path / "o.swf").jobs] == ["3", "4"]
+
+
+def test_convert_needs_the_machine_size_for_utilisation(trace: Path, tmp_path: Path) -> None:
+    trace.write_text(trace.read_text().replace("; MaxProcs: 8\n", ""))
+    flags = ("--utilisation=1.3", "--period=20s", "--variation=0.1")
+
+    with pytest.raises(InputError, match="--machines"):
+        batkube_workload("convert", trace, "-o", tmp_path / "o.swf", *flags)
+
+    batkube_workload("convert", trace, "-o", tmp_path / "o.swf", *flags, "--machines=8")
+    assert len(read_workload(tmp_path / "o.swf").jobs) == 2
+
+
+def test_convert_normalises_cpu(trace: Path, tmp_path: Path) -> None:
+    batkube_workload("convert", trace, "-o", tmp_path / "o.json", "--cpu-norm=4", "--cpu-max=3.5", "--no-walltime")
+
+    jobs = read_workload(tmp_path / "o.json").jobs
+    assert [dict(job.requests)["cpu"] for job in jobs] == [3500, 2000, 1000, 500]
+    assert {(job.size, job.walltime) for job in jobs} == {(1, None)}
+
+
+def test_convert_scales_walltimes(trace: Path, tmp_path: Path) -> None:
+    batkube_workload("convert", trace, "-o", tmp_path / "o.json", "--walltime-factor=0.5")
+
+    assert [job.walltime for job in read_workload(tmp_path / "o.json").jobs] == [
+        seconds(30),
+        seconds(30),
+        seconds(300),
+        None,
+    ]
+
+
+def test_convert_says_what_the_output_cannot_hold(trace: Path, tmp_path: Path) -> None:
+    result = batkube_workload("convert", trace, "-o", tmp_path / "o.swf", "--cpu-norm=4")
+
+    assert "o.swf: SWF has no requests per pod: a job's are lost (4 times)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "part"),
+    [
+        (["--trim=soon"], "--trim: 'soon' is not a duration"),
+        (["--from=-5"], "--from: '-5' is not a duration"),
+        (["--rate=fast"], "--rate: 'fast' is not a number"),
+        (["--rate=0"], "must be larger than 0"),
+        (["--rate=nan"], "not a number"),
+        (["--cpu-norm=x"], "--cpu-norm: 'x' is not a quantity"),
+        (["--cpu-max=1"], "--cpu-max: means nothing without --cpu-norm"),
+        (["--no-walltime", "--walltime-factor=2"], "only one of"),
+        (["--from=1h"], "no job is submitted in the time window"),
+        (["--utilisation=0.5", "--period=1d"], "has 0 periods of 1 d"),
+        (["--format=xml"], "no workload format 'xml'"),
+        (["--output-format=openb"], "no format that can be written"),
+    ],
+)
+def test_a_misused_option_is_refused_and_nothing_is_written(
+    trace: Path, tmp_path: Path, flags: list[str], part: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        batkube_workload("convert", trace, "-o", tmp_path / "o.json", *flags)
+
+    assert part in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.swf"]
+
+
+def test_an_existing_output_is_kept_without_force(trace: Path, tmp_path: Path) -> None:
+    (tmp_path / "o.json").write_text("precious")
+
+    with pytest.raises(InputError, match="--force"):
+        batkube_workload("convert", trace, "-o", tmp_path / "o.json")
+    assert (tmp_path / "o.json").read_text() == "precious"
+
+    assert batkube_workload("convert", trace, "-o", tmp_path / "o.json", "--force").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count", "last_s"),
+    [
+        (["burst", "--jobs=5", "--cpu=0.5", "--memory=1Gi", "--walltime=300"], 5, 0),
+        (["spaced", "--jobs=5", "--interval=1m"], 5, 240),
+        (["spaced", "--jobs=3"], 3, 20),
+    ],
+)
+def test_generate_writes_what_it_is_asked_for(tmp_path: Path, arguments: list[str], count: int, last_s: int) -> None:
+    batkube_workload("generate", *arguments, "-o", tmp_path / "o.json")
+
+    jobs = read_workload(tmp_path / "o.json").jobs
+    assert (len(jobs), jobs[-1].submit) == (count, seconds(last_s))
+    assert {job.profile.name for job in jobs} == {"delay170"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["poisson", "--rate=0.1", "--run-time=exponential:60", "--size=choice:1,2,4"], ["lublin", "--machines=64"]],
+)
+def test_generating_twice_with_one_seed_gives_the_same_bytes(tmp_path: Path, arguments: list[str]) -> None:
+    for name, seed in (("a.json", 1), ("b.json", 1), ("c.json", 2)):
+        batkube_workload("generate", *arguments, "--jobs=100", "--seed", seed, "-o", tmp_path / name)
+
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert (tmp_path / "a.json").read_bytes() != (tmp_path / "c.json").read_bytes()
+
+
+def test_poisson_takes_a_mean_interval_for_a_rate(tmp_path: Path) -> None:
+    for name, flag in (("a.swf", "--rate=0.1"), ("b.swf", "--interval=10s")):
+        batkube_workload("generate", "poisson", flag, "-o", tmp_path / name)
+
+    assert (tmp_path / "a.swf").read_bytes() == (tmp_path / "b.swf").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["storm"], "kinds: burst, spaced, poisson, lublin"),
+        (["poisson"], "one of --rate and --interval"),
+        (["poisson", "--rate=1", "--interval=1"], "one of --rate and --interval"),
+        (["poisson", "--rate=0"], "arrival rate"),
+        (["poisson", "--interval=0"], "longer than 0"),
+        (["burst", "--interval=5"], "--interval: means nothing for burst"),
+        (["lublin", "--cpu=1"], "--cpu: means nothing for lublin"),
+        (["spaced", "--by-type"], "--by-type: means nothing for spaced"),
+        (["burst", "--run-time=long"], "--run-time: 'long' is not a distribution"),
+        (["burst", "--memory=much"], "--memory: 'much' is not a quantity"),
+    ],
+)
+def test_a_misused_generator_is_refused(tmp_path: Path, arguments: list[str], part: str) -> None:
+    with pytest.raises(InputError) as caught:
+        batkube_workload("generate", *arguments, "-o", tmp_path / "o.json")
+
+    assert part in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_output_is_a_usage_error(trace: Path) -> None:
+    assert batkube_workload("convert", trace).exit_code == 2
