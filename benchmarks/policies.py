@@ -67,6 +67,7 @@ class Row:
 def main() -> None:
     """Measure, print the table, and append it to the results."""
     options = _options()
+    subject = _subject()  # now, because a working tree may move on while this runs
     with tempfile.TemporaryDirectory(prefix="batkube-bench-") as name:
         folder = Path(name)
         lines = [f"| {' | '.join((*COLUMNS, *CHECKS))} |", "|---" * (len(COLUMNS) + len(CHECKS)) + "|"]
@@ -80,7 +81,7 @@ def main() -> None:
             lines.append(row.markdown())
             print(lines[-1], flush=True)
     if not options.no_record:
-        _record(lines)
+        _record(subject, lines)
 
 
 def _options() -> argparse.Namespace:
@@ -151,11 +152,14 @@ def _accasim_rows(cases: list[Case], folder: Path, limit_s: float) -> list[Row]:
     return rows
 
 
-def _record(table: list[str]) -> None:
-    commit = _git("log", "-1", "--format=%h of %cs")
-    changed = ", with uncommitted changes" if _git("status", "--porcelain", "--", "src") else ""
+def _subject() -> str:
+    changed = ", with uncommitted changes" if _git("status", "--porcelain", "--", "../src") else ""
+    return _git("log", "-1", "--format=%h of %cs") + changed
+
+
+def _record(subject: str, table: list[str]) -> None:
     command = shlex.join(["python", "benchmarks/policies.py", *sys.argv[1:]])
-    lines = [f"## {commit}{changed}", "", f"`{command}`; {_machine()}.", "", *table, "", ""]
+    lines = [f"## {subject}", "", f"`{command}`; {_machine()}.", "", *table, "", ""]
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("a") as file:
         file.write("\n".join(lines))

@@ -5,7 +5,7 @@ out=demo-out
 rm -rf "$out"
 mkdir "$out"
 
-say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; "$@"; }
+say() { printf '\n$ %s\n' "$*"; "$@"; }
 
 say batkube workload generate lublin --jobs 300 --machines 32 --seed 7 -o "$out/lublin.json"
 say batkube workload convert "$out/lublin.json" -o "$out/workload.json" --shift --trim 3h --walltime-from-runtime 1.5

@@ -73,3 +73,27 @@ def test_a_workload_cannot_have_a_name_that_breaks_job_identities(tmp_path: Path
 
     with pytest.raises(InputError, match="cannot be called"):
         read_workload(tmp_path / "a.json", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.swf", SWF_LINE * 2),
+        ("a.csv", "name,cpu_milli\n"),
+        ("b.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,pod_phase,creation_time,deletion_time,"
+            "scheduled_time\n,1,1,1,1,,Running,0,1,0\n"),
+        ("a.json", "{"),
+        ("a.yaml", "kind: ["),
+        ("a.txt", "one two"),
+    ],
+)  # fmt: skip
+def test_a_refused_file_is_closed_there_and_then(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+
+    # While the exception is held, so are the frames that read the file.
+    with pytest.raises(InputError) as caught:
+        read_workload(path)
+
+    assert caught.value is not None
+    assert path.resolve() not in {entry.resolve() for entry in Path("/proc/self/fd").iterdir()}

@@ -13,7 +13,7 @@ from typing import Self
 
 import msgspec
 
-from batkube.kernel.intervals import first_ids, lowest, mask_of, members
+from batkube.kernel.intervals import first_ids, format_intervals, lowest, mask_of, members
 from batkube.platforms.model import Machine
 from batkube.policies.rooms import Choice, Placement
 from batkube.workloads.model import Job, Requests
@@ -101,6 +101,9 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
 
     def __and__(self, other: Self) -> Self:
         return type(self)(self.mask & other.mask, self.hall)
+
+    def __repr__(self) -> str:
+        return f"MachineRoom(free: {format_intervals(self.mask) or 'none'})"
 
     @property
     def is_full(self) -> bool:

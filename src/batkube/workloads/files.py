@@ -46,11 +46,13 @@ def read_bytes(path: Path) -> bytes:
         return stream.read()
 
 
-def lines(path: Path) -> Iterator[str]:
-    """Yield the lines of `path` one by one, so that a long trace is never held as text.
+@contextmanager
+def lines(path: Path) -> Iterator[Iterator[str]]:
+    """Open `path` to read it line by line, so that a long trace is never held as text.
 
+    A context and not a plain generator: a reader that stops at a mistake closes the file there and then.
     Bytes that are not UTF-8 become `\N{REPLACEMENT CHARACTER}`: old traces have Latin-1 names in their headers, and in
     a number the character is refused where it stands.
     """
     with opened(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
-        yield from text
+        yield text

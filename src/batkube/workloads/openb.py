@@ -45,14 +45,15 @@ FAILED = FidelityNote("workload", "a pod failed in the trace; here it runs as lo
 
 def read_openb(path: Path, name: str) -> Workload:
     """Return the pod list at `path` as a workload called `name`."""
-    rows = csv.DictReader(lines(path))
-    _check_header(path, rows.fieldnames)
     pods = _Pods(path, name)
-    try:
-        for row in rows:
-            pods.add(rows.line_num, row)
-    except csv.Error as error:
-        raise InputError(path, at=f"line {rows.line_num}", problem=f"is not CSV: {error}") from None
+    with lines(path) as text:
+        rows = csv.DictReader(text)
+        try:
+            _check_header(path, rows.fieldnames)
+            for row in rows:
+                pods.add(rows.line_num, row)
+        except csv.Error as error:
+            raise InputError(path, at=f"line {rows.line_num}", problem=f"is not CSV: {error}") from None
     return pods.workload()
 
 

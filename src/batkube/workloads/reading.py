@@ -60,8 +60,10 @@ def _guess(path: Path) -> str:
 
 def _looks_like_swf(path: Path) -> bool:
     """Say whether the first line that is no comment has the 18 numbers of a job."""
-    for line in itertools.islice(lines(path), 1000):
-        fields = line.split()
-        if fields and not fields[0].startswith(";"):
-            return len(fields) >= FIELDS and all(field.lstrip("-").replace(".", "", 1).isdecimal() for field in fields)
+    with lines(path) as text:
+        for line in itertools.islice(text, 1000):
+            fields = line.split()
+            if fields and not fields[0].startswith(";"):
+                numbers = (field.lstrip("-").replace(".", "", 1).isdecimal() for field in fields)
+                return len(fields) >= FIELDS and all(numbers)
     return False

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
 from pathlib import Path
@@ -60,9 +60,9 @@ DEPENDENT = FidelityNote("workload", "a job of the trace follows another (field 
 _HEADER_SIZE = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*([0-9]+)")
 
 
-def records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, fields) for every job line of the trace at `path`."""
-    for number, line in enumerate(lines(path), 1):
+def records(path: Path, text: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, fields) for every job line of `text`, the lines of the trace at `path`."""
+    for number, line in enumerate(text, 1):
         fields = line.split()
         if not fields or fields[0].startswith(";"):
             continue
@@ -79,12 +79,13 @@ def records(path: Path) -> Iterator[tuple[int, list[str]]]:
 def header_size(path: Path) -> int | None:
     """Return the processors (MaxProcs), or else the nodes (MaxNodes), that the header states; None if it does not."""
     found: dict[str, int] = {}
-    for line in lines(path):
-        if not line.startswith(";") and line.strip():
-            break
-        match = _HEADER_SIZE.match(line)
-        if match:
-            found.setdefault(match[1], int(match[2]))
+    with lines(path) as text:
+        for line in text:
+            if not line.startswith(";") and line.strip():
+                break
+            match = _HEADER_SIZE.match(line)
+            if match:
+                found.setdefault(match[1], int(match[2]))
     return found.get("MaxProcs") or found.get("MaxNodes") or None
 
 
@@ -130,8 +131,9 @@ def _field(path: Path, number: int, fields: list[str], position: int, read: Call
 def read_swf(path: Path, name: str) -> Workload:
     """Return the trace at `path` as a workload called `name`."""
     trace = _Trace(path, name)
-    for number, fields in records(path):
-        trace.add(number, fields)
+    with lines(path) as text:
+        for number, fields in records(path, text):
+            trace.add(number, fields)
     return trace.workload()
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, Instant, human
 from batkube.workloads import swf
+from batkube.workloads.files import lines
 from batkube.workloads.model import Workload
 from batkube.workloads.run_times import run_time
 
@@ -40,14 +41,15 @@ class Period:
 def recorded_stays(path: Path) -> list[Stay]:
     """Return when the jobs of the SWF file `path` really ran; jobs without run time or processors are left out."""
     stays: list[Stay] = []
-    for number, fields in swf.records(path):
-        if fields[swf.STATUS] in swf.PARTIAL_STATUSES:
-            continue
-        submit, wait, run = (swf.time_field(path, number, fields, at) for at in (swf.SUBMIT, swf.WAIT, swf.RUN))
-        processors = swf.count_field(path, number, fields, swf.ALLOCATED)
-        if run >= 0 and processors > 0:
-            start = submit + max(wait, 0)
-            stays.append((start, start + run, processors))
+    with lines(path) as text:
+        for number, fields in swf.records(path, text):
+            if fields[swf.STATUS] in swf.PARTIAL_STATUSES:
+                continue
+            submit, wait, run = (swf.time_field(path, number, fields, at) for at in (swf.SUBMIT, swf.WAIT, swf.RUN))
+            processors = swf.count_field(path, number, fields, swf.ALLOCATED)
+            if run >= 0 and processors > 0:
+                start = submit + max(wait, 0)
+                stays.append((start, start + run, processors))
     return stays
 
 
