@@ -13,7 +13,8 @@ from batkube.policies.catalogue import load_policy, policy_names
 from batkube.policies.easy import Easy
 from batkube.policies.scan import BestFit, WorstFit
 
-EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples" / "policies"
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+EXAMPLES = REPOSITORY / "examples" / "policies"
 
 MINE = """
 from __future__ import annotations
@@ -216,3 +217,16 @@ def test_the_example_policy_prefers_small_jobs_until_others_lose_patience() -> N
 
     assert patient.starts_s["large"] == 50
     assert hurried.starts_s["large"] == 30
+
+
+def test_the_policy_on_the_how_to_page_is_the_example_in_at_most_twenty_lines(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "how-to" / "write-a-policy.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    (tmp_path / "mine.py").write_text(code)
+    jobs = [a_job(str(number), 1 + number % 3, 5 + number * 7 % 11, submit_s=number) for number in range(12)]
+
+    shown = TinyCluster(whole(3)).run(load_policy(f"{tmp_path}/mine.py:SmallestAreaFirst", {}), jobs)
+    kept = TinyCluster(whole(3)).run(load_policy(f"{EXAMPLES}/smallest_area_first.py:SmallestAreaFirst", {}), jobs)
+
+    assert len([line for line in code.splitlines() if line.strip()]) <= 20
+    assert shown.story == kept.story

@@ -135,8 +135,9 @@ def ours() -> Workload:
 class TestLublin:
     """Against a file that the authors' program made for 256 processors, 10,000 jobs like ours.
 
-    Two samples differ; the tolerances are about three standard errors of the difference of two such samples. Gaps and
-    run times are compared by their logarithms, since their means are ruled by a few huge values.
+    Two samples differ. The tolerances are three standard errors of the difference of two such samples, each taken from
+    the spread of 20 of ours (seeds 1 to 20). Gaps and run times are compared by their logarithms, since their means are
+    ruled by a few huge values: the mean gap is 771 s in the file and 930 ± 69 s in ours.
     """
 
     def test_sizes_agree(self, theirs: Workload, ours: Workload) -> None:
@@ -152,17 +153,17 @@ class TestLublin:
             lambda size: size > 32,
             lambda size: size > 64,
         ):
-            assert share(our_sizes, wanted) == pytest.approx(share(their_sizes, wanted), abs=0.02)
+            assert share(our_sizes, wanted) == pytest.approx(share(their_sizes, wanted), abs=0.016)
         means = [statistics.mean(map(math.log2, sizes)) for sizes in (our_sizes, their_sizes)]
-        assert means[0] == pytest.approx(means[1], abs=0.09)
+        assert means[0] == pytest.approx(means[1], abs=0.088)
 
     def test_run_times_agree(self, theirs: Workload, ours: Workload) -> None:
         logs = [
             [math.log(max(1, duration_of(job.profile) / 1e9)) for job in workload.jobs] for workload in (ours, theirs)
         ]
 
-        assert statistics.mean(logs[0]) == pytest.approx(statistics.mean(logs[1]), abs=0.13)
-        assert statistics.pstdev(logs[0]) == pytest.approx(statistics.pstdev(logs[1]), rel=0.05)
+        assert statistics.mean(logs[0]) == pytest.approx(statistics.mean(logs[1]), abs=0.16)
+        assert statistics.pstdev(logs[0]) == pytest.approx(statistics.pstdev(logs[1]), rel=0.018)
         assert max(logs[0]) < 12  # the model's limit
 
     def test_larger_jobs_run_longer_alike(self, theirs: Workload, ours: Workload) -> None:
@@ -171,8 +172,8 @@ class TestLublin:
                 math.log(max(1, duration_of(job.profile) / 1e9)) for job in workload.jobs if low <= job.size <= high
             )
 
-        for low, high in ((1, 1), (2, 15), (32, 256)):
-            assert mean_log(ours, low, high) == pytest.approx(mean_log(theirs, low, high), abs=0.3)
+        for low, high, tolerance in ((1, 1, 0.21), (2, 15, 0.19), (32, 256, 0.31)):
+            assert mean_log(ours, low, high) == pytest.approx(mean_log(theirs, low, high), abs=tolerance)
         assert mean_log(ours, 32, 256) > mean_log(ours, 1, 1) + 1
 
     def test_gaps_between_arrivals_agree(self, theirs: Workload, ours: Workload) -> None:
@@ -181,8 +182,8 @@ class TestLublin:
             for workload in (ours, theirs)
         ]
 
-        assert statistics.mean(logs[0]) == pytest.approx(statistics.mean(logs[1]), abs=0.1)
-        assert statistics.pstdev(logs[0]) == pytest.approx(statistics.pstdev(logs[1]), rel=0.05)
+        assert statistics.mean(logs[0]) == pytest.approx(statistics.mean(logs[1]), abs=0.086)
+        assert statistics.pstdev(logs[0]) == pytest.approx(statistics.pstdev(logs[1]), rel=0.043)
 
     def test_the_day_has_the_same_cycle(self, theirs: Workload, ours: Workload) -> None:
         def by_hour(workload: Workload) -> list[int]:
