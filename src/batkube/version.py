@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import importlib.metadata
 
-VERSION = importlib.metadata.version("batkube")
+__version__ = importlib.metadata.version("batkube")

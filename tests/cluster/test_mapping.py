@@ -49,15 +49,15 @@ def test_valid_names_are_kept() -> None:
 def test_a_gang_never_shares_a_pod_name_with_a_job_named_like_a_rank() -> None:
     factory = PodFactory(ResourceModel.REQUESTS)
 
-    gang = [key.name for key, _ in factory.pods_of(a_job("7", size=2), Instant(0))]
-    lookalike = [key.name for key, _ in factory.pods_of(a_job("7-0"), Instant(0))]
+    gang, _ = factory.pods_of(a_job("7", size=2), Instant(0))
+    lookalike, _ = factory.pods_of(a_job("7-0"), Instant(0))
 
-    assert gang == ["w0-7-0", "w0-7-1"]
+    assert gang == ["default/w0-7-0", "default/w0-7-1"]
     assert not set(gang) & set(lookalike)
 
 
 def test_a_pod_asks_for_its_requests_in_kubernetes_quantities() -> None:
-    [(_, pod)] = PodFactory(ResourceModel.REQUESTS).pods_of(a_job("1"), Instant(90_000_000_000))
+    _, [pod] = PodFactory(ResourceModel.REQUESTS).pods_of(a_job("1"), Instant(90_000_000_000))
 
     assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "188m", "memory": "1Gi"}
     assert pod["metadata"]["creationTimestamp"] == "2000-01-01T00:01:30Z"
@@ -68,7 +68,7 @@ def test_a_pod_asks_for_its_requests_in_kubernetes_quantities() -> None:
 def test_in_the_whole_machine_model_pods_ask_for_a_machine_and_nodes_offer_one() -> None:
     machine = Machine(id=0, name="a", capacity={CPU: 4000, PODS: 110})
 
-    [(_, pod)] = PodFactory(ResourceModel.MACHINES).pods_of(a_job("1"), Instant(0))
+    _, [pod] = PodFactory(ResourceModel.MACHINES).pods_of(a_job("1"), Instant(0))
     _, node = node_of(machine, ResourceModel.MACHINES, Instant(0))
 
     assert pod["spec"]["containers"][0]["resources"]["requests"]["batkube.io/machine"] == "1"
@@ -78,6 +78,6 @@ def test_in_the_whole_machine_model_pods_ask_for_a_machine_and_nodes_offer_one()
 def test_every_pod_has_an_identity_of_its_own() -> None:
     factory = PodFactory(ResourceModel.REQUESTS)
 
-    pods = [pod for name in "ab" for _, pod in factory.pods_of(a_job(name, size=3), Instant(0))]
+    pods = [pod for name in "ab" for pod in factory.pods_of(a_job(name, size=3), Instant(0))[1]]
 
     assert len({pod["metadata"]["uid"] for pod in pods}) == 6

@@ -4,22 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.cluster.store import Change, ChangeType, Compacted, KubeObject, ObjectKey, Store, Write
+from batkube.cluster.store import Batch, Change, ChangeType, Compacted, Key, KubeObject, Store
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
 
 NOW = Instant(0)
+POD = "Pod"
 
 
-def key(name: str) -> ObjectKey:
-    return ObjectKey("Pod", "default", name)
+def keys(names: str) -> list[Key]:
+    return [Key(f"default/{name}") for name in names]
 
 
-def states_of(store: Store) -> dict[ObjectKey, KubeObject]:
-    return {where: change.object for where, change in store.live("Pod").items()}
-
-
-def replay(state: dict[ObjectKey, KubeObject], changes: list[Change]) -> dict[ObjectKey, KubeObject]:
+def replay(state: dict[Key, KubeObject], changes: list[Change]) -> dict[Key, KubeObject]:
     state = dict(state)
     for change in changes:
         if change.type is ChangeType.DELETED:
@@ -29,96 +26,132 @@ def replay(state: dict[ObjectKey, KubeObject], changes: list[Change]) -> dict[Ob
     return state
 
 
-#: Batches of (name, value); the value None deletes, and is left out where there is nothing to delete.
-batches = st.lists(st.lists(st.tuples(st.sampled_from("abcd"), st.none() | st.integers(0, 9)), max_size=6), max_size=12)
+#: Rounds of (names, value): what is not there is created, what is there gets the value, or is deleted for None.
+rounds = st.lists(st.tuples(st.sets(st.sampled_from("abcd"), min_size=1), st.none() | st.integers(0, 9)), max_size=12)
+Plan = list[tuple[set[str], int | None]]
 
 
-def commit_all(store: Store, plan: list[list[tuple[str, int | None]]]) -> list[tuple[int, dict[ObjectKey, KubeObject]]]:
-    """Commit a plan and return every version reached with the state then, beside a plain-dict model."""
-    model: dict[ObjectKey, KubeObject] = {}
+def write_all(store: Store, plan: Plan) -> list[tuple[int, dict[Key, KubeObject]]]:
+    """Write a plan and return every version reached with the state then, kept by a plain dictionary beside it."""
+    model: dict[Key, KubeObject] = {}
     seen = [(0, dict(model))]
-    for batch in plan:
-        writes: list[Write] = []
-        for name, value in batch:
-            where = key(name)
-            if value is None and where not in model:
-                continue
-            if value is None:
-                del model[where]
-                writes.append((where, None))
-            else:
-                model[where] = {"value": value}
-                writes.append((where, model[where]))
-        store.commit("Pod", writes, NOW)
-        assert states_of(store) == model
+    for names, value in plan:
+        here = [key for key in keys("".join(sorted(names))) if key in model]
+        new = [key for key in keys("".join(sorted(names))) if key not in model]
+        objects: list[KubeObject] = [{"value": value}] * 4
+        if value is None and here:
+            store.delete(POD, here, NOW)
+            for key in here:
+                del model[key]
+        elif value is not None:
+            if here:
+                store.replace(POD, here, objects[: len(here)], NOW)
+            if new:
+                store.create(POD, new, objects[: len(new)], NOW)
+            model |= dict.fromkeys(here + new, objects[0])
+        assert store.all(POD) == model
         seen.append((store.version, dict(model)))
     return seen
 
 
-@given(batches)
-def test_the_store_holds_what_a_plain_dictionary_would(plan: list[list[tuple[str, int | None]]]) -> None:
-    commit_all(Store(), plan)
+@given(rounds)
+def test_the_store_holds_what_a_plain_dictionary_would(plan: Plan) -> None:
+    write_all(Store(), plan)
 
 
-@given(batches)
-def test_replaying_the_history_from_any_version_rebuilds_the_present(plan: list[list[tuple[str, int | None]]]) -> None:
+@given(rounds)
+def test_replaying_the_history_from_any_version_rebuilds_the_present(plan: Plan) -> None:
     store = Store()
-    seen = commit_all(store, plan)
+    seen = write_all(store, plan)
 
     for version, state in seen:
-        assert replay(state, store.changes_since(version)) == states_of(store)
+        assert replay(state, store.changes_since(version)) == store.all(POD)
 
 
-@given(batches)
-def test_versions_ascend_without_a_gap(plan: list[list[tuple[str, int | None]]]) -> None:
+@given(rounds)
+def test_versions_ascend_without_a_gap_and_an_object_has_that_of_its_latest_change(plan: Plan) -> None:
     store = Store()
-    commit_all(store, plan)
+    write_all(store, plan)
 
-    assert [change.version for change in store.changes_since(0)] == list(range(1, store.version + 1))
+    changes = store.changes_since(0)
+
+    assert [change.version for change in changes] == list(range(1, store.version + 1))
+    latest = {change.key: change.version for change in changes}
+    assert all(store.version_of(POD, key) == latest[key] for key in store.all(POD))
 
 
 def test_a_version_older_than_the_history_is_gone() -> None:
     store = Store(history_limit=3)
-    for number in range(5):
-        store.commit("Pod", [(key(str(number)), {})], NOW)
+    for name in "abcde":
+        store.create(POD, keys(name), [{}], NOW)
 
-    assert len(store.changes_since(2)) == 3
+    assert [change.key for change in store.changes_since(2)] == keys("cde")
     with pytest.raises(Compacted, match="the oldest kept is 2"):
         store.changes_since(1)
 
 
-def test_a_change_carries_the_object_before_and_after() -> None:
+def test_the_history_keeps_whole_batches_and_at_least_its_limit() -> None:
+    store = Store(history_limit=3)
+    store.create(POD, keys("abcd"), [{}] * 4, NOW)
+    store.delete(POD, keys("ab"), NOW)
+
+    assert len(store.changes_since(0)) == 6
+    assert [change.type for change in store.changes_since(3)] == ["ADDED", "DELETED", "DELETED"]
+
+
+def test_a_new_status_leaves_the_rest_of_an_object_and_the_old_object_alone() -> None:
     store = Store()
-    before, after = {"phase": "Pending"}, {"phase": "Running"}
-    store.commit("Pod", [(key("a"), before)], NOW)
+    old = {"spec": {"nodeName": "n"}, "status": {"phase": "Pending"}}
+    store.create(POD, keys("a"), [old], NOW)
 
-    [modified] = store.commit("Pod", [(key("a"), after)], NOW)
-    [deleted] = store.commit("Pod", [(key("a"), None)], NOW)
+    store.set_status(POD, keys("a"), {"phase": "Running"}, NOW)
 
-    assert (modified.type, modified.previous, modified.object) == (ChangeType.MODIFIED, before, after)
-    assert (deleted.type, deleted.object) == (ChangeType.DELETED, after)
-    assert store.get(key("a")) is None
+    assert store.get(POD, keys("a")[0]) == {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}
+    assert old["status"] == {"phase": "Pending"}
 
 
-def test_listeners_hear_a_batch_once_and_only_their_kind() -> None:
+def test_a_deletion_is_told_with_the_object_as_it_last_was() -> None:
     store = Store()
-    heard: list[int] = []
-    store.listen("Pod", lambda changes, now: heard.append(len(changes)))
+    heard: list[Batch] = []
+    store.create(POD, keys("ab"), [{"value": 1}, {"value": 2}], NOW)
+    store.listen(POD, lambda batch, now: heard.append(batch))
 
-    store.commit("Pod", [(key("a"), {}), (key("b"), {})], NOW)
-    store.commit("Node", [(ObjectKey("Node", "", "n"), {})], NOW)
+    store.delete(POD, keys("b"), NOW)
 
-    assert heard == [2]
+    [batch] = heard
+    assert (batch.type, batch.keys, batch.objects) == (ChangeType.DELETED, keys("b"), [{"value": 2}])
+    assert store.get(POD, keys("b")[0]) is None
 
 
-def test_a_listener_that_commits_is_a_bug() -> None:
+def test_listeners_hear_a_batch_once_of_their_kind_only_and_never_their_own_words() -> None:
     store = Store()
-    store.listen("Pod", lambda changes, now: store.commit("Pod", [(key("b"), {})], now) and None)
+    heard: list[str] = []
+    me = object()
+    store.listen(POD, lambda batch, now: heard.append(f"all {len(batch.keys)}"))
+    store.listen(POD, lambda batch, now: heard.append("me"), author=me)
 
-    with pytest.raises(Bug, match="a listener committed"):
-        store.commit("Pod", [(key("a"), {})], NOW)
+    store.create(POD, keys("ab"), [{}, {}], NOW)
+    store.replace(POD, keys("a"), [{}], NOW, author=me)
+    store.create("Node", [Key("n")], [{}], NOW)
+
+    assert heard == ["all 2", "me", "all 1"]
 
 
-def test_deleting_what_is_not_there_is_a_bug() -> None:
+def test_a_listener_that_writes_is_a_bug() -> None:
+    store = Store()
+    store.listen(POD, lambda batch, now: store.create(POD, keys("b"), [{}], now))
+
+    with pytest.raises(Bug, match="a listener wrote"):
+        store.create(POD, keys("a"), [{}], NOW)
+
+
+def test_creating_twice_or_changing_or_deleting_what_is_not_there_is_a_bug() -> None:
+    store = Store()
+    store.create(POD, keys("a"), [{}], NOW)
+
+    with pytest.raises(Bug, match="exists already"):
+        store.create(POD, keys("ba"), [{}, {}], NOW)
     with pytest.raises(Bug, match="does not exist"):
-        Store().commit("Pod", [(key("a"), None)], NOW)
+        Store().replace(POD, keys("a"), [{}], NOW)
+    with pytest.raises(Bug, match="there is no Pod"):
+        Store().delete(POD, keys("a"), NOW)

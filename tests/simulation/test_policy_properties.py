@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import batkube
@@ -35,6 +35,9 @@ jobs = st.lists(
     min_size=1,
     max_size=25,
 )
+
+#: Once, a planning policy put both on one machine, because neither takes any time.
+TWO_OF_NO_LENGTH = [{"subtime": 0, "res": 1, "delay": 0, "walltime": None, "priority": 0, "cpu": "4"} for _ in range(2)]
 
 
 def read(path: Path) -> Iterator[dict[str, str]]:
@@ -80,6 +83,7 @@ def peak_use(out: Path, plan: list[dict[str, object]], whole_machines: bool) -> 
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=15, deadline=None)
 @given(plan=jobs)
+@example(plan=TWO_OF_NO_LENGTH)
 def test_no_policy_over_allocates_starves_or_starts_early(
     policy: str, resources: str, plan: list[dict[str, object]]
 ) -> None:

@@ -35,9 +35,9 @@ app.add_typer(workload_app, name="workload")
 
 def _show_version(asked: bool) -> None:
     if asked:
-        from batkube.version import VERSION
+        from batkube.version import __version__
 
-        typer.echo(f"batkube {VERSION}")
+        typer.echo(f"batkube {__version__}")
         raise typer.Exit
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batkube.cluster.store import ObjectKey
+from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job, Requests
 
@@ -19,7 +19,7 @@ class Gang:
 
     __slots__ = ("created", "demand", "evictions", "job", "keys")
 
-    def __init__(self, job: Job, keys: Sequence[ObjectKey], demand: Requests, created: Instant, evictions: int) -> None:
+    def __init__(self, job: Job, keys: Sequence[Key], demand: Requests, created: Instant, evictions: int) -> None:
         self.job = job
         #: The pods in order of rank.
         self.keys = keys
@@ -35,7 +35,7 @@ class Roster:
 
     def __init__(self) -> None:
         #: Exactly the pods of live gangs.
-        self._places: dict[ObjectKey, tuple[Gang, int]] = {}
+        self._places: dict[Key, tuple[Gang, int]] = {}
         #: Returns the gang and rank of a pod, or None when it belongs to no live gang. Asked for every change of every
         #: pod, so it is the dictionary's own method.
         self.find = self._places.get

@@ -14,7 +14,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from batkube.cluster.store import KubeObject, ObjectKey
+from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant, rfc3339
 from batkube.kernel.quantities import MACHINE, PODS, format_amount
 from batkube.platforms.model import Machine
@@ -88,7 +88,7 @@ def node_names(machines: Iterable[Machine]) -> list[str]:
     return [kube_name(machine.name) for machine in machines]
 
 
-def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[ObjectKey, KubeObject]:
+def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, KubeObject]:
     """Return the Node that stands for `machine`, ready at `now`."""
     name = kube_name(machine.name)
     amounts = {resource: format_amount(resource, amount) for resource, amount in node_capacity(machine, model).items()}
@@ -109,7 +109,7 @@ def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Objec
         "spec": spec,
         "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
     }
-    return ObjectKey(NODE, "", name), node
+    return Key(name), node
 
 
 class PodFactory:
@@ -120,36 +120,34 @@ class PodFactory:
         self._made = 0
         self._specs: dict[tuple[Requests, str, int], KubeObject] = {}
 
-    def pods_of(self, job: Job, now: Instant) -> list[tuple[ObjectKey, KubeObject]]:
-        """Return the gang of `job`, created at `now`, in order of rank."""
+    def pods_of(self, job: Job, now: Instant) -> tuple[list[Key], list[KubeObject]]:
+        """Return the keys and the pods of `job`'s gang, created at `now`, in order of rank."""
         base = pod_base_name(job)
+        names = [base] if job.size == 1 else [f"{base}-{rank}" for rank in range(job.size)]
         created = rfc3339(now)
         labels = {LABEL_WORKLOAD: label_value(job.workload), LABEL_JOB: label_value(job.name)}
         annotations = {ANNOTATION_SIZE: str(job.size)}
         spec = self._spec(job)
-        names = [base] if job.size == 1 else [f"{base}-{rank}" for rank in range(job.size)]
         first = self._made
         self._made += job.size
-        return [
-            (
-                ObjectKey(POD, NAMESPACE, name),
-                {
-                    "apiVersion": "v1",
-                    "kind": POD,
-                    "metadata": {
-                        "name": name,
-                        "namespace": NAMESPACE,
-                        "uid": f"00000000-0000-4000-8000-{number:012x}",
-                        "creationTimestamp": created,
-                        "labels": labels,
-                        "annotations": annotations,
-                    },
-                    "spec": spec,
-                    "status": PENDING,
+        pods: list[KubeObject] = [
+            {
+                "apiVersion": "v1",
+                "kind": POD,
+                "metadata": {
+                    "name": name,
+                    "namespace": NAMESPACE,
+                    "uid": f"00000000-0000-4000-8000-{number:012x}",
+                    "creationTimestamp": created,
+                    "labels": labels,
+                    "annotations": annotations,
                 },
-            )
+                "spec": spec,
+                "status": PENDING,
+            }
             for number, name in enumerate(names, first)
         ]
+        return [Key(f"{NAMESPACE}/{name}") for name in names], pods
 
     def _spec(self, job: Job) -> KubeObject:
         shape = (job.requests, job.scheduler, job.priority)

@@ -1,8 +1,9 @@
 """The store: every Kubernetes object there is, and how it changes.
 
-Objects are plain JSON-like dictionaries, replaced and never edited in place, so that anyone may keep one. There is one
-door for change, `commit`: it takes the objects as they shall be (None: deleted), gives each change its own version,
-adds it to the history and tells the listeners once for the whole batch. What happens together is so seen together.
+Objects are plain JSON-like dictionaries, replaced and never edited in place, so that anyone may keep one. Change has
+one door, `_commit`, and comes in batches of one kind and one type: what happens together is seen together, and a batch
+of a hundred pods costs little more than one. Each change has a version of its own; the newest batches are kept as
+history, from which a client that knows an older version can catch up.
 
 As in etcd, an object's version is not part of the stored object: it belongs to the store, and is put into
 `metadata.resourceVersion` where an object leaves it (Kubernetes: apiserver/pkg/storage/etcd3, "mod revision").
@@ -12,8 +13,8 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, NewType
 
 import msgspec
 
@@ -23,13 +24,9 @@ from batkube.kernel.instants import Instant
 KubeObject = dict[str, Any]
 """A Kubernetes object as its JSON; never edited once it is in the store."""
 
-
-class ObjectKey(NamedTuple):
-    """The identity of an object within the store; `namespace` is empty for cluster-scoped kinds."""
-
-    kind: str
-    namespace: str
-    name: str
+Key = NewType("Key", str)
+"""The identity of an object within its kind: `namespace/name`, or `name` when it has no namespace (as the keys of
+client-go's caches: MetaNamespaceKeyFunc)."""
 
 
 class ChangeType(enum.StrEnum):
@@ -40,24 +37,37 @@ class ChangeType(enum.StrEnum):
     DELETED = "DELETED"
 
 
-class Change(msgspec.Struct, frozen=True, gc=False):
-    """One step of the store's history. A struct and not a tuple, because millions are made in a run."""
+ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
+
+
+class Change(NamedTuple):
+    """One step of the store's history."""
 
     version: int
     type: ChangeType
-    key: ObjectKey
+    key: Key
     #: The object after the change; for a deletion, as it last was.
     object: KubeObject
-    #: The object before the change; None when it was added.
-    previous: KubeObject | None
 
 
-ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
+class Batch(msgspec.Struct, frozen=True):
+    """Changes of one type to objects of one kind that happened together; index i of every list is one change."""
 
-Write = tuple[ObjectKey, KubeObject | None]
-"""An object as it shall be, or None to delete it."""
+    kind: str
+    type: ChangeType
+    #: The version of the first change; the others follow without a gap.
+    first_version: int
+    keys: Sequence[Key]
+    #: The objects after the change; for a deletion, as they last were.
+    objects: Sequence[KubeObject]
 
-Listener = Callable[[list[Change], Instant], None]
+    def changes(self) -> Iterator[Change]:
+        """Yield the changes one by one."""
+        for number, (key, value) in enumerate(zip(self.keys, self.objects, strict=True)):
+            yield Change(self.first_version + number, self.type, key, value)
+
+
+Listener = Callable[[Batch, Instant], None]
 
 
 class Compacted(Exception):
@@ -68,72 +78,113 @@ class Store:
     """All live objects and their recent history."""
 
     def __init__(self, history_limit: int = 1000) -> None:
-        #: Every live object, by kind and key, as the latest change left it.
-        self._latest: dict[str, dict[ObjectKey, Change]] = {}
-        #: The newest changes, versions ascending without a gap up to `version`.
-        self._history: deque[Change] = deque(maxlen=history_limit)
-        self._listeners: dict[str, list[Listener]] = {}
+        #: Every live object with the version of its latest change, by kind and key, oldest first.
+        self._live: dict[str, dict[Key, tuple[KubeObject, int]]] = {}
+        #: The newest batches; together at least `history_limit` changes, once there were so many.
+        self._history: deque[Batch] = deque()
+        self._history_limit = history_limit
+        self._history_length = 0
+        self._listeners: dict[str, list[tuple[object, Listener]]] = {}
         self._committing = False
-        #: Strictly increasing; equals the version of the newest Change.
+        #: Strictly increasing; equals the version of the newest change.
         self.version = 0
 
-    def live(self, kind: str) -> Mapping[ObjectKey, Change]:
-        """Return the live objects of `kind`, oldest first, each as its latest change; the mapping stays up to date."""
-        return self._latest.setdefault(kind, {})
+    # Reading
 
-    def get(self, key: ObjectKey) -> KubeObject | None:
+    def get(self, kind: str, key: Key) -> KubeObject | None:
         """Return the live object at `key`, or None."""
-        latest = self.live(key.kind).get(key)
-        return None if latest is None else latest.object
+        entry = self._live.get(kind, {}).get(key)
+        return None if entry is None else entry[0]
 
-    def listen(self, kind: str, listener: Listener) -> None:
-        """Call `listener(changes, now)` after every commit that changed objects of `kind`.
+    def version_of(self, kind: str, key: Key) -> int | None:
+        """Return the version of the latest change of the live object at `key`, or None."""
+        entry = self._live.get(kind, {}).get(key)
+        return None if entry is None else entry[1]
 
-        Listeners are called in the order they came. They must not commit: they book an appointment instead, so that
-        every listener sees every change in the order it happened.
-        """
-        self._listeners.setdefault(kind, []).append(listener)
-
-    def commit(self, kind: str, writes: Iterable[Write], now: Instant) -> list[Change]:
-        """Make `writes`, all of one kind, happen together at `now`, and return the changes in order."""
-        if self._committing:
-            raise Bug(f"a listener committed {kind} objects while a commit was being told")
-        self._committing = True
+    def objects(self, kind: str, keys: Sequence[Key]) -> list[KubeObject]:
+        """Return the live objects at `keys`, all of which must exist."""
+        live = self._live.get(kind, {})
         try:
-            changes = self._apply(kind, writes)
-            for listener in self._listeners.get(kind, ()):
-                listener(changes, now)
-        finally:
-            self._committing = False
-        return changes
+            return [live[key][0] for key in keys]
+        except KeyError as missing:
+            raise Bug(f"there is no {kind} {missing}") from missing
 
-    def _apply(self, kind: str, writes: Iterable[Write]) -> list[Change]:
-        latest = self._latest.setdefault(kind, {})
-        version = self.version
-        changes: list[Change] = []
-        for key, value in writes:
-            before = latest.get(key)
-            version += 1
-            if value is None:
-                if before is None:
-                    raise Bug(f"deleted {kind} {key.namespace}/{key.name}, which does not exist")
-                del latest[key]
-                change = Change(version, DELETED, key, before.object, before.object)
-            elif before is None:
-                change = latest[key] = Change(version, ADDED, key, value, None)
-            else:
-                change = latest[key] = Change(version, MODIFIED, key, value, before.object)
-            changes.append(change)
-        self.version = version
-        self._history.extend(changes)
-        return changes
+    def all(self, kind: str) -> dict[Key, KubeObject]:
+        """Return every live object of `kind` by key, oldest first."""
+        return {key: entry[0] for key, entry in self._live.get(kind, {}).items()}
 
     def changes_since(self, version: int) -> list[Change]:
         """Return every change after `version`, oldest first; raises Compacted when the history is too short."""
-        missing = self.version - version
-        if missing > len(self._history):
-            oldest = self._history[0].version - 1 if self._history else self.version
+        oldest = self.version - self._history_length
+        if version < oldest:
             raise Compacted(f"version {version} is too old; the oldest kept is {oldest}")
-        if missing <= 0:
-            return []
-        return list(self._history)[-missing:]
+        missed = [batch for batch in self._history if batch.first_version + len(batch.keys) > version + 1]
+        return [change for batch in missed for change in batch.changes() if change.version > version]
+
+    def listen(self, kind: str, listener: Listener, author: object = None) -> None:
+        """Call `listener(batch, now)` after every change to objects of `kind` that `author` did not make itself.
+
+        Listeners are called in the order they came. They must not write: they book an appointment instead, so that
+        every listener sees every change in the order it happened.
+        """
+        self._listeners.setdefault(kind, []).append((author, listener))
+
+    # Writing
+
+    def create(
+        self, kind: str, keys: Sequence[Key], objects: Sequence[KubeObject], now: Instant, author: object = None
+    ) -> None:
+        """Add new objects."""
+        if self._take_up(kind, keys, objects) != len(keys):
+            raise Bug(f"created a {kind} that exists already, among {keys[0]} … {keys[-1]}")
+        self._commit(Batch(kind, ADDED, self.version + 1, keys, objects), now, author)
+
+    def replace(
+        self, kind: str, keys: Sequence[Key], objects: Sequence[KubeObject], now: Instant, author: object = None
+    ) -> None:
+        """Put `objects` in the place of live ones."""
+        if self._take_up(kind, keys, objects):
+            raise Bug(f"replaced a {kind} that does not exist, among {keys[0]} … {keys[-1]}")
+        self._commit(Batch(kind, MODIFIED, self.version + 1, keys, objects), now, author)
+
+    def set_status(
+        self, kind: str, keys: Sequence[Key], status: KubeObject, now: Instant, author: object = None
+    ) -> None:
+        """Give live objects a new `status`, which they share, and leave the rest of them, as the sub-resource does."""
+        self.replace(kind, keys, [{**value, "status": status} for value in self.objects(kind, keys)], now, author)
+
+    def delete(self, kind: str, keys: Sequence[Key], now: Instant, author: object = None) -> None:
+        """Remove live objects."""
+        gone = self.objects(kind, keys)
+        live = self._live.setdefault(kind, {})
+        for key in keys:
+            del live[key]
+        self._commit(Batch(kind, DELETED, self.version + 1, keys, gone), now, author)
+
+    def _take_up(self, kind: str, keys: Sequence[Key], objects: Sequence[KubeObject]) -> int:
+        """Put `objects` at `keys` with the versions they are about to get, and return how many were not there."""
+        live = self._live.setdefault(kind, {})
+        before = len(live)
+        versions = range(self.version + 1, self.version + 1 + len(keys))
+        live.update(zip(keys, zip(objects, versions, strict=True), strict=True))
+        return len(live) - before
+
+    def _commit(self, batch: Batch, now: Instant, author: object) -> None:
+        """Take `batch` into the history and tell the listeners. Every change comes through here."""
+        if self._committing:
+            raise Bug(f"a listener wrote {batch.kind} objects while a change was being told")
+        self.version += len(batch.keys)
+        self._remember(batch)
+        self._committing = True
+        try:
+            for listens, listener in self._listeners.get(batch.kind, ()):
+                if listens is None or listens is not author:
+                    listener(batch, now)
+        finally:
+            self._committing = False
+
+    def _remember(self, batch: Batch) -> None:
+        self._history.append(batch)
+        self._history_length += len(batch.keys)
+        while self._history_length - len(self._history[0].keys) >= self._history_limit:
+            self._history_length -= len(self._history.popleft().keys)

@@ -3,18 +3,19 @@
     bound ─▶ admitted (or rejected: OutOf…) ─▶ Running ─▶ the gang's work ─▶ Succeeded / Failed ─▶ deleted
 
 Kubelets hear of bindings, deletions and rejections through the store only, and answer through it. They never act inside
-a commit: they book what follows on the agenda. All pods that change at one instant are written in one commit.
+a change: they book what follows on the agenda. What happens to a gang's pods together is written together.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
 from batkube.cluster.outcomes import FinalState, GangListener, GangRecord, Outcome, OutcomeListener
-from batkube.cluster.store import ADDED, DELETED, Change, KubeObject, Store, Write
+from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject, Store
 from batkube.execution.latencies import Delays
 from batkube.execution.nodes import NodeAccounts
 from batkube.execution.profiles import duration_of
@@ -50,6 +51,11 @@ class Execution:
         self.released = False
 
     @property
+    def admitted(self) -> list[int]:
+        """The machines that hold its pods, one entry per pod."""
+        return [number for number in self.machine_ids if number is not None]
+
+    @property
     def work_began(self) -> Instant | None:
         """When the last pod came up; None while some have not."""
         if self.running < len(self.started):
@@ -57,7 +63,12 @@ class Execution:
         return max(instant for instant in self.started if instant is not None)
 
 
-_Place = tuple[Execution, int]
+class _Bound(NamedTuple):
+    """Pods of one gang that were bound together."""
+
+    execution: Execution
+    ranks: list[int]
+    pods: list[KubeObject]
 
 
 class Kubelets:
@@ -82,7 +93,6 @@ class Kubelets:
     ) -> None:
         """`delays` is None when nothing is delayed; `resubmit` is None when evicted jobs fail."""
         self._store = store
-        self._pods = store.live(POD)
         self._agenda = agenda
         self._journal = journal
         self._roster = roster
@@ -97,29 +107,19 @@ class Kubelets:
         self._on_busy = on_busy
         #: The gangs of which a kubelet has heard and whose pods are not gone.
         self._executions: dict[Gang, Execution] = {}
-        #: True while the kubelets themselves write, so that they do not hear their own words.
-        self._writing = False
-        store.listen(POD, self._hear)
-
-    def _write(self, writes: Sequence[Write], now: Instant) -> None:
-        self._writing = True
-        try:
-            self._store.commit(POD, writes, now)
-        finally:
-            self._writing = False
+        store.listen(POD, self._hear, author=self)
 
     # What schedulers and users did
 
-    def _hear(self, changes: list[Change], now: Instant) -> None:
-        if self._writing:
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        """Take note of what was done to pods. The pods of a gang come one after the other."""
+        if batch.type is ADDED:
             return
-        bound: list[_Place] = []
+        bound: list[_Bound] = []
         execution: Execution | None = None
         find = self._roster.find
-        for change in changes:
-            if change.type is ADDED:
-                continue
-            place = find(change.key)
+        for key, pod in zip(batch.keys, batch.objects, strict=True):
+            place = find(key)
             if place is None:
                 continue
             gang, rank = place
@@ -127,16 +127,19 @@ class Kubelets:
                 execution = self._execution(gang)
             if execution.over:
                 continue
-            pod = change.object
-            if change.type is DELETED:
+            if batch.type is DELETED:
                 self._evict(execution, now)
             elif pod["status"]["phase"] == "Failed":
                 self._reject(execution, pod["status"].get("reason", ""), now)
-            elif "nodeName" in pod["spec"] and self._admit(execution, rank, pod["spec"]["nodeName"], now):
-                bound.append((execution, rank))
-        if bound:
+            elif "nodeName" in pod["spec"] and execution.machine_ids[rank] is None:
+                if not bound or bound[-1].execution is not execution:
+                    bound.append(_Bound(execution, [], []))
+                bound[-1].ranks.append(rank)
+                bound[-1].pods.append(pod)
+        admitted = [pods for pods in bound if self._admit(pods, now)]
+        if admitted:
             self._on_busy(self._accounts.busy_nodes, now)
-            self._book_starts(bound, now)
+            self._book_starts(admitted, now)
 
     def _execution(self, gang: Gang) -> Execution:
         execution = self._executions.get(gang)
@@ -144,18 +147,21 @@ class Kubelets:
             execution = self._executions[gang] = Execution(gang)
         return execution
 
-    def _admit(self, execution: Execution, rank: int, node: str, now: Instant) -> bool:
-        """Take the pod's resources from its node; seal the job's fate if they are not there."""
+    def _admit(self, bound: _Bound, now: Instant) -> bool:
+        """Take the pods' resources from their nodes; seal the job's fate if they are not there."""
+        execution = bound.execution
         gang = execution.gang
-        machine_id = self._machine_of_node[node]
-        lacking = self._accounts.take(machine_id, gang.demand)
+        machine_ids = [self._machine_of_node[pod["spec"]["nodeName"]] for pod in bound.pods]
+        lacking = self._accounts.take(machine_ids, gang.demand)
         if lacking is None:
-            execution.machine_ids[rank] = machine_id
-            execution.scheduled[rank] = now
+            for rank, machine_id in zip(bound.ranks, machine_ids, strict=True):
+                execution.machine_ids[rank] = machine_id
+                execution.scheduled[rank] = now
             return True
-        reason = f"OutOf{lacking}"
+        machine_id, resource = lacking
+        reason = f"OutOf{resource}"
         note = FidelityNote("scheduler", f"bound a pod to a node without room for it ({reason})", Severity.VIOLATION)
-        self._notes.add(note, example=f"job {gang.job.key} on {node}")
+        self._notes.add(note, example=f"job {gang.job.key} on {self._machines[machine_id].name}")
         self._seal(execution)
         self._agenda.book(now, Rank.FINISH, lambda at: self._finish(execution, FinalState.FAILED, reason, at))
         return False
@@ -181,44 +187,37 @@ class Kubelets:
 
     # The pods' own course
 
-    def _book_starts(self, bound: list[_Place], now: Instant) -> None:
-        """Book the moments at which the pods just bound will be running, one appointment per instant."""
-        if self._delays is None:
-            self._agenda.book(now, Rank.START, functools.partial(self._start, bound))
-            return
-        by_instant: dict[Instant, list[_Place]] = {}
-        for execution, rank in bound:
-            spec = self._pods[execution.gang.keys[rank]].object["spec"]
-            starts = self._delays.until_running(now, spec["nodeName"], spec["containers"][0]["image"])
-            by_instant.setdefault(starts, []).append((execution, rank))
-        for instant, places in by_instant.items():
-            self._agenda.book(instant, Rank.START, functools.partial(self._start, places))
-
-    def _start(self, places: list[_Place], now: Instant) -> None:
-        """Containers come up; gangs that are complete begin their work."""
-        status = {"phase": "Running", "startTime": rfc3339(now)}
-        pods = self._pods
-        writes: list[Write] = []
-        complete: list[Execution] = []
-        for execution, rank in places:
-            if execution.over:
+    def _book_starts(self, admitted: list[_Bound], now: Instant) -> None:
+        """Book the moments at which the pods just bound will be running, one appointment per instant and gang."""
+        for bound in admitted:
+            if self._delays is None:
+                self._agenda.book(now, Rank.START, functools.partial(self._start, bound.execution, bound.ranks))
                 continue
-            key = execution.gang.keys[rank]
-            writes.append((key, {**pods[key].object, "status": status}))
+            by_instant: dict[Instant, list[int]] = {}
+            for rank, pod in zip(bound.ranks, bound.pods, strict=True):
+                spec = pod["spec"]
+                starts = self._delays.until_running(now, spec["nodeName"], spec["containers"][0]["image"])
+                by_instant.setdefault(starts, []).append(rank)
+            for instant, ranks in by_instant.items():
+                self._agenda.book(instant, Rank.START, functools.partial(self._start, bound.execution, ranks))
+
+    def _start(self, execution: Execution, ranks: list[int], now: Instant) -> None:
+        """Containers come up; when the gang is complete its work begins."""
+        if execution.over:
+            return
+        keys = execution.gang.keys
+        for rank in ranks:
             execution.started[rank] = now
-            execution.running += 1
-            if execution.running == len(execution.started):
-                complete.append(execution)
-        self._write(writes, now)
-        for execution in complete:
+        execution.running += len(ranks)
+        status = {"phase": "Running", "startTime": rfc3339(now)}
+        self._store.set_status(POD, [keys[rank] for rank in ranks], status, now, author=self)
+        if execution.running == len(keys):
             self._begin(execution, now)
 
     def _begin(self, execution: Execution, now: Instant) -> None:
         """All pods run: the profile begins, and its end is known."""
         job = execution.gang.job
-        length = duration_of(
-            job.profile, [self._machines[number] for number in execution.machine_ids if number is not None]
-        )
+        length = duration_of(job.profile, [self._machines[number] for number in execution.admitted])
         state = FinalState.FAILED if job.profile.ret else FinalState.SUCCESS
         # Batsim lets a job succeed only when it needs strictly less than its walltime (do_delay_task).
         if job.walltime is not None and length >= job.walltime:
@@ -263,7 +262,7 @@ class Kubelets:
                 scheduled=execution.scheduled[-1],
                 started=started,
                 finished=finished if started is not None else None,
-                machines=mask_of(number for number in execution.machine_ids if number is not None),
+                machines=mask_of(execution.admitted),
                 evictions=gang.evictions,
             )
         )
@@ -274,9 +273,9 @@ class Kubelets:
         """Write the pods' terminal status, give back their resources, then delete them, as with a TTL of zero."""
         gang = execution.gang
         status: KubeObject = {"phase": phase, "reason": reason} if reason else {"phase": phase}
-        pods = self._pods
-        alive = [key for key in gang.keys if key in pods]
-        self._write([(key, {**pods[key].object, "status": status}) for key in alive], now)
+        still_there = self._store.get(POD, gang.keys[0]) is not None
+        if still_there:
+            self._store.set_status(POD, gang.keys, status, now, author=self)
         self._on_gang_over(
             GangRecord(
                 gang=gang,
@@ -291,15 +290,13 @@ class Kubelets:
         self._release(execution, now)
         self._roster.remove(gang)
         del self._executions[gang]
-        self._write([(key, None) for key in alive], now)
+        if still_there:
+            self._store.delete(POD, gang.keys, now, author=self)
 
     def _release(self, execution: Execution, now: Instant) -> None:
         """Give the gang's resources back to its nodes, once."""
         if execution.released:
             return
         execution.released = True
-        demand = execution.gang.demand
-        for machine_id in execution.machine_ids:
-            if machine_id is not None:
-                self._accounts.give_back(machine_id, demand)
+        self._accounts.give_back(execution.admitted, execution.gang.demand)
         self._on_busy(self._accounts.busy_nodes, now)

@@ -1,7 +1,7 @@
 """Lets jobs arrive: at its submission time each job's pods are created.
 
 Only the next arrival is on the agenda at any moment, so a long trace costs no memory there. Jobs of one instant arrive
-in one commit, in the workload's order.
+in the workload's order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, PodFactory, ResourceModel, pod_requests
-from batkube.cluster.store import Store, Write
+from batkube.cluster.store import Store
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Journal
@@ -46,13 +46,12 @@ class Submission:
             self._agenda.book(self._next.submit, Rank.SUBMIT, self._submit)
 
     def _submit(self, now: Instant) -> None:
-        writes: list[Write] = []
         while self._next is not None and self._next.submit == now:
-            writes += self._pods(self._next, now, evictions=0)
-            self._journal.append(now, "submit", job=self._next.key)
+            job = self._next
+            self._journal.append(now, "submit", job=job.key)
+            self._create_pods(job, now, evictions=0)
             self.submitted += 1
             self._next = next(self._jobs, None)
-        self._store.commit(POD, writes, now)
         self.begin()
 
     def resubmit(self, evicted: Gang, now: Instant) -> None:
@@ -61,10 +60,9 @@ class Submission:
 
     def _again(self, evicted: Gang, now: Instant) -> None:
         self._journal.append(now, "resubmit", job=evicted.job.key)
-        self._store.commit(POD, self._pods(evicted.job, now, evictions=evicted.evictions + 1), now)
+        self._create_pods(evicted.job, now, evictions=evicted.evictions + 1)
 
-    def _pods(self, job: Job, now: Instant, evictions: int) -> list[Write]:
-        pods = self._factory.pods_of(job, now)
-        keys = [key for key, _ in pods]
+    def _create_pods(self, job: Job, now: Instant, evictions: int) -> None:
+        keys, pods = self._factory.pods_of(job, now)
         self._roster.add(Gang(job, keys, pod_requests(job, self._model), now, evictions))
-        return list(pods)
+        self._store.create(POD, keys, pods, now)

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 from typing import TextIO
 
+from batkube.cluster.mapping import NAMESPACE
 from batkube.cluster.outcomes import GangRecord
 from batkube.kernel.instants import START, Instant, format_seconds
 
@@ -46,16 +47,17 @@ class PodsWriter:
         end = f"{format_seconds(record.finished)},{record.phase}"
         texts: dict[tuple[Instant | None, Instant | None], str] = {}
         lines: list[str] = []
-        for key, machine_id, *times in zip(
+        name_at = len(NAMESPACE) + 1
+        for key, machine_id, scheduled, started in zip(
             record.gang.keys, record.machine_ids, record.scheduled, record.started, strict=True
         ):
-            moments = (times[0], times[1])
+            moments = (scheduled, started)
             course = texts.get(moments)
             if course is None:
                 course = texts[moments] = ",".join("" if at is None else format_seconds(at) for at in moments)
             where = "," if machine_id is None else f"{self._node_names[machine_id]},{machine_id}"
             attempts = 0 if machine_id is None else 1
-            lines.append(f"{key.name},{owner},{where},{created},{course},{end},{attempts},{record.reason}\n")
+            lines.append(f"{key[name_at:]},{owner},{where},{created},{course},{end},{attempts},{record.reason}\n")
         self._file.write("".join(lines))
 
 

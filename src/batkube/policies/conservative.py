@@ -10,6 +10,8 @@ from batkube.policies.rooms import Room
 from batkube.policies.timeline import Slot, Timeline
 from batkube.workloads.model import Job
 
+_SHORTEST = Duration(1)
+
 
 class Conservative(Policy):
     """Conservative backfilling: every job has a reservation, and none may delay that of a job before it.
@@ -46,7 +48,8 @@ class Conservative(Policy):
                 self._drop(plan, job)
             jobs = view.queue if view.ended else view.arrived
         for job in jobs:
-            slot = self._place(plan, job, view.estimate(job))
+            # A job that takes no time still needs its machines while it does: two of them never share one.
+            slot = self._place(plan, job, max(view.estimate(job), _SHORTEST))
             if slot is not None and slot.start == view.now:
                 yield Start(job, slot.placement)
         self._plan = None if has_overdue else plan
@@ -62,7 +65,7 @@ class Conservative(Policy):
         for held in view.running:
             whole = whole + held.placement
         plan = Timeline(view.now, whole)
-        any_moment = after(view.now, Duration(1))
+        any_moment = after(view.now, _SHORTEST)
         self._slots = {
             held.job.key: Slot(view.now, max(held.until, any_moment), held.placement) for held in view.running
         }

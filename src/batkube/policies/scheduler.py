@@ -15,7 +15,7 @@ from typing import assert_never
 
 from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
-from batkube.cluster.store import ADDED, MODIFIED, Change, Store, Write
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.errors import BatkubeError, RunFailed
 from batkube.kernel.instants import START, Duration, Instant
@@ -104,7 +104,6 @@ class PolicyScheduler:
     ) -> None:
         self._policy = policy
         self._store = store
-        self._pods = store.live(POD)
         self._agenda = agenda
         self._journal = journal
         self._node_names = node_names
@@ -120,9 +119,7 @@ class PolicyScheduler:
         self._members: dict[str, Member] = {}
         self._starts = 0
         self._wake_booked_at: Instant | None = None
-        #: True while the scheduler itself writes, so that it does not hear its own words.
-        self._writing = False
-        store.listen(POD, self._hear)
+        store.listen(POD, self._hear, author=self)
 
     @property
     def head(self) -> Job | None:
@@ -131,40 +128,57 @@ class PolicyScheduler:
 
     # What it hears
 
-    def _hear(self, changes: list[Change], now: Instant) -> None:
-        """Gather new pods into jobs and count ended ones.
-
-        The pods of a gang come one after the other, so its record is looked up once for all of them.
-        """
-        if self._writing:
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        """Gather new pods into jobs and count ended ones."""
+        if batch.type is DELETED:
             return
-        news = False
+        if self._gather(batch.keys) if batch.type is ADDED else self._count_ended(batch):
+            self._book_wake(now)
+
+    def _gather(self, keys: Sequence[Key]) -> bool:
+        """Take up new pods; True when some job is complete. The pods of a gang come one after the other."""
+        complete = False
         member: Member | None = None
         find = self._roster.find
-        for change in changes:
-            arrives = change.type is ADDED
-            if not arrives and (change.type is not MODIFIED or change.object["status"]["phase"] not in _TERMINAL):
-                continue
-            place = find(change.key)
+        for key in keys:
+            place = find(key)
             if place is None:
                 continue
             gang = place[0]
             if member is None or member.gang is not gang:
                 member = self._member(gang)
-            if arrives:
-                member.alive += 1
-                if member.alive == gang.job.size:
-                    self.queue.push(gang.job)
-                    self.arrived.append(gang.job)
-                    news = True
-            else:
-                member.alive -= 1
-                if member.alive == 0:
-                    self._forget(member)
-                    self.ended.append(gang.job)
-                    news = True
-        if news:
-            self._book_wake(now)
+            member.alive += 1
+            if member.alive == gang.job.size:
+                self.queue.push(gang.job)
+                self.arrived.append(gang.job)
+                complete = True
+        return complete
+
+    def _count_ended(self, batch: Batch) -> bool:
+        """Count pods that reached a terminal phase; True when it was the last of some job.
+
+        Pods that change together mostly share their status, so it is looked at once for all that do.
+        """
+        ended = False
+        status: KubeObject | None = None
+        is_terminal = False
+        member: Member | None = None
+        find = self._roster.find
+        for key, pod in zip(batch.keys, batch.objects, strict=True):
+            if pod["status"] is not status:
+                status = pod["status"]
+                is_terminal = status["phase"] in _TERMINAL
+            if not is_terminal or (place := find(key)) is None:
+                continue
+            gang = place[0]
+            if member is None or member.gang is not gang:
+                member = self._member(gang)
+            member.alive -= 1
+            if member.alive == 0:
+                self._forget(member)
+                self.ended.append(gang.job)
+                ended = True
+        return ended
 
     def _member(self, gang: Gang) -> Member:
         key = gang.job.key
@@ -252,12 +266,13 @@ class PolicyScheduler:
 
     def _bind(self, gang: Gang, machine_ids: Sequence[int], now: Instant) -> None:
         """Give each pod its node, as the binding sub-resource does."""
-        pods, names = self._pods, self._node_names
-        writes: list[Write] = []
-        for key, machine_id in zip(gang.keys, machine_ids, strict=True):
-            pod = pods[key].object
-            writes.append((key, {**pod, "spec": {**pod["spec"], "nodeName": names[machine_id]}}))
-        self._write(writes, now)
+        names = self._node_names
+        pods = self._store.objects(POD, gang.keys)
+        bound = [
+            {**pod, "spec": {**pod["spec"], "nodeName": names[machine_id]}}
+            for pod, machine_id in zip(pods, machine_ids, strict=True)
+        ]
+        self._store.replace(POD, gang.keys, bound, now, author=self)
 
     def _charge(self, placement: Placement) -> bool:
         """Take `placement` out of the free room.
@@ -277,7 +292,7 @@ class PolicyScheduler:
             raise RunFailed(f"{self._name} evicted job {evict.job.key}, which is not running")
         self._forget(member)
         self._journal.append(now, "evict", job=evict.job.key)
-        self._write([(key, None) for key in member.gang.keys], now)
+        self._store.delete(POD, member.gang.keys, now, author=self)
 
     def _reject(self, reject: Reject, now: Instant) -> None:
         member = self._members.get(reject.job.key)
@@ -286,15 +301,7 @@ class PolicyScheduler:
         self._forget(member)
         self._journal.append(now, "reject", job=reject.job.key, reason=reject.reason)
         status = {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reject.reason}
-        pods = self._pods
-        self._write([(key, {**pods[key].object, "status": status}) for key in member.gang.keys], now)
-
-    def _write(self, writes: Sequence[Write], now: Instant) -> None:
-        self._writing = True
-        try:
-            self._store.commit(POD, writes, now)
-        finally:
-            self._writing = False
+        self._store.set_status(POD, member.gang.keys, status, now, author=self)
 
 
 def _by_end(run: RunningJob) -> tuple[Instant, int]:

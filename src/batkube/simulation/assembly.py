@@ -137,7 +137,8 @@ def assemble(inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: T
         roster=roster,
         estimate=_estimator(inputs),
     )
-    store.commit(NODE, [node_of(machine, model, START) for machine in machines], START)
+    nodes = [node_of(machine, model, START) for machine in machines]
+    store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _note_inputs(inputs, notes)
     submission.begin()
     return Simulation(agenda, Clock(), submission, outcomes, notes, states)

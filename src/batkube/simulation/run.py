@@ -23,7 +23,7 @@ from batkube.outputs.schedule_csv import summary_of, write_schedule
 from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
 from batkube.simulation.loop import run_until_idle
 from batkube.simulation.scenario import Scenario, make_scenario
-from batkube.version import VERSION
+from batkube.version import __version__
 
 ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
@@ -157,7 +157,7 @@ def _write_results(
         machines=machines,
         whole_machines=inputs.model is ResourceModel.MACHINES,
         busy_machine_ns=simulation.machine_states.busy_machine_ns,
-        version=VERSION,
+        version=__version__,
     )
     write_schedule(folder.file("schedule.csv"), summary)
     write_json(folder.file("fidelity.json"), simulation.notes.rows())
@@ -175,7 +175,7 @@ def _manifest(
     scenario = inputs.scenario
     files = [*scenario.workloads, Path(scenario.platform), *([scenario.latencies] if scenario.latencies else [])]
     return {
-        "batkube": VERSION,
+        "batkube": __version__,
         "command": list(command),
         "scenario": scenario.describe(),
         "scheduler": scenario.scheduler,
