@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import batkube
 import pytest
+
+import batkube
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from expected import EXAMPLES, FILES, SCENARIOS
+
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import make_scenario, read_scenario_file
-from expected import EXAMPLES, FILES, SCENARIOS
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.parent.name)

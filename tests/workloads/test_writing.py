@@ -133,7 +133,8 @@ def test_manifests_read_back_as_the_same_jobs(
     workload: Workload, asked: tuple[tuple[str, int], ...], priority: int, scheduler: str
 ) -> None:
     jobs = [
-        msgspec.structs.replace(job, requests=asked, priority=priority, scheduler=scheduler) for job in workload.jobs
+        msgspec.structs.replace(job, requests=asked, priority=priority, scheduler=scheduler, image="example/work:1")
+        for job in workload.jobs
     ]
 
     assert written_and_read(Workload(name="w0", source="made", jobs=jobs), "w.yaml").jobs == jobs

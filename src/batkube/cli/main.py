@@ -6,6 +6,7 @@ standard error, never a traceback; only a bug of ours shows one, because it is m
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated
 
@@ -52,6 +53,10 @@ def options(
 
 def main() -> None:
     """Run the command line, turning errors into a message and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that knows only ASCII gets question marks, not a crash.
+            stream.reconfigure(errors="replace")
     try:
         app()
     except InputError as error:

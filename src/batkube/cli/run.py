@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from batkube.cli.progress import progress_display
-from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import make_scenario, read_scenario_file
@@ -65,15 +65,9 @@ def run(
     if out is None:
         raise InputError("batkube run", problem="no output folder given", remedy="add --out DIR")
     described = make_scenario(values, scenario if scenario is not None else "batkube run")
-    failure: RunFailed | None = None
     with progress_display(quiet) as progress:
-        try:
-            execute(described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
-        except RunFailed as error:
-            failure = error
+        execute(described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
     _print_results(out, quiet)
-    if failure is not None:
-        raise failure
 
 
 def _arguments(texts: list[str]) -> dict[str, str]:

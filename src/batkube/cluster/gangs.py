@@ -7,7 +7,9 @@ and queued again gets a new one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
@@ -30,15 +32,21 @@ class Gang:
         self.evictions = evictions
 
 
+class GangPods(NamedTuple):
+    """Pods of one gang that stand one after the other in a batch: at positions `first` to `last` (exclusive)."""
+
+    gang: Gang
+    first: int
+    last: int
+    ranks: Sequence[int]
+
+
 class Roster:
     """Which gang, and which rank in it, a pod is."""
 
     def __init__(self) -> None:
         #: Exactly the pods of live gangs.
         self._places: dict[Key, tuple[Gang, int]] = {}
-        #: Returns the gang and rank of a pod, or None when it belongs to no live gang. Asked for every change of every
-        #: pod, so it is the dictionary's own method.
-        self.find = self._places.get
 
     def add(self, gang: Gang) -> None:
         """Take up a new gang."""
@@ -49,3 +57,19 @@ class Roster:
         """Forget a gang whose pods are gone."""
         for key in gang.keys:
             del self._places[key]
+
+    def gangs(self, keys: Sequence[Key]) -> Iterator[GangPods]:
+        """Yield the gangs that the pods `keys` belong to, leaving out pods of none.
+
+        Mostly the pods are exactly one gang, and the very list it has; then nothing is looked up but the first.
+        """
+        place = self._places.get(keys[0]) if keys else None
+        if place is not None and keys is place[0].keys:
+            yield GangPods(place[0], 0, len(keys), range(len(keys)))
+            return
+        places = [(position, self._places.get(key)) for position, key in enumerate(keys)]
+        known = [(position, found[0], found[1]) for position, found in places if found is not None]
+        for gang, group in itertools.groupby(known, key=lambda entry: entry[1]):
+            entries = list(group)
+            first, last = entries[0][0], entries[-1][0] + 1
+            yield GangPods(gang, first, last, [rank for _, _, rank in entries])

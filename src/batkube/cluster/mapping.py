@@ -26,7 +26,9 @@ NAMESPACE = "default"
 LABEL_WORKLOAD = "batkube.io/workload"
 LABEL_JOB = "batkube.io/job"
 ANNOTATION_SIZE = "batkube.io/size"
+DEFAULT_IMAGE = "batkube.io/simulated"
 
+_VALID_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
 _INVALID_IN_NAME = re.compile(r"[^a-z0-9.-]+")
 _LOOKS_LIKE_A_RANK = re.compile(r"-[0-9]+$")
 #: A pod's name is at most 253 characters; leave room for a rank and a fingerprint.
@@ -47,10 +49,10 @@ class ResourceModel(enum.StrEnum):
 
 def kube_name(text: str) -> str:
     """Return `text` as a valid Kubernetes name; texts that had to be altered get a fingerprint to stay distinct."""
+    if _VALID_NAME.fullmatch(text) and len(text) <= _NAME_LENGTH:
+        return text
     name = _INVALID_IN_NAME.sub("-", text.lower())
     name = re.sub(r"-*\.[-.]*", ".", name)[:_NAME_LENGTH].strip("-.")
-    if name and name == text:
-        return name
     return f"{name or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
@@ -67,8 +69,9 @@ def pod_base_name(job: Job) -> str:
 
 def label_value(text: str) -> str:
     """Return `text` as a valid label value: at most 63 characters, alphanumeric at both ends."""
-    value = re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:63].strip("-._")
-    return value or "x"
+    if text.isalnum() and text.isascii() and len(text) <= 63:
+        return text
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:63].strip("-._") or "x"
 
 
 def pod_requests(job: Job, model: ResourceModel) -> Requests:
@@ -118,7 +121,7 @@ class PodFactory:
     def __init__(self, model: ResourceModel) -> None:
         self._model = model
         self._made = 0
-        self._specs: dict[tuple[Requests, str, int], KubeObject] = {}
+        self._specs: dict[tuple[Requests, str, int, str], KubeObject] = {}
 
     def pods_of(self, job: Job, now: Instant) -> tuple[list[Key], list[KubeObject]]:
         """Return the keys and the pods of `job`'s gang, created at `now`, in order of rank."""
@@ -150,7 +153,7 @@ class PodFactory:
         return [Key(f"{NAMESPACE}/{name}") for name in names], pods
 
     def _spec(self, job: Job) -> KubeObject:
-        shape = (job.requests, job.scheduler, job.priority)
+        shape = (job.requests, job.scheduler, job.priority, job.image)
         spec = self._specs.get(shape)
         if spec is None:
             requests = {
@@ -163,7 +166,7 @@ class PodFactory:
                 "priority": job.priority,
                 "restartPolicy": "Never",
                 "containers": [
-                    {"name": "job", "image": "batkube.io/simulated", "resources": {"requests": requests}},
+                    {"name": "job", "image": job.image or DEFAULT_IMAGE, "resources": {"requests": requests}},
                 ],
             }
         return spec

@@ -12,6 +12,7 @@ As in etcd, an object's version is not part of the stored object: it belongs to 
 from __future__ import annotations
 
 import enum
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NewType
@@ -61,6 +62,11 @@ class Batch(msgspec.Struct, frozen=True):
     #: The objects after the change; for a deletion, as they last were.
     objects: Sequence[KubeObject]
 
+    @property
+    def last_version(self) -> int:
+        """The version of the last change."""
+        return self.first_version + len(self.keys) - 1
+
     def changes(self) -> Iterator[Change]:
         """Yield the changes one by one."""
         for number, (key, value) in enumerate(zip(self.keys, self.objects, strict=True)):
@@ -83,7 +89,6 @@ class Store:
         #: The newest batches; together at least `history_limit` changes, once there were so many.
         self._history: deque[Batch] = deque()
         self._history_limit = history_limit
-        self._history_length = 0
         self._listeners: dict[str, list[tuple[object, Listener]]] = {}
         self._committing = False
         #: Strictly increasing; equals the version of the newest change.
@@ -115,10 +120,10 @@ class Store:
 
     def changes_since(self, version: int) -> list[Change]:
         """Return every change after `version`, oldest first; raises Compacted when the history is too short."""
-        oldest = self.version - self._history_length
+        oldest = self._history[0].first_version - 1 if self._history else self.version
         if version < oldest:
             raise Compacted(f"version {version} is too old; the oldest kept is {oldest}")
-        missed = [batch for batch in self._history if batch.first_version + len(batch.keys) > version + 1]
+        missed = [batch for batch in self._history if batch.last_version > version]
         return [change for batch in missed for change in batch.changes() if change.version > version]
 
     def listen(self, kind: str, listener: Listener, author: object = None) -> None:
@@ -135,17 +140,21 @@ class Store:
         self, kind: str, keys: Sequence[Key], objects: Sequence[KubeObject], now: Instant, author: object = None
     ) -> None:
         """Add new objects."""
-        if self._take_up(kind, keys, objects) != len(keys):
+        live = self._live.setdefault(kind, {})
+        count = len(live) + len(keys)
+        self._commit(live, Batch(kind, ADDED, self.version + 1, keys, objects), now, author)
+        if len(live) != count:
             raise Bug(f"created a {kind} that exists already, among {keys[0]} … {keys[-1]}")
-        self._commit(Batch(kind, ADDED, self.version + 1, keys, objects), now, author)
 
     def replace(
         self, kind: str, keys: Sequence[Key], objects: Sequence[KubeObject], now: Instant, author: object = None
     ) -> None:
         """Put `objects` in the place of live ones."""
-        if self._take_up(kind, keys, objects):
+        live = self._live.setdefault(kind, {})
+        count = len(live)
+        self._commit(live, Batch(kind, MODIFIED, self.version + 1, keys, objects), now, author)
+        if len(live) != count:
             raise Bug(f"replaced a {kind} that does not exist, among {keys[0]} … {keys[-1]}")
-        self._commit(Batch(kind, MODIFIED, self.version + 1, keys, objects), now, author)
 
     def set_status(
         self, kind: str, keys: Sequence[Key], status: KubeObject, now: Instant, author: object = None
@@ -156,25 +165,23 @@ class Store:
     def delete(self, kind: str, keys: Sequence[Key], now: Instant, author: object = None) -> None:
         """Remove live objects."""
         gone = self.objects(kind, keys)
-        live = self._live.setdefault(kind, {})
-        for key in keys:
-            del live[key]
-        self._commit(Batch(kind, DELETED, self.version + 1, keys, gone), now, author)
+        self._commit(self._live[kind], Batch(kind, DELETED, self.version + 1, keys, gone), now, author)
 
-    def _take_up(self, kind: str, keys: Sequence[Key], objects: Sequence[KubeObject]) -> int:
-        """Put `objects` at `keys` with the versions they are about to get, and return how many were not there."""
-        live = self._live.setdefault(kind, {})
-        before = len(live)
-        versions = range(self.version + 1, self.version + 1 + len(keys))
-        live.update(zip(keys, zip(objects, versions, strict=True), strict=True))
-        return len(live) - before
-
-    def _commit(self, batch: Batch, now: Instant, author: object) -> None:
-        """Take `batch` into the history and tell the listeners. Every change comes through here."""
+    def _commit(self, live: dict[Key, tuple[KubeObject, int]], batch: Batch, now: Instant, author: object) -> None:
+        """Take `batch` into the live objects and the history, and tell the listeners: the one door."""
         if self._committing:
             raise Bug(f"a listener wrote {batch.kind} objects while a change was being told")
-        self.version += len(batch.keys)
-        self._remember(batch)
+        keys = batch.keys
+        if batch.type is DELETED:
+            for key in keys:
+                del live[key]
+        else:
+            live.update(zip(keys, zip(batch.objects, itertools.count(batch.first_version)), strict=True))
+        self.version += len(keys)
+        history = self._history
+        history.append(batch)
+        while self.version - history[0].last_version >= self._history_limit:
+            history.popleft()
         self._committing = True
         try:
             for listens, listener in self._listeners.get(batch.kind, ()):
@@ -182,9 +189,3 @@ class Store:
                     listener(batch, now)
         finally:
             self._committing = False
-
-    def _remember(self, batch: Batch) -> None:
-        self._history.append(batch)
-        self._history_length += len(batch.keys)
-        while self._history_length - len(self._history[0].keys) >= self._history_limit:
-            self._history_length -= len(self._history.popleft().keys)

@@ -112,34 +112,33 @@ class Kubelets:
     # What schedulers and users did
 
     def _hear(self, batch: Batch, now: Instant) -> None:
-        """Take note of what was done to pods. The pods of a gang come one after the other."""
+        """Take note of what was done to pods."""
         if batch.type is ADDED:
             return
-        bound: list[_Bound] = []
-        execution: Execution | None = None
-        find = self._roster.find
-        for key, pod in zip(batch.keys, batch.objects, strict=True):
-            place = find(key)
-            if place is None:
-                continue
-            gang, rank = place
-            if execution is None or execution.gang is not gang:
-                execution = self._execution(gang)
+        admitted: list[_Bound] = []
+        for gang, first, last, ranks in self._roster.gangs(batch.keys):
+            execution = self._execution(gang)
             if execution.over:
                 continue
+            pods = batch.objects[first:last]
             if batch.type is DELETED:
                 self._evict(execution, now)
-            elif pod["status"]["phase"] == "Failed":
-                self._reject(execution, pod["status"].get("reason", ""), now)
-            elif "nodeName" in pod["spec"] and execution.machine_ids[rank] is None:
-                if not bound or bound[-1].execution is not execution:
-                    bound.append(_Bound(execution, [], []))
-                bound[-1].ranks.append(rank)
-                bound[-1].pods.append(pod)
-        admitted = [pods for pods in bound if self._admit(pods, now)]
+            elif failed := [pod for pod in pods if pod["status"]["phase"] == "Failed"]:
+                self._reject(execution, failed[0]["status"].get("reason", ""), now)
+            elif (bound := self._newly_bound(execution, ranks, pods)) and self._admit(bound, now):
+                admitted.append(bound)
         if admitted:
             self._on_busy(self._accounts.busy_nodes, now)
             self._book_starts(admitted, now)
+
+    def _newly_bound(self, execution: Execution, ranks: Sequence[int], pods: Sequence[KubeObject]) -> _Bound | None:
+        known = execution.machine_ids
+        new = [
+            (rank, pod)
+            for rank, pod in zip(ranks, pods, strict=True)
+            if known[rank] is None and "nodeName" in pod["spec"]
+        ]
+        return _Bound(execution, [rank for rank, _ in new], [pod for _, pod in new]) if new else None
 
     def _execution(self, gang: Gang) -> Execution:
         execution = self._executions.get(gang)

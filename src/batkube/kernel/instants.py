@@ -8,6 +8,7 @@ them exactly (never through a binary float where the text is at hand) and `forma
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import NewType
@@ -84,6 +85,9 @@ def duration(text: str) -> Duration:
 
 def format_seconds(ns: int) -> str:
     """Return `ns` as seconds with six decimals, as Batsim prints them; rounds half up, exactly."""
+    whole, rest = divmod(ns, NANOSECONDS_PER_SECOND)
+    if rest == 0:
+        return f"{whole}.000000"
     sign = "-" if ns < 0 else ""
     micros = (abs(ns) + 500) // 1000
     return f"{sign}{micros // 1_000_000}.{micros % 1_000_000:06d}"
@@ -96,8 +100,13 @@ def as_float_s(ns: int) -> float:
 
 def rfc3339(instant: Instant) -> str:
     """Return the Kubernetes timestamp of `instant`: whole seconds, rounded down, as metav1.Time marshals them."""
-    when = EPOCH + datetime.timedelta(seconds=instant // NANOSECONDS_PER_SECOND)
-    return when.isoformat().removesuffix("+00:00") + "Z"
+    day, second = divmod(instant // NANOSECONDS_PER_SECOND, 86400)
+    return f"{_date(day)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}Z"
+
+
+@functools.lru_cache(maxsize=64)
+def _date(day: int) -> str:
+    return (EPOCH + datetime.timedelta(days=day)).date().isoformat()
 
 
 def human(ns: int) -> str:

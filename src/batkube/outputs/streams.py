@@ -45,20 +45,20 @@ class PodsWriter:
         owner = f"{_quoted(job.name)},{_quoted(job.workload)}"
         created = format_seconds(record.gang.created)
         end = f"{format_seconds(record.finished)},{record.phase}"
-        texts: dict[tuple[Instant | None, Instant | None], str] = {}
-        lines: list[str] = []
+        moments = list(zip(record.scheduled, record.started, strict=True))
+        courses = {pair: ",".join(map(_time_or_nothing, pair)) for pair in dict.fromkeys(moments)}
+        nodes = self._node_names
         name_at = len(NAMESPACE) + 1
-        for key, machine_id, scheduled, started in zip(
-            record.gang.keys, record.machine_ids, record.scheduled, record.started, strict=True
-        ):
-            moments = (scheduled, started)
-            course = texts.get(moments)
-            if course is None:
-                course = texts[moments] = ",".join("" if at is None else format_seconds(at) for at in moments)
-            where = "," if machine_id is None else f"{self._node_names[machine_id]},{machine_id}"
-            attempts = 0 if machine_id is None else 1
-            lines.append(f"{key[name_at:]},{owner},{where},{created},{course},{end},{attempts},{record.reason}\n")
-        self._file.write("".join(lines))
+        self._file.writelines(
+            f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{record.reason}\n"
+            if number is None
+            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{record.reason}\n"
+            for key, number, pair in zip(record.gang.keys, record.machine_ids, moments, strict=True)
+        )
+
+
+def _time_or_nothing(instant: Instant | None) -> str:
+    return "" if instant is None else format_seconds(instant)
 
 
 def _quoted(text: str) -> str:

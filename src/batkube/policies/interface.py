@@ -106,7 +106,7 @@ class View(Protocol):
 
     @property
     def arrived(self) -> Sequence[Job]:
-        """Jobs that joined the queue since the last call and wait still, in order."""
+        """Jobs that joined the queue since the last call, in order; one started during this call stays in the list."""
 
     @property
     def ended(self) -> Sequence[Job]:

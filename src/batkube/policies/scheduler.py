@@ -11,11 +11,10 @@ import bisect
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import assert_never
 
 from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
-from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, Store
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.errors import BatkubeError, RunFailed
 from batkube.kernel.instants import START, Duration, Instant
@@ -61,8 +60,10 @@ class JobQueue(Collection[Job]):
     """Waiting jobs in order of submission. Iterating sees the queue as it was when the iteration began."""
 
     def __init__(self) -> None:
-        #: An OrderedDict, because taking its first entry stays cheap when many before it are gone.
+        #: An OrderedDict, because finding its first entry stays cheap when many before it are gone.
         self._jobs: OrderedDict[str, Job] = OrderedDict()
+        #: The first job, or None.
+        self.head: Job | None = None
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -73,18 +74,19 @@ class JobQueue(Collection[Job]):
     def __contains__(self, job: object) -> bool:
         return isinstance(job, Job) and job.key in self._jobs
 
-    @property
-    def head(self) -> Job | None:
-        """The first job, or None."""
-        return next(iter(self._jobs.values()), None)
-
     def push(self, job: Job) -> None:
         """Add `job` at the end."""
         self._jobs[job.key] = job
+        if self.head is None:
+            self.head = job
 
     def remove(self, job: Job) -> bool:
         """Take `job` out; return whether it was there."""
-        return self._jobs.pop(job.key, None) is not None
+        if self._jobs.pop(job.key, None) is None:
+            return False
+        if job is self.head:
+            self.head = next(iter(self._jobs.values()), None)
+        return True
 
 
 class PolicyScheduler:
@@ -136,18 +138,11 @@ class PolicyScheduler:
             self._book_wake(now)
 
     def _gather(self, keys: Sequence[Key]) -> bool:
-        """Take up new pods; True when some job is complete. The pods of a gang come one after the other."""
+        """Take up new pods; True when some job is complete."""
         complete = False
-        member: Member | None = None
-        find = self._roster.find
-        for key in keys:
-            place = find(key)
-            if place is None:
-                continue
-            gang = place[0]
-            if member is None or member.gang is not gang:
-                member = self._member(gang)
-            member.alive += 1
+        for gang, _, _, ranks in self._roster.gangs(keys):
+            member = self._member(gang)
+            member.alive += len(ranks)
             if member.alive == gang.job.size:
                 self.queue.push(gang.job)
                 self.arrived.append(gang.job)
@@ -155,25 +150,15 @@ class PolicyScheduler:
         return complete
 
     def _count_ended(self, batch: Batch) -> bool:
-        """Count pods that reached a terminal phase; True when it was the last of some job.
-
-        Pods that change together mostly share their status, so it is looked at once for all that do.
-        """
+        """Count pods that reached a terminal phase; True when it was the last of some job."""
+        keys = batch.keys
+        over = [key for key, pod in zip(keys, batch.objects, strict=True) if pod["status"]["phase"] in _TERMINAL]
+        if not over:
+            return False
         ended = False
-        status: KubeObject | None = None
-        is_terminal = False
-        member: Member | None = None
-        find = self._roster.find
-        for key, pod in zip(batch.keys, batch.objects, strict=True):
-            if pod["status"] is not status:
-                status = pod["status"]
-                is_terminal = status["phase"] in _TERMINAL
-            if not is_terminal or (place := find(key)) is None:
-                continue
-            gang = place[0]
-            if member is None or member.gang is not gang:
-                member = self._member(gang)
-            member.alive -= 1
+        for gang, _, _, ranks in self._roster.gangs(keys if len(over) == len(keys) else over):
+            member = self._member(gang)
+            member.alive -= len(ranks)
             if member.alive == 0:
                 self._forget(member)
                 self.ended.append(gang.job)
@@ -210,6 +195,8 @@ class PolicyScheduler:
         self._wake_booked_at = None
         self.now = now
         decisions = self._policy.decide(self)
+        if not isinstance(decisions, Iterator):
+            raise RunFailed(f"{self._name}: decide returned {decisions!r}; it must yield its decisions")
         while (decision := self._next_decision(decisions)) is not None:
             self._carry_out(decision, now)
         self.arrived.clear()
@@ -245,14 +232,16 @@ class PolicyScheduler:
                 if decision.at <= now:
                     raise RunFailed(f"{self._name} asked to be woken at {decision.at} ns, which is not in the future")
                 self._agenda.book(decision.at, Rank.WAKE, self._wake)
-            case _ as never:
-                assert_never(never)
+            case _:
+                raise RunFailed(f"{self._name} yielded {decision!r}, which is not a Start, Evict, Reject or WakeAt")
 
     def _start(self, start: Start, now: Instant) -> None:
         job, placement = start.job, start.placement
         member = self._members.get(job.key)
         if member is None or not self.queue.remove(job):
             raise RunFailed(f"{self._name} started job {job.key}, which is not waiting")
+        if placement is None:
+            raise RunFailed(f"{self._name} started job {job.key} without a placement: it does not fit now")
         machine_ids = placement.machine_ids
         if len(machine_ids) != job.size:
             raise RunFailed(f"{self._name} gave job {job.key} {len(machine_ids)} places for {job.size} pods")

@@ -29,13 +29,15 @@ from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy, policy_names
 from batkube.policies.interface import Policy
 from batkube.policies.machines import MachineRoom
-from batkube.policies.nodes import NodeRoom
 from batkube.policies.rooms import Room
 from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.scenario import OnEviction, Resources, Scenario
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import read_workload
+
+#: Names that mean "whichever scheduler there is": none, the 2020 experiments', Kubernetes' own.
+_ANY_SCHEDULER = ("", "default", "default-scheduler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,19 @@ def read_inputs(scenario: Scenario) -> Inputs:
     platform = read_platform(scenario.platform)
     workloads = tuple(read_workload(path, name=f"w{number}") for number, path in enumerate(scenario.workloads))
     model = _resource_model(scenario, workloads)
-    whole = MachineRoom.whole if model is ResourceModel.MACHINES else NodeRoom.whole
-    room: Room = whole(platform.machines)
+    room = _empty_room(platform, model)
     for workload in workloads:
         check_jobs(workload, platform, room)
     return Inputs(scenario, workloads, platform, model, policy, latencies, room)
+
+
+def _empty_room(platform: Platform, model: ResourceModel) -> Room:
+    if model is ResourceModel.MACHINES:
+        return MachineRoom.whole(platform.machines)
+    # Imported only where it is needed: it brings numpy, which takes longer to load than a small run does to run.
+    from batkube.policies.nodes import NodeRoom
+
+    return NodeRoom.whole(platform.machines)
 
 
 def _policy(scenario: Scenario) -> Policy:
@@ -165,6 +175,10 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
     for workload in inputs.workloads:
         for note, count in workload.notes:
             notes.add(note, example=workload.source, count=count)
+    named = [job for workload in inputs.workloads for job in workload.jobs if job.scheduler not in _ANY_SCHEDULER]
+    if named:
+        note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
+        notes.add(note, example=f"job {named[0].key} asks for {named[0].scheduler!r}", count=len(named))
     if inputs.policy.uses_estimates:
         unknown = [job for workload in inputs.workloads for job in workload.jobs if job.walltime is None]
         if unknown:

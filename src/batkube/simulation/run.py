@@ -110,12 +110,12 @@ def execute(
             except RunFailed as error:
                 failure = error
             except KeyboardInterrupt:
-                failure = RunFailed("interrupted; the outputs hold what was computed until then")
+                failure = RunFailed("interrupted")
             simulation.machine_states.flush()
             digest = journal.digest
         _write_results(folder, inputs, simulation, digest, failure, command, stopwatch)
     if failure is not None:
-        raise failure
+        raise RunFailed(f"{failure}\n  what was computed until then is in {out}") from failure
     return Results(out)
 
 

@@ -160,6 +160,7 @@ class _Manifests:
                 user=annotations.get(USER, ""),
                 priority=self._priority(spec_place, spec),
                 scheduler="" if scheduler == DEFAULT_SCHEDULER else scheduler,
+                image=_image(spec),
             )
         )
 
@@ -211,6 +212,14 @@ class _Manifests:
 
     def _note(self, note: FidelityNote) -> None:
         self._notes[note] = self._notes.get(note, 0) + 1
+
+
+def _image(spec: Mapping[str, object]) -> str:
+    """Return the image of the first container: pulls are modelled per pod, not per container."""
+    containers = spec.get("containers")
+    first = containers[0] if isinstance(containers, list) and containers else None
+    image = first.get("image") if isinstance(first, Mapping) else None
+    return image if isinstance(image, str) else ""
 
 
 def _given(fields: Mapping[str, object], key: str, otherwise: object) -> object:

@@ -95,7 +95,7 @@ def _manifest(job: Job, run_s: str, name: str) -> str:
         "      restartPolicy: Never",
         "      containers:",
         "      - name: main",
-        f"        image: {_IMAGE}",
+        f"        image: {_quoted(job.image or _IMAGE)}",
         f"        command: [sh, -c, {_quoted(command)}]",
         *_resource_lines(job),
     ]

@@ -88,6 +88,8 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     priority: int = 0
     #: The scheduler asked for by name; empty means the run's default one.
     scheduler: str = ""
+    #: The container image, which decides what has to be pulled; empty means one image that all such jobs share.
+    image: str = ""
 
     @property
     def key(self) -> str:
