@@ -237,3 +237,17 @@ def test_the_journal_tells_a_job_s_story_in_order(simulate: Simulate, tmp_path: 
         (2, "start"),
         (12, "finish"),
     ]
+
+
+def test_evicting_a_job_whose_end_is_on_its_way_frees_its_node_at_once_and_keeps_its_success(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    latencies = tmp_path / "latencies.yaml"
+    latencies.write_text("report: 30\n")
+    jobs = [a_job("low"), a_job("high", subtime=15, priority=9)]
+
+    run = simulate(jobs, DELAY_10, platform="1x1", scheduler="policy:priority", latencies=latencies)
+
+    low, high = row(run, "low"), row(run, "high")
+    assert (low["final_state"], low["finish_time"], low["evictions"]) == ("COMPLETED_SUCCESSFULLY", 10, 0)
+    assert (high["final_state"], high["starting_time"]) == ("COMPLETED_SUCCESSFULLY", 15)

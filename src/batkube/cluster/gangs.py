@@ -33,11 +33,10 @@ class Gang:
 
 
 class GangPods(NamedTuple):
-    """Pods of one gang that stand one after the other in a batch: at positions `first` to `last` (exclusive)."""
+    """Pods of one gang in a batch: where in the batch they stand, and their ranks."""
 
     gang: Gang
-    first: int
-    last: int
+    positions: Sequence[int]
     ranks: Sequence[int]
 
 
@@ -65,11 +64,10 @@ class Roster:
         """
         place = self._places.get(keys[0]) if keys else None
         if place is not None and keys is place[0].keys:
-            yield GangPods(place[0], 0, len(keys), range(len(keys)))
+            yield GangPods(place[0], range(len(keys)), range(len(keys)))
             return
         places = [(position, self._places.get(key)) for position, key in enumerate(keys)]
         known = [(position, found[0], found[1]) for position, found in places if found is not None]
         for gang, group in itertools.groupby(known, key=lambda entry: entry[1]):
             entries = list(group)
-            first, last = entries[0][0], entries[-1][0] + 1
-            yield GangPods(gang, first, last, [rank for _, _, rank in entries])
+            yield GangPods(gang, [position for position, _, _ in entries], [rank for _, _, rank in entries])

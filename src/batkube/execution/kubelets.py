@@ -116,14 +116,15 @@ class Kubelets:
         if batch.type is ADDED:
             return
         admitted: list[_Bound] = []
-        for gang, first, last, ranks in self._roster.gangs(batch.keys):
+        for gang, positions, ranks in self._roster.gangs(batch.keys):
             execution = self._execution(gang)
-            if execution.over:
-                continue
-            pods = batch.objects[first:last]
             if batch.type is DELETED:
                 self._evict(execution, now)
-            elif failed := [pod for pod in pods if pod["status"]["phase"] == "Failed"]:
+                continue
+            if execution.over:
+                continue
+            pods = [batch.objects[position] for position in positions]
+            if failed := [pod for pod in pods if pod["status"]["phase"] == "Failed"]:
                 self._reject(execution, failed[0]["status"].get("reason", ""), now)
             elif (bound := self._newly_bound(execution, ranks, pods)) and self._admit(bound, now):
                 admitted.append(bound)
@@ -172,9 +173,14 @@ class Kubelets:
         self._agenda.book(now, Rank.FINISH, lambda at: self._finish(execution, state, reason, at))
 
     def _evict(self, execution: Execution, now: Instant) -> None:
-        """Somebody deleted a pod: the whole job stops at once, and is queued again or fails."""
-        self._seal(execution)
+        """Somebody deleted a pod: the whole job stops at once, and is queued again or fails.
+
+        If its work had ended and only the report was on its way, the nodes are free now and the outcome stands.
+        """
         self._release(execution, now)
+        if execution.over:
+            return
+        self._seal(execution)
         self._agenda.book(now, Rank.FINISH, lambda at: self._clear_evicted(execution, at))
 
     def _clear_evicted(self, execution: Execution, now: Instant) -> None:

@@ -14,9 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-import yaml
-
 from batkube.kernel.distributions import Distribution, parse_distribution
+from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, Instant, after, seconds
 from batkube.kernel.streams import Streams
@@ -48,28 +47,18 @@ NO_LATENCIES = Latencies()
 
 def read_latencies(path: Path) -> Latencies:
     """Read a latencies file: a mapping from step to distribution, `pull: lognormal:2.5,0.4`."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(path, problem=f"cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(path, problem=f"is not YAML: {' '.join(str(error).split())}") from error
-    return parse_latencies(content, path)
-
-
-def parse_latencies(content: object, source: str | Path) -> Latencies:
-    """Return the latencies that `content`, read from `source`, describes."""
+    content = read_yaml(path)
     known = [step.name for step in fields(Latencies)]
     if not isinstance(content, Mapping):
-        raise InputError(source, problem="is not a mapping of steps to distributions", remedy=f"steps: {known}")
+        raise InputError(path, problem="is not a mapping of steps to distributions", remedy=f"steps: {known}")
     steps: dict[str, Distribution] = {}
     for name, text in content.items():
         if name not in known:
-            raise InputError(source, at=str(name), problem="is not a step of a pod's life", remedy=f"steps: {known}")
+            raise InputError(path, at=str(name), problem="is not a step of a pod's life", remedy=f"steps: {known}")
         try:
             steps[name] = parse_distribution(text)
         except ValueError as error:
-            raise InputError(source, at=str(name), problem=str(error)) from error
+            raise InputError(path, at=str(name), problem=str(error)) from error
     return Latencies(**steps)
 
 

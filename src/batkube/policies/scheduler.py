@@ -140,7 +140,7 @@ class PolicyScheduler:
     def _gather(self, keys: Sequence[Key]) -> bool:
         """Take up new pods; True when some job is complete."""
         complete = False
-        for gang, _, _, ranks in self._roster.gangs(keys):
+        for gang, _, ranks in self._roster.gangs(keys):
             member = self._member(gang)
             member.alive += len(ranks)
             if member.alive == gang.job.size:
@@ -156,7 +156,7 @@ class PolicyScheduler:
         if not over:
             return False
         ended = False
-        for gang, _, _, ranks in self._roster.gangs(keys if len(over) == len(keys) else over):
+        for gang, _, ranks in self._roster.gangs(keys if len(over) == len(keys) else over):
             member = self._member(gang)
             member.alive -= len(ranks)
             if member.alive == 0:

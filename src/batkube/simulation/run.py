@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Journal
-from batkube.kernel.stopwatch import Stopwatch, peak_memory_bytes
-from batkube.outputs.folder import MANIFEST, OutputFolder
-from batkube.outputs.jobs_csv import write_jobs
-from batkube.outputs.manifest import fingerprint, write_json
+from batkube.kernel.stopwatch import Stopwatch
+from batkube.outputs.folder import OutputFolder
 from batkube.outputs.results import Results
-from batkube.outputs.schedule_csv import summary_of, write_schedule
 from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
 from batkube.simulation.loop import run_until_idle
+from batkube.simulation.record import Record
 from batkube.simulation.scenario import Scenario, make_scenario
-from batkube.version import __version__
 
 ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
@@ -113,7 +107,7 @@ def execute(
                 failure = RunFailed("interrupted")
             simulation.machine_states.flush()
             digest = journal.digest
-        _write_results(folder, inputs, simulation, digest, failure, command, stopwatch)
+        Record(inputs, simulation, digest, failure, command, stopwatch).write(folder)
     if failure is not None:
         raise RunFailed(f"{failure}\n  what was computed until then is in {out}") from failure
     return Results(out)
@@ -139,65 +133,3 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
             f"{inputs.scenario.scheduler} left {left} of {total} jobs without an outcome: {examples}; "
             "nothing more was due, and it did not start them"
         )
-
-
-def _write_results(
-    folder: OutputFolder,
-    inputs: Inputs,
-    simulation: Simulation,
-    digest: str,
-    failure: RunFailed | None,
-    command: Sequence[str],
-    stopwatch: Stopwatch,
-) -> None:
-    machines = inputs.platform.machines
-    write_jobs(folder.file("jobs.csv"), simulation.outcomes)
-    summary = summary_of(
-        simulation.outcomes,
-        machines=machines,
-        whole_machines=inputs.model is ResourceModel.MACHINES,
-        busy_machine_ns=simulation.machine_states.busy_machine_ns,
-        version=__version__,
-    )
-    write_schedule(folder.file("schedule.csv"), summary)
-    write_json(folder.file("fidelity.json"), simulation.notes.rows())
-    write_json(folder.file(MANIFEST), _manifest(inputs, simulation, digest, failure, command, stopwatch))
-
-
-def _manifest(
-    inputs: Inputs,
-    simulation: Simulation,
-    digest: str,
-    failure: RunFailed | None,
-    command: Sequence[str],
-    stopwatch: Stopwatch,
-) -> dict[str, object]:
-    scenario = inputs.scenario
-    files = [*scenario.workloads, Path(scenario.platform), *([scenario.latencies] if scenario.latencies else [])]
-    return {
-        "batkube": __version__,
-        "command": list(command),
-        "scenario": scenario.describe(),
-        "scheduler": scenario.scheduler,
-        "resources": inputs.model.value,
-        "seed": scenario.seed,
-        "latencies": inputs.latencies.describe(),
-        "inputs": [fingerprint(path) for path in files if path.is_file()],
-        "platform": {
-            "machines": [
-                {"name": machine.name, "cpu_milli": machine.cpu_milli, "capacity": machine.capacity}
-                for machine in inputs.platform.machines
-            ]
-        },
-        "jobs": inputs.job_count,
-        "result": "completed" if failure is None else "failed",
-        "failure": None if failure is None else str(failure),
-        "digest": digest,
-        "real": {
-            "run_s": round(stopwatch.real_s, 3),
-            "cpu_s": round(stopwatch.cpu_s, 3),
-            "peak_memory_bytes": peak_memory_bytes(),
-            "python": sys.version.split()[0],
-            "cores": os.cpu_count(),
-        },
-    }

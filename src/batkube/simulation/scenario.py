@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
-import yaml
-
+from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 
 
@@ -74,12 +73,7 @@ KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario)
 
 def read_scenario_file(path: Path) -> dict[str, object]:
     """Return the keys of a scenario file, its paths resolved against the file's folder."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(path, problem=f"cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(path, problem=f"is not YAML: {' '.join(str(error).split())}") from error
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(path, problem="is not a scenario: a mapping is expected", remedy=f"keys: {', '.join(KEYS)}")
     for key in content:

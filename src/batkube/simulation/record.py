@@ -1,0 +1,79 @@
+"""What is written once a run is over: its results, and the manifest that says what was run and how."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from batkube.cluster.mapping import ResourceModel
+from batkube.kernel.errors import RunFailed
+from batkube.kernel.stopwatch import Stopwatch, peak_memory_bytes
+from batkube.outputs.folder import MANIFEST, OutputFolder
+from batkube.outputs.jobs_csv import write_jobs
+from batkube.outputs.manifest import fingerprint, write_json
+from batkube.outputs.schedule_csv import summary_of, write_schedule
+from batkube.simulation.assembly import Inputs, Simulation
+from batkube.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A run that is over, however it ended."""
+
+    inputs: Inputs
+    simulation: Simulation
+    #: Of the journal.
+    digest: str
+    failure: RunFailed | None
+    #: The command line, empty when run from Python.
+    command: Sequence[str]
+    stopwatch: Stopwatch
+
+    def write(self, folder: OutputFolder) -> None:
+        """Write every file that is not written while the run goes on."""
+        outcomes = self.simulation.outcomes
+        summary = summary_of(
+            outcomes,
+            machines=self.inputs.platform.machines,
+            whole_machines=self.inputs.model is ResourceModel.MACHINES,
+            busy_machine_ns=self.simulation.machine_states.busy_machine_ns,
+            version=__version__,
+        )
+        write_jobs(folder.file("jobs.csv"), outcomes)
+        write_schedule(folder.file("schedule.csv"), summary)
+        write_json(folder.file("fidelity.json"), self.simulation.notes.rows())
+        write_json(folder.file(MANIFEST), self._manifest())
+
+    def _manifest(self) -> dict[str, object]:
+        scenario, machines = self.inputs.scenario, self.inputs.platform.machines
+        files = [*scenario.workloads, Path(scenario.platform), *([scenario.latencies] if scenario.latencies else [])]
+        return {
+            "batkube": __version__,
+            "command": list(self.command),
+            "scenario": scenario.describe(),
+            "scheduler": scenario.scheduler,
+            "resources": self.inputs.model.value,
+            "seed": scenario.seed,
+            "latencies": self.inputs.latencies.describe(),
+            "inputs": [fingerprint(path) for path in files if path.is_file()],
+            "platform": {
+                "machines": [
+                    {"name": machine.name, "cpu_milli": machine.cpu_milli, "capacity": machine.capacity}
+                    for machine in machines
+                ]
+            },
+            "jobs": self.inputs.job_count,
+            "result": "completed" if self.failure is None else "failed",
+            "failure": None if self.failure is None else str(self.failure),
+            "digest": self.digest,
+            "real": {
+                "run_s": round(self.stopwatch.real_s, 3),
+                "cpu_s": round(self.stopwatch.cpu_s, 3),
+                "peak_memory_bytes": peak_memory_bytes(),
+                "python": sys.version.split()[0],
+                "cores": os.cpu_count(),
+            },
+        }
