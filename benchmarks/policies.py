@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,23 +134,23 @@ def _batkube_outcome(out: Path) -> tuple[int, float, float]:
     return len(rows), last - first, sum(float(row["waiting_time"]) for row in rows) / len(rows)
 
 
-def _accasim_rows(cases: list[Case], folder: Path, limit_s: float) -> list[Row]:
+def _accasim_rows(cases: list[Case], folder: Path, limit_s: float) -> Iterator[Row]:
     simulator = f"AccaSim {accasim_case.VERSION}"
     try:
         python = accasim_case.prepare()
     except (accasim_case.NotAvailable, OSError, subprocess.CalledProcessError) as error:
-        return [Row(case, simulator, "", None, None, f"not measured: {error}") for case in cases]
-    rows = []
+        yield from (Row(case, simulator, "", None, None, f"not measured: {error}") for case in cases)
+        return
     for case in cases:
         for policy in POLICIES:
             out = folder / f"accasim-{case.name}-{policy}"
             out.mkdir()
             try:
                 cost = measure(accasim_case.command(python, case.workload, case.machines, policy, out), limit_s)
-                rows.append(Row(case, simulator, policy, cost, accasim_case.outcome(case.workload, out)))
             except CommandFailed as error:
-                rows.append(Row(case, simulator, policy, None, None, f"not measured: {error}"))
-    return rows
+                yield Row(case, simulator, policy, None, None, f"not measured: {error}")
+            else:
+                yield Row(case, simulator, policy, cost, accasim_case.outcome(case.workload, out))
 
 
 def _subject() -> str:

@@ -14,6 +14,6 @@ for policy in fcfs easy conservative; do
     say batkube run --workload "$out/workload.json" --platform 32x1 --scheduler "policy:$policy" --out "$out/$policy"
 done
 say batkube compare "$out/fcfs" "$out/easy" "$out/conservative"
-say batkube gantt "$out/easy" -o "$out/easy.svg"
-say batkube gantt "$out/easy" -o "$out/easy.png"
+say batkube gantt "$out/easy" -o "$out/easy.svg" --title "EASY backfilling"
+say batkube gantt "$out/easy" -o "$out/easy.png" --title "EASY backfilling"
 printf '\nLook at %s/easy.svg, and at the CSV files in %s/easy.\n' "$out" "$out"

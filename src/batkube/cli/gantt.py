@@ -45,6 +45,7 @@ def gantt(
 
     window = (_moment_s("--from", start), _moment_s("--to", end))
     save_gantt(Results(run), out, title=title, color_by=by.value, window=window)
+    typer.echo(f"wrote {out}")
 
 
 def _moment_s(option: str, text: str | None) -> float | None:
