@@ -89,7 +89,7 @@ def test_an_svg_repeats_byte_for_byte_on_any_machine_and_without_a_word(small: R
             capture_output=True,
             check=True,
         )
-        assert ended.stdout + ended.stderr == b""
+        assert (ended.stdout, ended.stderr) == (f"wrote {tmp_path / number}.svg\n".encode(), b"")
 
     save_gantt(small, tmp_path / "3.svg")
     first, second, third = ((tmp_path / f"{number}.svg").read_bytes() for number in "123")
