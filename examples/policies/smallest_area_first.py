@@ -8,8 +8,6 @@ from batkube.workloads.model import Job
 
 
 class SmallestAreaFirst(Policy):
-    uses_estimates = True
-
     def __init__(self, patience: str = "1h") -> None:
         self.patience = duration(patience)
 

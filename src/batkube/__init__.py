@@ -5,13 +5,37 @@ import batkube
 run = batkube.run(workload="trace.swf", platform="100x1", scheduler="policy:easy")
 run.jobs            # a pandas frame of jobs.csv
 run.gantt()         # a matplotlib figure
+
+Names are looked up when they are first used, so that the command line is in charge, of Ctrl-C too, before anything
+large is imported.
 """
 
 from __future__ import annotations
 
-from batkube.kernel.errors import BatkubeError, Bug, InputError, RunFailed
-from batkube.simulation.run import Run, run
-from batkube.simulation.scenario import Scenario
-from batkube.version import __version__
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from batkube.kernel.errors import BatkubeError, Bug, InputError, RunFailed
+    from batkube.simulation.run import Run, run
+    from batkube.simulation.scenario import Scenario
+    from batkube.version import __version__
 
 __all__ = ["BatkubeError", "Bug", "InputError", "Run", "RunFailed", "Scenario", "__version__", "run"]
+
+_MODULES = {
+    **dict.fromkeys(("BatkubeError", "Bug", "InputError", "RunFailed"), "batkube.kernel.errors"),
+    **dict.fromkeys(("Run", "run"), "batkube.simulation.run"),
+    "Scenario": "batkube.simulation.scenario",
+    "__version__": "batkube.version",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'batkube' has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

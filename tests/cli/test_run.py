@@ -95,7 +95,7 @@ def test_running_starts_without_pandas_or_matplotlib(tmp_path: Path) -> None:
     """They take most of a second to import, and a run does not need them."""
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     script = (
-        "import sys; from batkube.cli.main import app\n"
+        "import sys; from batkube.cli.app import app\n"
         "try: app(['run', '--workload', 'w.json', '--platform', '4x1', '--quiet', '--out', 'out'])\n"
         "except SystemExit: pass\n"
         "print(sorted({'pandas', 'matplotlib'} & set(sys.modules)))"

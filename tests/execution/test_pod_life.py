@@ -140,7 +140,7 @@ def test_a_preempted_job_starts_over_or_fails(simulate: Simulate, on_eviction: s
     assert row(run, "high")["starting_time"] == 4
     low = row(run, "low")
     assert (low["final_state"], low["finish_time"]) == (state, finish)
-    assert low["evictions"] == (1 if on_eviction == "resubmit" else 0)
+    assert low["evictions"] == 1
     assert list(run.pods[run.pods["last_reason"] == "Preempted"]["pod"]) == ["w0-low"]
 
 
@@ -154,13 +154,14 @@ def own_policy(folder: Path, body: str) -> str:
 
 
 def test_a_rejected_job_never_runs_and_is_told_apart(simulate: Simulate, tmp_path: Path) -> None:
-    scheduler = own_policy(tmp_path, "for job in view.queue:\n    yield Reject(job, 'not today')")
+    scheduler = own_policy(tmp_path, "for job in view.queue:\n    yield Reject(job, 'not today, nor tomorrow')")
 
     run = simulate([a_job("a", res=2)], DELAY_10, scheduler=scheduler)
 
     job = row(run, "a")
     assert job["final_state"] == "REJECTED"
     assert job["success"] == 0
+    assert set(run.pods["last_reason"]) == {"RejectedByScheduler: not today, nor tomorrow"}
     assert job[["starting_time", "finish_time"]].isna().all()
 
 
@@ -211,7 +212,14 @@ for job in view.queue:
         ("yield Start(view.head, None)", "without a placement"),
         ("yield view.head", "yielded Job.* which is not a Start"),
         ("return None", "decide returned None; it must yield"),
-        ("yield WakeAt(view.now)", "not in the future"),
+        ("return [view.missing]", r"mine\.py:5 .*AttributeError"),
+        ("yield Start(view.head, (0,))", "not a placement"),
+        ("yield WakeAt(view.now + 5e9)", "whole number of nanoseconds"),
+        (
+            "from batkube.policies.machines import MachinePlacement\nyield Start(view.head, MachinePlacement(1 << 9))",
+            "exist",
+        ),
+        ("yield WakeAt(view.now)", "whole number of nanoseconds after the present"),
         ("yield from ()", r"left 2 of 2 jobs without an outcome: w0!a, w0!b"),
     ],
 )
@@ -224,6 +232,110 @@ def test_a_policy_that_misbehaves_ends_the_run_with_its_place_and_keeps_the_outp
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["result"] == "failed"
     assert (tmp_path / "out" / "jobs.csv").is_file()
+
+
+def test_a_policy_that_fails_to_begin_is_named(simulate: Simulate, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from batkube.policies import Policy\nclass Mine(Policy):\n"
+        "    def begin(self, machines, rng):\n        raise KeyError('gpu')\n"
+        "    def decide(self, view):\n        yield from ()\n"
+    )
+
+    with pytest.raises(batkube.RunFailed, match=r"mine\.py:4 .*KeyError"):
+        simulate([a_job("a")], DELAY_10, scheduler=f"policy:{path}:Mine")
+
+
+def test_a_policy_that_polls_is_asked_once_an_instant_and_the_run_ends_with_the_last_job(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    body = """\
+self.asked = [*getattr(self, "asked", []), view.now // 10**9]
+assert len(set(self.asked)) == len(self.asked), self.asked
+for job in view.queue:
+    placement = view.free.fit(job)
+    if placement:
+        yield Start(job, placement)
+yield WakeAt(view.now + 5 * 10**9)"""
+
+    run = simulate(
+        [a_job("a"), a_job("b"), a_job("c", subtime=5)], DELAY_10, scheduler=own_policy(tmp_path, body), platform="1x1"
+    )
+
+    assert run.schedule["makespan"] == 30
+
+
+def test_a_policy_that_polls_for_ever_without_starting_anything_is_stopped(
+    simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batkube.policies.scheduler._IDLE_WAKES_MAX", 50)
+
+    with pytest.raises(batkube.RunFailed, match="50 times in a row"):
+        simulate([a_job("a")], DELAY_10, scheduler=own_policy(tmp_path, "yield WakeAt(view.now + 1)"))
+
+
+def test_a_policy_sees_what_it_evicted_as_ended_and_is_asked_again(simulate: Simulate, tmp_path: Path) -> None:
+    body = """\
+self.seen = [*getattr(self, "seen", []), *[job.name for job in view.ended]]
+if view.now == 4 * 10**9 and not self.seen:
+    yield Evict(view.running[0].job)
+elif view.head:
+    placement = view.free.fit(view.head)
+    if placement:
+        yield Start(view.head, placement)"""
+    jobs = [a_job("a"), a_job("b", subtime=4)]
+
+    run = simulate(jobs, DELAY_10, platform="1x1", scheduler=own_policy(tmp_path, body), on_eviction="fail")
+
+    assert row(run, "a")["final_state"] == "COMPLETED_KILLED"
+    assert row(run, "b")["starting_time"] == 4
+
+
+def test_a_job_can_be_rejected_long_after_another(simulate: Simulate, tmp_path: Path) -> None:
+    body = "for job in view.queue:\n    yield Reject(job, 'no')"
+    run = simulate([a_job("a"), a_job("b", subtime=5)], DELAY_10, scheduler=own_policy(tmp_path, body))
+
+    assert set(run.jobs["final_state"]) == {"REJECTED"}
+
+
+def test_a_sequence_ends_with_its_first_part_that_fails(simulate: Simulate) -> None:
+    profiles = {
+        **DELAY_10,
+        "bad": {"type": "delay", "delay": 5, "ret": 1},
+        "both": {"type": "composed", "repeat": 2, "seq": ["d10", "bad", "d10"]},
+    }
+
+    job = row(simulate([a_job("a", profile="both")], profiles), "a")
+
+    assert (job["final_state"], job["execution_time"]) == ("COMPLETED_FAILED", 15)
+
+
+def test_a_machine_without_pod_slots_is_left_alone(simulate: Simulate, tmp_path: Path) -> None:
+    nodes = tmp_path / "nodes.yaml"
+    nodes.write_text(
+        "{apiVersion: v1, kind: Node, metadata: {name: a}, status: {capacity: {cpu: '1', pods: '0'}}}\n---\n"
+        "{apiVersion: v1, kind: Node, metadata: {name: b}, status: {capacity: {cpu: '1', pods: '5'}}}\n"
+    )
+
+    run = simulate([a_job("a"), a_job("b")], DELAY_10, platform=str(nodes), resources="machines")
+
+    assert set(run.jobs["allocated_resources"]) == {"1"}
+    assert set(run.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
+
+
+def test_thousands_of_ids_that_are_no_kubernetes_names_stay_apart(simulate: Simulate) -> None:
+    jobs = [a_job(f"作业{number}", profile="d0") for number in range(8000)]
+
+    run = simulate(jobs, {"d0": {"type": "delay", "delay": 0}}, platform="1x1")
+
+    assert run.pods["pod"].nunique() == 8000
+
+
+def test_packing_jobs_that_ask_for_nothing_is_noted(simulate: Simulate, tmp_path: Path) -> None:
+    simulate([a_job("a"), a_job("b")], DELAY_10, resources="requests")
+
+    [note] = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    assert (note["message"], note["count"]) == ("jobs ask for no cpu, so any number of them shares a node", 2)
 
 
 def test_the_journal_tells_a_job_s_story_in_order(simulate: Simulate, tmp_path: Path) -> None:

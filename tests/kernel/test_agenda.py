@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.kernel.agenda import Agenda, Rank
-from batkube.kernel.errors import Bug
-from batkube.kernel.instants import Instant
+from batkube.kernel.errors import Bug, RunFailed
+from batkube.kernel.instants import LATEST_NS, Instant
 
 
 def _keep_all(agenda: Agenda) -> list[int]:
@@ -53,3 +53,13 @@ def test_booking_in_the_past_is_a_bug() -> None:
 
     with pytest.raises(Bug, match="before 7 ns"):
         agenda.book(Instant(6), Rank.FINISH, lambda now: None)
+
+
+def test_a_run_fails_where_virtual_time_would_overflow() -> None:
+    agenda = Agenda()
+    agenda.book(Instant(LATEST_NS), Rank.FINISH, lambda now: None)
+
+    with pytest.raises(RunFailed, match="would pass 292 years"):
+        agenda.book(Instant(LATEST_NS + 1), Rank.FINISH, lambda now: None)
+
+    assert len(agenda) == 1

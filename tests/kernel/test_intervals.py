@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.kernel.intervals import first_ids, format_intervals, lowest, mask_of, members, parse_intervals, runs
+from batkube.kernel.intervals import format_intervals, lowest, mask_of, members, parse_intervals, runs
 
 ids = st.sets(st.integers(0, 300))
 
@@ -37,7 +37,6 @@ def test_the_lowest_ids_are_the_smallest_ones(numbers: set[int], data: st.DataOb
 def test_batsim_s_own_forms_are_read() -> None:
     assert format_intervals(parse_intervals("1-2 1-3 5")) == "1-3 5"
     assert parse_intervals("") == 0
-    assert first_ids(3) == parse_intervals("0-2")
 
 
 @pytest.mark.parametrize("text", ["a", "3-1", "1-", "-2", "1--3"])

@@ -11,6 +11,7 @@ from rich.console import Console
 from batkube.cli.compare import compare, show
 from batkube.kernel.errors import InputError
 from batkube.outputs.comparison import Comparison, compare_runs
+from batkube.outputs.gantt_picture import _subtitle
 from batkube.outputs.results import Results
 from batkube.outputs.run_labels import labels_of
 
@@ -161,3 +162,21 @@ def test_unusable_arguments_are_refused(make_run: MakeRun, tmp_path: Path) -> No
         compare([path, path], baseline=3)
     with pytest.raises(InputError, match="cannot be written"):
         compare([path, path], csv=tmp_path / "nowhere" / "x.csv")
+
+
+def test_a_run_that_failed_is_warned_of_first(make_run: MakeRun) -> None:
+    whole = make_run([("1", 0, 0, 1, "0"), ("2", 0, 1, 2, "0")], name="whole", manifest={"result": "completed"})
+    broken = make_run([("1", 0, 0, 1, "0")], name="broken", manifest={"result": "failed", "jobs": 2})
+    unclear = make_run([("1", 0, 0, 1, "0")], name="unclear", manifest={"result": "failed"})
+    out = io.StringIO()
+
+    comparison = compare_runs([whole, broken, unclear])
+    show(comparison, Console(file=out, width=200, highlight=False))
+
+    assert comparison.warnings[:2] == [
+        "broken failed: 1 of its 2 jobs have no outcome",
+        "unclear failed: its results are incomplete",
+    ]
+    assert out.getvalue().startswith("warning: broken failed")
+    assert "failed: 1 of its 2 jobs" in _subtitle(broken, broken.metrics, 0)
+    assert "failed" not in _subtitle(whole, whole.metrics, 0)

@@ -7,6 +7,7 @@ import pytest
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
+from batkube.platforms.manifests import CORDONED, TAINTED
 from batkube.platforms.model import DEFAULT_PODS, Platform
 from batkube.platforms.reading import read_platform
 
@@ -70,17 +71,34 @@ def test_taints_are_kept(tmp_path: Path) -> None:
     assert platform.machines[0].taints == ({"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},)
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "{unschedulable: true}",
-        "{unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]}",
-    ],
-)
-def test_a_cordoned_node_stays_with_the_taint_kubernetes_puts_on_it(tmp_path: Path, spec: str) -> None:
-    platform = read(tmp_path, node("a", spec))
+def test_a_cordoned_node_is_left_out_and_counted(tmp_path: Path) -> None:
+    platform = read(
+        tmp_path,
+        f"{node('a', '{unschedulable: true}')}---{node('b')}---{node('c', '{unschedulable: true}')}---{node('d')}",
+    )
 
-    assert platform.machines[0].taints == ({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},)
+    assert [(machine.id, machine.name) for machine in platform.machines] == [(0, "b"), (1, "d")]
+    assert platform.notes == ((CORDONED, 2),)
+
+
+def test_a_platform_of_cordoned_nodes_only_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="every node is cordoned") as caught:
+        read(tmp_path, node("a", "{unschedulable: true}"))
+
+    assert "uncordon" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("effect", "notes"),
+    [("NoSchedule", ((TAINTED, 2),)), ("NoExecute", ((TAINTED, 2),)), ("PreferNoSchedule", ())],
+)
+def test_a_node_that_taints_close_stays_and_is_counted(tmp_path: Path, effect: str, notes: object) -> None:
+    spec = f"{{taints: [{{key: k, effect: {effect}}}, {{key: l, effect: {effect}}}]}}"
+
+    platform = read(tmp_path, f"{node('a', spec)}---{node('b')}---{node('c', spec)}")
+
+    assert len(platform.machines) == 3
+    assert platform.notes == notes
 
 
 @pytest.mark.parametrize(

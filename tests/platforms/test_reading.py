@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from batkube.kernel.errors import InputError
-from batkube.platforms.reading import read_platform
+from batkube.platforms.reading import names_file, read_platform
 
 KINDS = [".xml", ".yaml", ".yml", ".json", ".csv"]
 
@@ -32,6 +32,13 @@ def test_a_file_named_like_a_shorthand_is_still_a_file(tmp_path: Path) -> None:
     path.write_text("sn,cpu_milli,memory_mib,gpu,model\na,1000,1,0,\n")
 
     assert read_platform(str(path)).machines[0].name == "a"
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_file"), [("16x4", False), (" 2 x 1 + 3x4,1Gi", False), ("16x4.csv", True), ("a.xml", True), ("a", True)]
+)
+def test_only_a_shorthand_is_no_path(spec: str, is_file: bool) -> None:
+    assert names_file(spec) is is_file
 
 
 def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.policies.conftest import TinyCluster, a_job, nodes, whole
 
 from batkube.kernel.instants import Instant
-from batkube.kernel.intervals import first_ids, lowest
+from batkube.kernel.intervals import lowest
 from batkube.policies.conservative import Conservative
 from batkube.policies.easy import Easy
 from batkube.policies.fcfs import Fcfs
@@ -158,7 +158,7 @@ class PlainConservative(Policy):
             self.plan.pop(job.name, None)
             length = view.estimate(job)
             for start in sorted({view.now, *(end for _, end, _ in self.plan.values() if end > view.now)}):
-                free = first_ids(MACHINES)
+                free = (1 << MACHINES) - 1
                 for other_start, other_end, machines in self.plan.values():
                     if other_start < start + length and start < other_end:
                         free &= ~machines

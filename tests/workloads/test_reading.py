@@ -97,3 +97,42 @@ def test_a_refused_file_is_closed_there_and_then(tmp_path: Path, name: str, cont
 
     assert caught.value is not None
     assert path.resolve() not in {entry.resolve() for entry in Path("/proc/self/fd").iterdir()}
+
+
+OPENB = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,pod_phase,creation_time,deletion_time,scheduled_time\n"
+POD = """
+kind: Pod
+metadata: {{name: "{name}", annotations: {{batkube.io/duration: "9", batkube.io/user: "{user}"}}}}
+spec: {{containers: [{{}}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "at"),
+    [
+        *(("a.json", BATSIM.replace('"id":"1"', f'"id":"1{bad}"'), "jobs[0].id") for bad in (r"\r", r"\n", r"\u0000")),
+        ("a.json", BATSIM.replace('"id":"1"', r'"id":"1\u2028"'), "jobs[0].id"),
+        ("a.json", BATSIM.replace('"res"', r'"user":"a\rb","res"'), "jobs[0].user"),
+        ("a.json", BATSIM.replace('"d"', r'"d\r"'), "profiles"),
+        ("a.swf", SWF_LINE.replace("1 0", "1\x00 0", 1), "line 1"),
+        ("a.swf", "; a trace\n" + SWF_LINE.replace(" 1 -1", " 1 \x1b1", 1), "line 2"),
+        ("a.yaml", POD.format(name=r"a\rb", user="u"), "metadata.name"),
+        ("a.yaml", POD.format(name="a", user=r"u\0"), "batkube.io/user"),
+        ("a.csv", OPENB + '"a\nb",1,1,0,0,,Running,0,1,0\n', "line 3"),
+    ],
+)
+def test_a_name_with_a_control_character_is_refused_with_its_place(
+    tmp_path: Path, name: str, content: str, at: str
+) -> None:
+    (tmp_path / name).write_text(content)
+
+    with pytest.raises(InputError, match="control character") as caught:
+        read_workload(tmp_path / name)
+
+    assert at in (caught.value.at or "")
+
+
+def test_a_name_may_hold_anything_that_can_be_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(BATSIM.replace('"id":"1"', '"id":"été, \\"1\\" 日"'))
+
+    assert read_workload(tmp_path / "a.json").jobs[0].name == 'été, "1" 日'

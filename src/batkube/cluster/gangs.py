@@ -28,7 +28,7 @@ class Gang:
         #: What each pod takes from its node.
         self.demand = demand
         self.created = created
-        #: How often the job was stopped to make room before these pods were made.
+        #: How often the job was stopped to make room.
         self.evictions = evictions
 
 

@@ -53,7 +53,12 @@ def kube_name(text: str) -> str:
         return text
     name = _INVALID_IN_NAME.sub("-", text.lower())
     name = re.sub(r"-*\.[-.]*", ".", name)[:_NAME_LENGTH].strip("-.")
-    return f"{name or 'x'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+    return f"{name or 'x'}-{_fingerprint(text)}"
+
+
+def _fingerprint(text: str) -> str:
+    """Return 64 bits of a hash: among a million texts two agree with a chance of one in 40 million."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def pod_base_name(job: Job) -> str:
@@ -63,7 +68,7 @@ def pod_base_name(job: Job) -> str:
     """
     name = kube_name(f"{job.workload}-{job.name}")
     if _LOOKS_LIKE_A_RANK.search(job.name):
-        return f"{name}-{hashlib.sha256(job.name.encode()).hexdigest()[:6]}"
+        return f"{name}-{_fingerprint(job.name)}"
     return name
 
 

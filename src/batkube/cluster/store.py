@@ -114,6 +114,12 @@ class Store:
         except KeyError as missing:
             raise Bug(f"there is no {kind} {missing}") from missing
 
+    def existing(self, kind: str, keys: Sequence[Key]) -> Sequence[Key]:
+        """Return those of `keys` that are live: the very same sequence when all are."""
+        live = self._live.get(kind, {})
+        there = [key for key in keys if key in live]
+        return keys if len(there) == len(keys) else there
+
     def all(self, kind: str) -> dict[Key, KubeObject]:
         """Return every live object of `kind` by key, oldest first."""
         return {key: entry[0] for key, entry in self._live.get(kind, {}).items()}

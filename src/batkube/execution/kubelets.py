@@ -18,7 +18,7 @@ from batkube.cluster.outcomes import FinalState, GangListener, GangRecord, Outco
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject, Store
 from batkube.execution.latencies import Delays
 from batkube.execution.nodes import NodeAccounts
-from batkube.execution.profiles import duration_of
+from batkube.execution.profiles import course_on
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes, Severity
 from batkube.kernel.instants import Instant, rfc3339
@@ -125,7 +125,7 @@ class Kubelets:
                 continue
             pods = [batch.objects[position] for position in positions]
             if failed := [pod for pod in pods if pod["status"]["phase"] == "Failed"]:
-                self._reject(execution, failed[0]["status"].get("reason", ""), now)
+                self._reject(execution, failed[0]["status"], now)
             elif (bound := self._newly_bound(execution, ranks, pods)) and self._admit(bound, now):
                 admitted.append(bound)
         if admitted:
@@ -166,9 +166,10 @@ class Kubelets:
         self._agenda.book(now, Rank.FINISH, lambda at: self._finish(execution, FinalState.FAILED, reason, at))
         return False
 
-    def _reject(self, execution: Execution, reason: str, now: Instant) -> None:
+    def _reject(self, execution: Execution, status: KubeObject, now: Instant) -> None:
         """A scheduler said that the job will never run, or somebody else failed one of its pods."""
-        state = FinalState.REJECTED if reason == REJECTED_BY_SCHEDULER else FinalState.KILLED
+        reason = ": ".join(text for text in (status.get("reason"), status.get("message")) if text)
+        state = FinalState.REJECTED if status.get("reason") == REJECTED_BY_SCHEDULER else FinalState.KILLED
         self._seal(execution)
         self._agenda.book(now, Rank.FINISH, lambda at: self._finish(execution, state, reason, at))
 
@@ -185,6 +186,7 @@ class Kubelets:
 
     def _clear_evicted(self, execution: Execution, now: Instant) -> None:
         if self._resubmit is None:
+            execution.gang.evictions += 1
             self._finish(execution, FinalState.KILLED, PREEMPTED, now)
             return
         self._clear_away(execution, "Failed", PREEMPTED, now)
@@ -222,8 +224,8 @@ class Kubelets:
     def _begin(self, execution: Execution, now: Instant) -> None:
         """All pods run: the profile begins, and its end is known."""
         job = execution.gang.job
-        length = duration_of(job.profile, [self._machines[number] for number in execution.admitted])
-        state = FinalState.FAILED if job.profile.ret else FinalState.SUCCESS
+        length, ret = course_on(job.profile, [self._machines[number] for number in execution.admitted])
+        state = FinalState.FAILED if ret else FinalState.SUCCESS
         # Batsim lets a job succeed only when it needs strictly less than its walltime (do_delay_task).
         if job.walltime is not None and length >= job.walltime:
             length, state = job.walltime, FinalState.WALLTIME
@@ -278,9 +280,8 @@ class Kubelets:
         """Write the pods' terminal status, give back their resources, then delete them, as with a TTL of zero."""
         gang = execution.gang
         status: KubeObject = {"phase": phase, "reason": reason} if reason else {"phase": phase}
-        still_there = self._store.get(POD, gang.keys[0]) is not None
-        if still_there:
-            self._store.set_status(POD, gang.keys, status, now, author=self)
+        alive = self._store.existing(POD, gang.keys)
+        self._store.set_status(POD, alive, status, now, author=self)
         self._on_gang_over(
             GangRecord(
                 gang=gang,
@@ -295,8 +296,7 @@ class Kubelets:
         self._release(execution, now)
         self._roster.remove(gang)
         del self._executions[gang]
-        if still_there:
-            self._store.delete(POD, gang.keys, now, author=self)
+        self._store.delete(POD, alive, now, author=self)
 
     def _release(self, execution: Execution, now: Instant) -> None:
         """Give the gang's resources back to its nodes, once."""

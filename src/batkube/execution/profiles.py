@@ -1,4 +1,4 @@
-"""How long a profile takes on given machines.
+"""How a profile goes on given machines.
 
 `delay` takes its time anywhere. Computation without communication takes flops divided by the machine's speed, and the
 slowest machine decides. Communication needs a network model, which this version does not have; such profiles, and
@@ -13,7 +13,6 @@ from decimal import Decimal
 from batkube.kernel.instants import Duration, seconds
 from batkube.platforms.model import Machine
 from batkube.workloads.model import (
-    Composed,
     Delay,
     Foreign,
     Parallel,
@@ -21,19 +20,22 @@ from batkube.workloads.model import (
     ParallelHomogeneousTotal,
     Profile,
 )
+from batkube.workloads.run_times import Course, course_of
 
 
 class NotModelled(Exception):
     """The profile, or something in it, cannot be run yet; the text says what and why."""
 
 
-def duration_of(profile: Profile, machines: Sequence[Machine]) -> Duration:
-    """Return how long `profile` takes with its rank i on `machines[i]`."""
+def course_on(profile: Profile, machines: Sequence[Machine]) -> Course:
+    """Return how `profile` goes with its rank i on `machines[i]`."""
+    return course_of(profile, lambda simple: _length(simple, machines))
+
+
+def _length(profile: Profile, machines: Sequence[Machine]) -> Duration:
     match profile:
         case Delay():
             return profile.duration
-        case Composed():
-            return Duration(profile.repeat * sum(duration_of(part, machines) for part in profile.parts))
         case Parallel():
             _refuse_communication(profile, any(profile.com_bytes))
             if len(profile.cpu_flops) != len(machines):

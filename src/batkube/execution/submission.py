@@ -38,7 +38,6 @@ class Submission:
         self._roster = roster
         self._model = model
         self._factory = PodFactory(model)
-        self.submitted = 0
 
     def begin(self) -> None:
         """Book the first arrival."""
@@ -50,7 +49,6 @@ class Submission:
             job = self._next
             self._journal.append(now, "submit", job=job.key)
             self._create_pods(job, now, evictions=0)
-            self.submitted += 1
             self._next = next(self._jobs, None)
         self.begin()
 

@@ -11,8 +11,8 @@ import heapq
 from collections.abc import Callable
 from typing import NamedTuple
 
-from batkube.kernel.errors import Bug
-from batkube.kernel.instants import Instant
+from batkube.kernel.errors import Bug, RunFailed
+from batkube.kernel.instants import LATEST_NS, Instant, human
 
 Action = Callable[[Instant], None]
 
@@ -47,9 +47,16 @@ class Agenda:
         self._latest: Instant | None = None
 
     def book(self, at: Instant, rank: Rank, action: Action) -> int:
-        """Arrange for `action(at)`, and return the appointment's number (for `cancel`)."""
+        """Arrange for `action(at)`, and return the appointment's number (for `cancel`).
+
+        Raises RunFailed when `at` lies beyond what a run can last.
+        """
         if self._latest is not None and at < self._latest:
             raise Bug(f"appointment booked at {at} ns, which is before {self._latest} ns, already reached")
+        if at > LATEST_NS:
+            raise RunFailed(
+                f"virtual time would pass 292 years, the most a run can last: something was due after {human(at)}"
+            )
         number = self._booked
         self._booked += 1
         heapq.heappush(self._heap, Appointment(at, rank, number, action))

@@ -18,11 +18,6 @@ def mask_of(ids: Iterable[int]) -> int:
     return mask
 
 
-def first_ids(count: int) -> int:
-    """Return the set {0, …, count - 1}."""
-    return (1 << count) - 1
-
-
 def members(mask: int) -> Iterator[int]:
     """Yield the ids of the set in ascending order."""
     for first, last in runs(mask):

@@ -117,7 +117,8 @@ def compare_runs(runs: Sequence[Results], *, baseline: int = 0) -> Comparison:
     labels = labels_of([run.path for run in runs])
     tables = _matched([run.jobs for run in runs])
     others = [number for number in range(len(runs)) if number != baseline]
-    warnings = [
+    warnings = [f"{label} {run.failure_told}" for label, run in zip(labels, runs, strict=True) if run.failure_told]
+    warnings += [
         warning
         for number in others
         for warning in _workload_warnings(labels[baseline], labels[number], tables[baseline], tables[number])

@@ -109,6 +109,8 @@ def _subtitle(results: Results, metrics: Metrics, unplaced: int) -> str:
         parts.append(f"mean wait {human(seconds(metrics.wait_s_mean))}")
     if metrics.utilisation is not None:
         parts.append(f"utilisation {metrics.utilisation * 100:.1f} %")
+    if results.failure_told:
+        parts.append(results.failure_told)
     if unplaced:
         parts.append(f"{unplaced:,} not drawn: their machines are unknown")
     return "  ·  ".join(parts)

@@ -102,6 +102,16 @@ class Results:
             raise InputError(path, problem="holds no JSON object")
         return content
 
+    @property
+    def failure_told(self) -> str:
+        """What to say of a run that failed, as its results are only a part of what was asked; empty if it did not."""
+        if self.manifest.get("result") != "failed":
+            return ""
+        total = self.manifest.get("jobs")
+        if not isinstance(total, int):
+            return "failed: its results are incomplete"
+        return f"failed: {total - len(self.jobs):,} of its {total:,} jobs have no outcome"
+
     @cached_property
     def machines(self) -> list[dict[str, Any]]:
         """The machines as the manifest lists them; empty when it does not."""

@@ -25,12 +25,20 @@ def summary_of(
     machines: Sequence[Machine],
     whole_machines: bool,
     busy_machine_ns: int,
+    busy_until: Instant,
+    job_count: int,
     version: str,
 ) -> dict[str, str | int]:
-    """Return the row by column name. `busy_machine_ns` is how long machines held work, summed over machines."""
+    """Return the row by column name.
+
+    `busy_machine_ns` is how long machines held work, summed over machines, and `busy_until` when the last of them let
+    go of it: after the makespan where the ends of jobs are reported late. `job_count` is of all jobs, also those that a
+    failed run left without an outcome.
+    """
     ran = [outcome for outcome in outcomes if outcome.started is not None]
     ends = [outcome.finished for outcome in ran if outcome.finished is not None]
     makespan = max(ends, default=Instant(0))
+    horizon = max(makespan, busy_until)
     waits = [outcome.started - outcome.job.submit for outcome in ran if outcome.started is not None]
     turnarounds = [end - outcome.job.submit for outcome, end in zip(ran, ends, strict=True)]
     slowdowns = _slowdowns(ran)
@@ -48,16 +56,16 @@ def summary_of(
         "mean_waiting_time": format_seconds(_mean(waits)),
         "nb_computing_machines": len(machines),
         "nb_grouped_switches": 0,
-        "nb_jobs": len(outcomes),
+        "nb_jobs": job_count,
         "nb_jobs_finished": len(ran),
         "nb_jobs_killed": sum(outcome.state in _KILLED for outcome in outcomes),
         "nb_jobs_success": succeeded,
         "nb_machine_switches": 0,
         "scheduling_time": "",
         "simulation_time": "",
-        "success_rate": f"{succeeded / max(1, len(outcomes)):.6f}",
+        "success_rate": f"{succeeded / max(1, job_count):.6f}",
         "time_computing": format_seconds(busy_machine_ns),
-        "time_idle": format_seconds(max(0, len(machines) * makespan - busy_machine_ns)),
+        "time_idle": format_seconds(len(machines) * horizon - busy_machine_ns),
         "time_sleeping": zero,
         "time_switching_off": zero,
         "time_switching_on": zero,

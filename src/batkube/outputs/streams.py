@@ -48,11 +48,12 @@ class PodsWriter:
         moments = list(zip(record.scheduled, record.started, strict=True))
         courses = {pair: ",".join(map(_time_or_nothing, pair)) for pair in dict.fromkeys(moments)}
         nodes = self._node_names
+        reason = _quoted(record.reason)
         name_at = len(NAMESPACE) + 1
         self._file.writelines(
-            f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{record.reason}\n"
+            f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{reason}\n"
             if number is None
-            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{record.reason}\n"
+            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{reason}\n"
             for key, number, pair in zip(record.gang.keys, record.machine_ids, moments, strict=True)
         )
 
@@ -72,7 +73,7 @@ def _quoted(text: str) -> str:
 class MachineStatesWriter:
     """machine_states.csv: a row per instant at which the number of busy machines changed.
 
-    Also sums up how long machines were busy.
+    Also sums up how long machines were busy, and until when.
     """
 
     def __init__(self, file: TextIO, machine_count: int) -> None:
@@ -84,12 +85,16 @@ class MachineStatesWriter:
         self._written_busy: int | None = None
         #: Machine-nanoseconds with work, up to the last change.
         self.busy_machine_ns = 0
+        #: Until when any machine had work, up to the last change.
+        self.busy_until = START
 
     def change(self, busy: int, now: Instant) -> None:
         """Note that from `now` on `busy` machines have work; several changes at one instant make one row."""
         if now > self._since:
             self.flush()
-            self.busy_machine_ns += self._busy * (now - self._since)
+            if self._busy:
+                self.busy_machine_ns += self._busy * (now - self._since)
+                self.busy_until = now
             self._since = now
         self._busy = busy
 

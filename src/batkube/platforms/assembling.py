@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.quantities import CPU, PODS, amount
 from batkube.platforms.model import DEFAULT_PODS, Machine, Platform
 
@@ -35,7 +36,9 @@ def with_pods(capacity: dict[str, int]) -> dict[str, int]:
     return capacity if PODS in capacity else {**capacity, PODS: DEFAULT_PODS}
 
 
-def assemble(source: str, machines: Sequence[Machine], *, remedy: str) -> Platform:
+def assemble(
+    source: str, machines: Sequence[Machine], *, remedy: str, notes: tuple[tuple[FidelityNote, int], ...] = ()
+) -> Platform:
     """Return the platform of `machines`; `remedy` is what to do when there are none. Raises InputError."""
     if not machines:
         raise InputError(source, problem="describes no machine that can run jobs", remedy=remedy)
@@ -49,4 +52,4 @@ def assemble(source: str, machines: Sequence[Machine], *, remedy: str) -> Platfo
                 problem=f"two machines have this name (numbers {first} and {machine.id})",
                 remedy="give every machine its own name",
             )
-    return Platform(source=source, machines=tuple(machines))
+    return Platform(source=source, machines=tuple(machines), notes=notes)

@@ -2,7 +2,8 @@
 
 What pods may use is `status.allocatable`, which is also what kube-scheduler looks at (scheduler framework,
 NodeInfo.SetNode); a node without one gets its `status.capacity`, as the API server would default it. A cordoned node
-(`spec.unschedulable`) stays in the platform with the taint that the node lifecycle controller would put on it.
+(`spec.unschedulable`) takes no pods in a cluster, so it is no machine here. Taints are kept but nobody heeds them, as that
+takes a scheduler that knows tolerations. Both are noted.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from pathlib import Path
 import yaml
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.quantities import CPU
 from batkube.platforms.assembling import assemble, checked_amount, with_pods
 from batkube.platforms.model import Machine, Platform
 
-UNSCHEDULABLE_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+CORDONED = FidelityNote("platform", "a node is cordoned (spec.unschedulable) and is left out")
+TAINTED = FidelityNote("platform", "in-process policies ignore taints, so a tainted node takes any pod")
 
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_REPELLING = ("NoSchedule", "NoExecute")
+_EFFECTS = (*_REPELLING, "PreferNoSchedule")
 _LISTS = ("List", "NodeList")
 _REMEDY = "write Node manifests, as `kubectl get nodes -o yaml` prints them"
 
@@ -32,8 +36,21 @@ def parse_manifests(path: Path, text: str) -> Platform:
     nodes = [
         pair for number, document in enumerate(documents) for pair in _nodes(source, f"document {number + 1}", document)
     ]
-    machines = [_machine(source, at, number, node) for number, (at, node) in enumerate(nodes)]
-    return assemble(source, machines, remedy=_REMEDY)
+    open_nodes = [(at, node) for at, node in nodes if not _is_cordoned(source, at, node)]
+    if nodes and not open_nodes:
+        raise InputError(
+            source,
+            problem="every node is cordoned (spec.unschedulable), so nothing can run",
+            remedy="uncordon some: remove spec.unschedulable",
+        )
+    machines = [_machine(source, at, number, node) for number, (at, node) in enumerate(open_nodes)]
+    tainted = sum(any(taint["effect"] in _REPELLING for taint in machine.taints) for machine in machines)
+    counts = ((CORDONED, len(nodes) - len(open_nodes)), (TAINTED, tainted))
+    return assemble(source, machines, remedy=_REMEDY, notes=tuple(pair for pair in counts if pair[1]))
+
+
+def _is_cordoned(source: str, at: str, node: dict[str, object]) -> bool:
+    return _mapping(source, at, node, "spec").get("unschedulable") is True
 
 
 def _json_documents(source: str, text: str) -> list[object]:
@@ -116,8 +133,6 @@ def _taints(source: str, at: str, spec: dict[str, object]) -> tuple[dict[str, st
                 remedy=f"a taint has a key and an effect, one of {', '.join(_EFFECTS)}",
             )
         taints.append({key: str(taint[key]) for key in ("key", "value", "effect") if taint.get(key) is not None})
-    if spec.get("unschedulable") is True and UNSCHEDULABLE_TAINT not in taints:
-        taints.append(dict(UNSCHEDULABLE_TAINT))
     return tuple(taints)
 
 

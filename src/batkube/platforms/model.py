@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.quantities import CPU
 
 #: Pods a kubelet accepts unless told otherwise (Kubernetes: KubeletConfiguration.maxPods).
@@ -42,3 +43,5 @@ class Platform:
 
     source: str
     machines: tuple[Machine, ...]
+    #: What reading it had to leave out or assume, each with how often.
+    notes: tuple[tuple[FidelityNote, int], ...] = ()

@@ -18,6 +18,11 @@ _REMEDY = (
 )
 
 
+def names_file(spec: str) -> bool:
+    """Say whether `spec` is a path, which may be relative to something, and not a shorthand."""
+    return Path(spec).suffix.lower() in _FILE_KINDS or not is_shorthand(spec)
+
+
 def read_platform(spec: str) -> Platform:
     """Return the platform that a path or a shorthand such as `16x4,64Gi` describes. Raises InputError."""
     path = Path(spec)

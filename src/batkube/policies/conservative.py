@@ -27,8 +27,6 @@ class Conservative(Policy):
     once it has ended. (batsched never meets one: Batsim kills jobs at their walltime.)
     """
 
-    uses_estimates = True
-
     def __init__(self) -> None:
         #: None when it has to be made anew.
         self._plan: Timeline[Room] | None = None

@@ -36,8 +36,6 @@ class Easy(Policy):
     until the shadow time, and the reservation stands, because jobs started after it was made leave it alone.
     """
 
-    uses_estimates = True
-
     def __init__(self) -> None:
         self._reservation: Reservation | None = None
 

@@ -115,7 +115,7 @@ class View(Protocol):
     def estimate(self, job: Job) -> Duration:
         """How long `job` will take at most, as far as a scheduler can know: its walltime.
 
-        A job without walltime is estimated at its true run time; the run carries a fidelity note then.
+        A job without walltime is estimated at its true run time, and the run then carries a fidelity note.
         """
 
 
@@ -124,9 +124,6 @@ class Policy:
 
     Keyword arguments of the constructor become `--scheduler-arg name=value` of the command line.
     """
-
-    #: True when the algorithm reads `view.estimate`; the run then notes jobs that have no walltime.
-    uses_estimates: bool = False
 
     #: The policy's own stream of randomness, set by `begin`.
     rng: random.Random

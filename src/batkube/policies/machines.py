@@ -13,7 +13,8 @@ from typing import Self
 
 import msgspec
 
-from batkube.kernel.intervals import first_ids, format_intervals, lowest, mask_of, members
+from batkube.kernel.intervals import format_intervals, lowest, mask_of, members
+from batkube.kernel.quantities import PODS
 from batkube.platforms.model import Machine
 from batkube.policies.rooms import Choice, Placement
 from batkube.workloads.model import Job, Requests
@@ -34,7 +35,8 @@ class Hall:
     """The machines themselves, whether free or not. Every room of a run shares one."""
 
     def __init__(self, machines: Sequence[Machine]) -> None:
-        self.everything = first_ids(len(machines))
+        #: Machines that can hold a pod at all; some platforms list nodes with no slot for any.
+        self.everything = mask_of(number for number, machine in enumerate(machines) if machine.capacity[PODS] > 0)
         #: Machines of equal cpu, as sets, from the smallest cpu to the largest.
         self.by_cpu = _grouped_by_cpu(machines)
         self._capacities: list[Mapping[str, int]] = [machine.capacity for machine in machines]

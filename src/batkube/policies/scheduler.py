@@ -8,39 +8,55 @@ store and in the view, before the policy goes on.
 from __future__ import annotations
 
 import bisect
-import traceback
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, Store
 from batkube.kernel.agenda import Agenda, Rank
-from batkube.kernel.errors import BatkubeError, RunFailed
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.intervals import format_intervals
 from batkube.kernel.journal import Journal
-from batkube.policies.interface import Decision, Evict, Policy, Reject, Start, WakeAt
+from batkube.policies.guard import GuardedPolicy
+from batkube.policies.interface import Decision, Evict, Reject, Start, WakeAt
+from batkube.policies.queue import JobQueue
 from batkube.policies.rooms import Placement, Room
 from batkube.workloads.model import Job
 
 _TERMINAL = ("Succeeded", "Failed")
+#: A policy that polls may wait long for its hour; one that polls this often for nothing waits for ever.
+_IDLE_WAKES_MAX = 1_000_000
+
+PEEKED = FidelityNote("policy", "jobs without walltime were planned with their true run time, which no scheduler knows")
 
 
 class RunningJob:
     """A job that was started and has not ended."""
 
-    __slots__ = ("charged", "job", "number", "placement", "since", "until")
+    __slots__ = ("_peek", "charged", "end", "job", "number", "placement", "since")
 
-    def __init__(self, start: Start, since: Instant, until: Instant, number: int, charged: bool) -> None:
+    def __init__(
+        self, start: Start, since: Instant, end: Instant, number: int, peek: Callable[[Job], None] | None
+    ) -> None:
         self.job = start.job
         self.placement = start.placement
         self.since = since
-        self.until = until
+        #: When it must have ended, for our own use.
+        self.end = end
         #: The how manieth start of the run it was; makes the order of `running` total.
         self.number = number
         #: Whether `placement` was taken out of the view's free room.
-        self.charged = charged
+        self.charged = True
+        #: Called when the policy looks at an end that no real scheduler could know.
+        self._peek = peek
+
+    @property
+    def until(self) -> Instant:
+        """When it must have ended, as the policy sees it."""
+        if self._peek is not None:
+            self._peek(self.job)
+        return self.end
 
 
 class Member:
@@ -56,45 +72,12 @@ class Member:
         self.run: RunningJob | None = None
 
 
-class JobQueue(Collection[Job]):
-    """Waiting jobs in order of submission. Iterating sees the queue as it was when the iteration began."""
-
-    def __init__(self) -> None:
-        #: An OrderedDict, because finding its first entry stays cheap when many before it are gone.
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
-        #: The first job, or None.
-        self.head: Job | None = None
-
-    def __len__(self) -> int:
-        return len(self._jobs)
-
-    def __iter__(self) -> Iterator[Job]:
-        return iter(list(self._jobs.values()))
-
-    def __contains__(self, job: object) -> bool:
-        return isinstance(job, Job) and job.key in self._jobs
-
-    def push(self, job: Job) -> None:
-        """Add `job` at the end."""
-        self._jobs[job.key] = job
-        if self.head is None:
-            self.head = job
-
-    def remove(self, job: Job) -> bool:
-        """Take `job` out; return whether it was there."""
-        if self._jobs.pop(job.key, None) is None:
-            return False
-        if job is self.head:
-            self.head = next(iter(self._jobs.values()), None)
-        return True
-
-
 class PolicyScheduler:
     """Connects one policy to the store. It is also the policy's `View`."""
 
     def __init__(
         self,
-        policy: Policy,
+        policy: GuardedPolicy,
         *,
         room: Room,
         store: Store,
@@ -102,7 +85,8 @@ class PolicyScheduler:
         journal: Journal,
         node_names: Sequence[str],
         roster: Roster,
-        estimate: Callable[[Job], Duration],
+        true_length: Callable[[Job], Duration],
+        notes: FidelityNotes,
     ) -> None:
         self._policy = policy
         self._store = store
@@ -110,7 +94,8 @@ class PolicyScheduler:
         self._journal = journal
         self._node_names = node_names
         self._roster = roster
-        self.estimate = estimate
+        self._true_length = true_length
+        self._notes = notes
         self.now = START
         self.free = room
         self.queue = JobQueue()
@@ -119,14 +104,33 @@ class PolicyScheduler:
         self.ended: list[Job] = []
         #: Every job that has pods alive, by the job's key.
         self._members: dict[str, Member] = {}
+        #: Jobs evicted during a call of the policy; it sees them as ended in the next.
+        self._evicted: list[Job] = []
+        #: Jobs whose true length the policy was told for want of a walltime.
+        self._peeked: set[str] = set()
         self._starts = 0
-        self._wake_booked_at: Instant | None = None
+        #: The instants at which the policy will be asked; once each, however many ask for it.
+        self._wakes: set[Instant] = set()
+        #: How often in a row the policy was asked, with nothing running, and did nothing but ask to be woken.
+        self._idle_wakes = 0
         store.listen(POD, self._hear, author=self)
 
     @property
     def head(self) -> Job | None:
         """The job at the front of the queue, or None."""
         return self.queue.head
+
+    def estimate(self, job: Job) -> Duration:
+        """How long `job` will take at most, as far as a scheduler can know; noted where it cannot."""
+        if job.walltime is not None:
+            return job.walltime
+        self._peek(job)
+        return self._true_length(job)
+
+    def _peek(self, job: Job) -> None:
+        if job.key not in self._peeked:
+            self._peeked.add(job.key)
+            self._notes.add(PEEKED, example=f"job {job.key}")
 
     # What it hears
 
@@ -141,36 +145,32 @@ class PolicyScheduler:
         """Take up new pods; True when some job is complete."""
         complete = False
         for gang, _, ranks in self._roster.gangs(keys):
-            member = self._member(gang)
+            job = gang.job
+            member = self._members.setdefault(job.key, Member(gang))
             member.alive += len(ranks)
-            if member.alive == gang.job.size:
-                self.queue.push(gang.job)
-                self.arrived.append(gang.job)
+            if member.alive == job.size:
+                self.queue.push(job)
+                self.arrived.append(job)
                 complete = True
         return complete
 
     def _count_ended(self, batch: Batch) -> bool:
-        """Count pods that reached a terminal phase; True when it was the last of some job."""
+        """Count pods that reached a terminal phase; True when it was the last of some job we know."""
         keys = batch.keys
         over = [key for key, pod in zip(keys, batch.objects, strict=True) if pod["status"]["phase"] in _TERMINAL]
         if not over:
             return False
         ended = False
         for gang, _, ranks in self._roster.gangs(keys if len(over) == len(keys) else over):
-            member = self._member(gang)
+            member = self._members.get(gang.job.key)
+            if member is None:
+                continue
             member.alive -= len(ranks)
             if member.alive == 0:
                 self._forget(member)
                 self.ended.append(gang.job)
                 ended = True
         return ended
-
-    def _member(self, gang: Gang) -> Member:
-        key = gang.job.key
-        member = self._members.get(key)
-        if member is None or member.gang is not gang:
-            member = self._members[key] = Member(gang)
-        return member
 
     def _forget(self, member: Member) -> None:
         """Take a member out of everything, and its placement back."""
@@ -187,38 +187,26 @@ class PolicyScheduler:
     # What it does
 
     def _book_wake(self, at: Instant) -> None:
-        if self._wake_booked_at != at:
-            self._wake_booked_at = at
+        if at not in self._wakes:
+            self._wakes.add(at)
             self._agenda.book(at, Rank.WAKE, self._wake)
 
     def _wake(self, now: Instant) -> None:
-        self._wake_booked_at = None
+        self._wakes.discard(now)
         self.now = now
-        decisions = self._policy.decide(self)
-        if not isinstance(decisions, Iterator):
-            raise RunFailed(f"{self._name}: decide returned {decisions!r}; it must yield its decisions")
-        while (decision := self._next_decision(decisions)) is not None:
+        is_idle = not (self.arrived or self.ended or self.running)
+        for decision in self._policy.decisions(self):
+            is_idle &= isinstance(decision, WakeAt)
             self._carry_out(decision, now)
+        self._idle_wakes = self._idle_wakes + 1 if is_idle else 0
+        if self._idle_wakes > _IDLE_WAKES_MAX:
+            raise self._policy.failure(
+                f"was woken {_IDLE_WAKES_MAX:,} times in a row with nothing running, and started nothing"
+            )
         self.arrived.clear()
-        self.ended.clear()
-
-    def _next_decision(self, decisions: Iterator[Decision]) -> Decision | None:
-        try:
-            return next(decisions, None)
-        except BatkubeError:
-            raise
-        except Exception as error:  # whatever a user's policy raises ends the run, with the place it came from
-            frames = traceback.extract_tb(error.__traceback__)
-            own_file = self._policy.decide.__code__.co_filename
-            frame = next((frame for frame in reversed(frames) if frame.filename == own_file), frames[-1])
-            raise RunFailed(
-                f"{self._name} failed in {frame.filename}:{frame.lineno} ({frame.line}): "
-                f"{type(error).__name__}: {error}"
-            ) from error
-
-    @property
-    def _name(self) -> str:
-        return f"policy {type(self._policy).__name__}"
+        self.ended, self._evicted = self._evicted, []
+        if self.ended:
+            self._book_wake(now)
 
     def _carry_out(self, decision: Decision, now: Instant) -> None:
         match decision:
@@ -229,29 +217,22 @@ class PolicyScheduler:
             case Reject():
                 self._reject(decision, now)
             case WakeAt():
-                if decision.at <= now:
-                    raise RunFailed(f"{self._name} asked to be woken at {decision.at} ns, which is not in the future")
-                self._agenda.book(decision.at, Rank.WAKE, self._wake)
-            case _:
-                raise RunFailed(f"{self._name} yielded {decision!r}, which is not a Start, Evict, Reject or WakeAt")
+                self._book_wake(decision.at)
 
     def _start(self, start: Start, now: Instant) -> None:
-        job, placement = start.job, start.placement
-        member = self._members.get(job.key)
-        if member is None or not self.queue.remove(job):
-            raise RunFailed(f"{self._name} started job {job.key}, which is not waiting")
-        if placement is None:
-            raise RunFailed(f"{self._name} started job {job.key} without a placement: it does not fit now")
-        machine_ids = placement.machine_ids
-        if len(machine_ids) != job.size:
-            raise RunFailed(f"{self._name} gave job {job.key} {len(machine_ids)} places for {job.size} pods")
-        charged = self._charge(placement)
-        until = Instant(now + self.estimate(job))
-        member.run = RunningJob(start, now, until, self._starts, charged)
+        member = self._members.get(start.job.key)
+        if member is None or not self.queue.remove(start.job):
+            raise self._policy.failure(f"started job {start.job.key}, which is not waiting")
+        job, placement = member.gang.job, start.placement
+        has_walltime = job.walltime is not None
+        length = job.walltime if job.walltime is not None else self._true_length(job)
+        run = RunningJob(start, now, Instant(now + length), self._starts, None if has_walltime else self._peek)
+        run.charged = self._charge(placement)
+        member.run = run
         self._starts += 1
-        bisect.insort(self.running, member.run, key=_by_end)
+        bisect.insort(self.running, run, key=_by_end)
         self._journal.append(now, "bind", job=job.key, machines=format_intervals(placement.mask))
-        self._bind(member.gang, machine_ids, now)
+        self._bind(member.gang, placement.machine_ids, now)
 
     def _bind(self, gang: Gang, machine_ids: Sequence[int], now: Instant) -> None:
         """Give each pod its node, as the binding sub-resource does."""
@@ -273,20 +254,23 @@ class PolicyScheduler:
             self.free = self.free - placement
         except ValueError:
             return False
+        except TypeError as error:
+            raise self._policy.failure(f"gave a placement of another resource model: {error}") from error
         return True
 
     def _evict(self, evict: Evict, now: Instant) -> None:
         member = self._members.get(evict.job.key)
         if member is None or member.run is None:
-            raise RunFailed(f"{self._name} evicted job {evict.job.key}, which is not running")
+            raise self._policy.failure(f"evicted job {evict.job.key}, which is not running")
         self._forget(member)
+        self._evicted.append(member.gang.job)
         self._journal.append(now, "evict", job=evict.job.key)
         self._store.delete(POD, member.gang.keys, now, author=self)
 
     def _reject(self, reject: Reject, now: Instant) -> None:
         member = self._members.get(reject.job.key)
         if member is None or member.run is not None:
-            raise RunFailed(f"{self._name} rejected job {reject.job.key}, which is not waiting")
+            raise self._policy.failure(f"rejected job {reject.job.key}, which is not waiting")
         self._forget(member)
         self._journal.append(now, "reject", job=reject.job.key, reason=reject.reason)
         status = {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reject.reason}
@@ -294,4 +278,4 @@ class PolicyScheduler:
 
 
 def _by_end(run: RunningJob) -> tuple[Instant, int]:
-    return run.until, run.number
+    return run.end, run.number

@@ -15,8 +15,6 @@ class Sjf(Policy):
     strict: no longer job overtakes the shortest one, even where it would fit. Long jobs may wait for ever.
     """
 
-    uses_estimates = True
-
     def __init__(self) -> None:
         self._waiting: Waiting | None = None
 

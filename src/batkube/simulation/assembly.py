@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -14,7 +14,7 @@ from batkube.cluster.store import Store
 from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
 from batkube.execution.nodes import NodeAccounts
-from batkube.execution.profiles import duration_of
+from batkube.execution.profiles import course_on
 from batkube.execution.submission import Submission
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
@@ -22,11 +22,13 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import START, Duration
 from batkube.kernel.journal import Journal
+from batkube.kernel.quantities import CPU
 from batkube.kernel.streams import Streams
 from batkube.outputs.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy, policy_names
+from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Policy
 from batkube.policies.machines import MachineRoom
 from batkube.policies.rooms import Room
@@ -105,7 +107,7 @@ class Simulation:
 
     agenda: Agenda
     clock: Clock
-    submission: Submission
+    store: Store
     outcomes: list[Outcome]
     notes: FidelityNotes
     machine_states: MachineStatesWriter
@@ -136,53 +138,45 @@ def assemble(inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: T
         on_gang_over=PodsWriter(pods_file, names).write,
         on_busy=states.change,
     )
-    inputs.policy.begin(machines, streams.named("policy"))
+    policy = GuardedPolicy(inputs.policy, len(machines))
+    policy.begin(machines, streams.named("policy"))
     PolicyScheduler(
-        inputs.policy,
+        policy,
         room=inputs.room,
         store=store,
         agenda=agenda,
         journal=journal,
         node_names=names,
         roster=roster,
-        estimate=_estimator(inputs),
+        true_length=_true_lengths(inputs.platform),
+        notes=notes,
     )
     nodes = [node_of(machine, model, START) for machine in machines]
     store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _note_inputs(inputs, notes)
     submission.begin()
-    return Simulation(agenda, Clock(), submission, outcomes, notes, states)
+    return Simulation(agenda, Clock(), store, outcomes, notes, states)
 
 
-class _Estimates:
-    """How long jobs take as far as a scheduler can know: their walltime, or else what they really take."""
-
-    def __init__(self, platform: Platform) -> None:
-        by_speed = sorted(platform.machines, key=lambda machine: machine.speed_flops or 0.0)
-        self._slowest = by_speed[0]
-
-    def __call__(self, job: Job) -> Duration:
-        if job.walltime is not None:
-            return job.walltime
-        return duration_of(job.profile, [self._slowest] * job.size)
-
-
-def _estimator(inputs: Inputs) -> _Estimates:
-    return _Estimates(inputs.platform)
+def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
+    """Return the function that tells how long a job takes on the slowest machine."""
+    slowest = min(platform.machines, key=lambda machine: machine.speed_flops or 0.0)
+    return lambda job: course_on(job.profile, [slowest] * job.size).length
 
 
 def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
-    for workload in inputs.workloads:
-        for note, count in workload.notes:
-            notes.add(note, example=workload.source, count=count)
-    named = [job for workload in inputs.workloads for job in workload.jobs if job.scheduler not in _ANY_SCHEDULER]
+    """Say what a reader of the results should know of the inputs."""
+    sources: list[Workload | Platform] = [*inputs.workloads, inputs.platform]
+    for given in sources:
+        for note, count in given.notes:
+            notes.add(note, example=given.source, count=count)
+    jobs = [job for workload in inputs.workloads for job in workload.jobs]
+    named = [job for job in jobs if job.scheduler not in _ANY_SCHEDULER]
     if named:
         note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
         notes.add(note, example=f"job {named[0].key} asks for {named[0].scheduler!r}", count=len(named))
-    if inputs.policy.uses_estimates:
-        unknown = [job for workload in inputs.workloads for job in workload.jobs if job.walltime is None]
-        if unknown:
-            note = FidelityNote(
-                "policy", "jobs without walltime were planned with their true run time, which no scheduler knows"
-            )
-            notes.add(note, example=f"job {unknown[0].key}", count=len(unknown))
+    if inputs.model is ResourceModel.REQUESTS:
+        modest = [job for job in jobs if CPU not in dict(job.requests)]
+        if modest:
+            note = FidelityNote("workload", "jobs ask for no cpu, so any number of them shares a node")
+            notes.add(note, example=f"job {modest[0].key}", count=len(modest))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batkube.execution.profiles import NotModelled, duration_of
+from batkube.execution.profiles import NotModelled, course_on
 from batkube.kernel.errors import InputError
+from batkube.kernel.instants import LATEST_NS
 from batkube.kernel.quantities import format_amount
 from batkube.platforms.model import Machine, Platform
 from batkube.policies.rooms import Room
-from batkube.workloads.model import Job, Profile, Requests, Workload
+from batkube.workloads.model import Job, Requests, Workload
 
 
 def check_jobs(workload: Workload, platform: Platform, room: Room) -> None:
     """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled."""
     fits: dict[tuple[int, Requests], bool] = {}
-    runnable: set[tuple[int, int]] = set()
+    runnable: set[tuple[int, int, bool]] = set()
+    # Any machine may be given to any job, so what can be run can be run on the slowest; no speed is the slowest of all.
+    slowest = min(platform.machines, key=lambda machine: machine.speed_flops or 0.0)
     for job in workload.jobs:
         shape = (job.size, job.requests)
         if shape not in fits:
@@ -27,22 +30,33 @@ def check_jobs(workload: Workload, platform: Platform, room: Room) -> None:
                 problem=f"can never run: it asks for {_demand(job)}, and the platform is {_offer(platform.machines)}",
                 remedy="use a larger --platform, or `batkube workload convert` to scale the jobs",
             )
-        if (id(job.profile), job.size) not in runnable:
-            _check_profile(job, job.profile, workload, platform)
-            runnable.add((id(job.profile), job.size))
+        case = (id(job.profile), job.size, job.walltime is None)
+        if case not in runnable:
+            _check_profile(job, workload, slowest)
+            runnable.add(case)
 
 
-def _check_profile(job: Job, profile: Profile, workload: Workload, platform: Platform) -> None:
-    machines = [platform.machines[rank % len(platform.machines)] for rank in range(job.size)]
+def _check_profile(job: Job, workload: Workload, slowest: Machine) -> None:
+    at = f"profile {job.profile.name!r} of job {job.name!r}"
     try:
-        duration_of(profile, machines)
+        length = course_on(job.profile, [slowest] * job.size).length
     except NotModelled as reason:
         raise InputError(
             workload.source,
-            at=f"profile {profile.name!r} of job {job.name!r}",
+            at=at,
             problem=str(reason),
             remedy="profiles that can be run: delay, composed, and parallel ones that only compute",
         ) from reason
+    except ValueError as error:
+        raise InputError(workload.source, at=at, problem=f"takes too long: {error}") from error
+    # A walltime ends even a profile that repeats for ever.
+    if length > LATEST_NS and job.walltime is None:
+        raise InputError(
+            workload.source,
+            at=at,
+            problem="takes more than the 292 years a run can last",
+            remedy="shorten it, or give the job a walltime",
+        )
 
 
 def _demand(job: Job) -> str:

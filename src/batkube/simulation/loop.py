@@ -1,4 +1,4 @@
-"""The loop: keep the next appointment until there is none.
+"""The loop: keep the next appointment, until all is done or there is none.
 
 In-process policies act inside their appointment, so between two appointments everybody is idle and the clock may jump.
 """
@@ -17,10 +17,10 @@ Progress = Callable[[Instant], None]
 _STEPS_PER_REPORT = 500
 
 
-def run_until_idle(agenda: Agenda, clock: Clock, progress: Progress) -> None:
-    """Keep every appointment in order, telling `progress` now and then how far virtual time has come."""
+def run_until(is_over: Callable[[], bool], agenda: Agenda, clock: Clock, progress: Progress) -> None:
+    """Keep appointments in order until `is_over` or none is left, telling `progress` how far virtual time has come."""
     steps = 0
-    while (appointment := agenda.next()) is not None:
+    while not is_over() and (appointment := agenda.next()) is not None:
         clock.advance(appointment.at)
         appointment.action(appointment.at)
         steps += 1

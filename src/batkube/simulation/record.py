@@ -16,6 +16,7 @@ from batkube.outputs.jobs_csv import write_jobs
 from batkube.outputs.manifest import fingerprint, write_json
 from batkube.outputs.schedule_csv import summary_of, write_schedule
 from batkube.simulation.assembly import Inputs, Simulation
+from batkube.simulation.scenario import policy_file
 from batkube.version import __version__
 
 
@@ -34,12 +35,16 @@ class Record:
 
     def write(self, folder: OutputFolder) -> None:
         """Write every file that is not written while the run goes on."""
-        outcomes = self.simulation.outcomes
+        outcomes, states = self.simulation.outcomes, self.simulation.machine_states
+        if self.failure is not None:
+            folder.keep_completed_run()
         summary = summary_of(
             outcomes,
             machines=self.inputs.platform.machines,
             whole_machines=self.inputs.model is ResourceModel.MACHINES,
-            busy_machine_ns=self.simulation.machine_states.busy_machine_ns,
+            busy_machine_ns=states.busy_machine_ns,
+            busy_until=states.busy_until,
+            job_count=self.inputs.job_count,
             version=__version__,
         )
         write_jobs(folder.file("jobs.csv"), outcomes)
@@ -49,7 +54,8 @@ class Record:
 
     def _manifest(self) -> dict[str, object]:
         scenario, machines = self.inputs.scenario, self.inputs.platform.machines
-        files = [*scenario.workloads, Path(scenario.platform), *([scenario.latencies] if scenario.latencies else [])]
+        maybe = (Path(scenario.platform), scenario.latencies, policy_file(scenario.scheduler))
+        files = [*scenario.workloads, *(path for path in maybe if path is not None)]
         return {
             "batkube": __version__,
             "command": list(self.command),

@@ -8,14 +8,15 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from batkube.kernel.errors import RunFailed
+from batkube.cluster.mapping import POD
+from batkube.kernel.errors import Bug, InputError, RunFailed
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Journal
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.outputs.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
-from batkube.simulation.loop import run_until_idle
+from batkube.simulation.loop import run_until
 from batkube.simulation.record import Record
 from batkube.simulation.scenario import Scenario, make_scenario
 
@@ -68,7 +69,7 @@ def run(
     folder = Path(tempfile.mkdtemp(prefix="batkube-")) / "run" if out is None else Path(out)
     try:
         execute(scenario, folder, force=force)
-    except BaseException:
+    except InputError:
         if out is None:
             shutil.rmtree(folder.parent, ignore_errors=True)
         raise
@@ -122,8 +123,9 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if progress is not None:
             progress(len(outcomes), total, now)
 
-    run_until_idle(simulation.agenda, simulation.clock, report)
+    run_until(lambda: len(outcomes) >= total, simulation.agenda, simulation.clock, report)
     report(simulation.clock.now)
+    _check_invariants(simulation, total)
     left = total - len(outcomes)
     if left:
         ended = {outcome.job.key for outcome in outcomes}
@@ -133,3 +135,13 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
             f"{inputs.scenario.scheduler} left {left} of {total} jobs without an outcome: {examples}; "
             "nothing more was due, and it did not start them"
         )
+
+
+def _check_invariants(simulation: Simulation, total: int) -> None:
+    """See that no job ended twice and that no pod outlived the last job."""
+    ended = {outcome.job.key for outcome in simulation.outcomes}
+    if len(ended) != len(simulation.outcomes):
+        raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(ended)} jobs")
+    left = simulation.store.all(POD)
+    if len(ended) == total and left:
+        raise Bug(f"all jobs have ended, and {len(left)} pods are left: {next(iter(left))} …")

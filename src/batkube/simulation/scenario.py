@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
+from batkube.platforms.reading import names_file
 
 
 class Resources(enum.StrEnum):
@@ -66,6 +67,18 @@ class Scenario:
         }
 
 
+_POLICY = "policy:"
+
+
+def policy_file(scheduler: str) -> Path | None:
+    """Return the user's own file that `policy:FILE:CLASS` names; None for a built-in policy."""
+    name = scheduler.removeprefix(_POLICY)
+    if name == scheduler:
+        return None
+    path = name if name.endswith(".py") else name.rpartition(":")[0]
+    return Path(path) if path else None
+
+
 _Choices = TypeVar("_Choices", bound=enum.StrEnum)
 
 KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name != "workloads"))
@@ -88,13 +101,14 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     if "workload" in content:
         given = content["workload"]
         resolved["workload"] = [str(folder / str(one)) for one in (given if isinstance(given, list) else [given])]
-    if isinstance(content.get("platform"), str) and (folder / str(content["platform"])).exists():
-        resolved["platform"] = str(folder / str(content["platform"]))
+    platform = content.get("platform")
+    if isinstance(platform, str) and names_file(platform):
+        resolved["platform"] = str(folder / platform)
     if content.get("latencies") is not None:
         resolved["latencies"] = str(folder / str(content["latencies"]))
     scheduler = content.get("scheduler")
-    if isinstance(scheduler, str) and scheduler.startswith(("policy:./", "policy:../")):
-        resolved["scheduler"] = f"policy:{folder / scheduler.removeprefix('policy:')}"
+    if isinstance(scheduler, str) and policy_file(scheduler) is not None:
+        resolved["scheduler"] = f"{_POLICY}{folder / scheduler.removeprefix(_POLICY)}"
     return resolved
 
 

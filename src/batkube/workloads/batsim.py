@@ -15,6 +15,7 @@ import msgspec
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, Instant
 from batkube.workloads import fields as take
+from batkube.workloads import names
 from batkube.workloads.batsim_profiles import Profiles
 from batkube.workloads.extensions import Extension, read_extension
 from batkube.workloads.fields import Place
@@ -110,6 +111,7 @@ class _Jobs:
         name = str(raw).removeprefix(f"{self._workload}!")
         if not name or "!" in name:
             (place / "id").refuse(f"is {raw!r}", "an id is not empty and has no '!', which parts workload and id")
+        _refuse_unfit(place / "id", name)
         first = self._index_of.setdefault(name, index)
         if first != index:
             (place / "id").refuse(f"is {name!r}, the id of {self._place[first].at} already", "give each job its own id")
@@ -136,4 +138,10 @@ def _user(place: Place, fields: Mapping[str, object]) -> str:
         return ""
     if isinstance(user, bool) or not isinstance(user, str | int):
         (place / "user").refuse(f"is {take.shown(user)}, which is neither a text nor a whole number")
+    _refuse_unfit(place / "user", str(user))
     return str(user)
+
+
+def _refuse_unfit(place: Place, name: str) -> None:
+    if problem := names.unfit(name):
+        place.refuse(problem, names.REMEDY)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import NoReturn
 
 from batkube.workloads import fields as take
+from batkube.workloads import names
 from batkube.workloads.extensions import Extension, is_extension_key, read_extension
 from batkube.workloads.fields import Place
 from batkube.workloads.model import (
@@ -54,6 +55,8 @@ class Profiles:
         self._read: dict[str, Profile] = {}
         self._extensions: dict[str, Extension] = {}
         for name in raw:
+            if problem := names.unfit(name):
+                place.refuse(f"a profile's name {problem}", names.REMEDY)
             self._profile(name, ())
 
     def named(self, name: object, used_at: Place) -> tuple[Profile, Extension]:

@@ -17,6 +17,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 from batkube.workloads import fields as take
+from batkube.workloads import names
 from batkube.workloads.annotations import (
     DURATION,
     EXIT_CODE,
@@ -157,7 +158,7 @@ class _Manifests:
                 profile=self._profile(place, annotations),
                 walltime=walltime_of(place, annotations, fields, spec_place, spec),
                 requests=pod_requests(spec_place, spec),
-                user=annotations.get(USER, ""),
+                user=_fit(place / USER, annotations.get(USER, "")),
                 priority=self._priority(spec_place, spec),
                 scheduler="" if scheduler == DEFAULT_SCHEDULER else scheduler,
                 image=_image(spec),
@@ -167,6 +168,7 @@ class _Manifests:
     def _job_name(self, place: Place, fields: Mapping[str, object]) -> str:
         metadata = take.mapping(place / "metadata", fields.get("metadata"))
         name = take.text(place / "metadata" / "name", metadata.get("name"))
+        _fit(place / "metadata" / "name", name)
         first = self._place_of.setdefault(name, place.at)
         if first != place.at:
             place.refuse(f"has the name {name!r} of {first}", "give each Pod and Job its own name")
@@ -212,6 +214,12 @@ class _Manifests:
 
     def _note(self, note: FidelityNote) -> None:
         self._notes[note] = self._notes.get(note, 0) + 1
+
+
+def _fit(place: Place, name: str) -> str:
+    if problem := names.unfit(name):
+        place.refuse(problem, names.REMEDY)
+    return name
 
 
 def _image(spec: Mapping[str, object]) -> str:

@@ -18,6 +18,7 @@ from batkube.kernel.quantities import CPU, GPU, MEMORY
 from batkube.workloads.delays import Delays
 from batkube.workloads.files import lines
 from batkube.workloads.model import Job, Requests, Workload
+from batkube.workloads.names import unfit
 
 COLUMNS = (
     "name",
@@ -87,6 +88,8 @@ class _Pods:
     def add(self, line: int, row: dict[str, str | None]) -> None:
         """Take one pod."""
         name = row["name"] or self._refuse(line, "has no name")
+        if problem := unfit(name):
+            self._refuse(line, f"name {problem}")
         first = self._line_of.setdefault(name, line)
         if first != line:
             self._refuse(line, f"pod {name!r} was listed before, in line {first}")

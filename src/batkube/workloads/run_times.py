@@ -1,21 +1,50 @@
-"""How long a job runs, where its profile says so by itself."""
+"""How a profile goes: how long it takes, and its exit code."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 from batkube.kernel.instants import Duration
 from batkube.workloads.model import Composed, Delay, Profile
 
 
+class Course(NamedTuple):
+    """What a profile comes to."""
+
+    length: Duration
+    ret: int
+
+
+def course_of(profile: Profile, length_of: Callable[[Profile], Duration]) -> Course:
+    """Return the course of `profile`, given the length of each profile that is not composed of others.
+
+    A sequence fails at its first part that does, and ends there (Batsim: execute_task).
+    """
+    if not isinstance(profile, Composed):
+        return Course(length_of(profile), profile.ret)
+    length = 0
+    for part in profile.parts:
+        course = course_of(part, length_of)
+        length += course.length
+        if course.ret:
+            return Course(Duration(length), course.ret)
+    return Course(Duration(profile.repeat * length), profile.ret)
+
+
+class _DependsOnMachinesError(Exception):
+    pass
+
+
 def run_time(profile: Profile) -> Duration | None:
     """Return how long `profile` takes on any machine; None when that depends on the machines."""
+    try:
+        return course_of(profile, _fixed_length).length
+    except _DependsOnMachinesError:
+        return None
+
+
+def _fixed_length(profile: Profile) -> Duration:
     if isinstance(profile, Delay):
         return profile.duration
-    if isinstance(profile, Composed):
-        total = 0
-        for part in profile.parts:
-            length = run_time(part)
-            if length is None:
-                return None
-            total += length
-        return Duration(total * profile.repeat)
-    return None
+    raise _DependsOnMachinesError

@@ -23,6 +23,7 @@ from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.delays import Delays
 from batkube.workloads.files import lines
 from batkube.workloads.model import Delay, Job, Workload
+from batkube.workloads.names import REMEDY, unfit
 
 FIELDS = 18
 #: Positions in a split line, one less than the format's own numbers.
@@ -167,6 +168,11 @@ class _Trace:
             self._note(NO_PROCESSORS)
             return
         job_name = fields[NUMBER]
+        for position, what in ((NUMBER, "job number"), (USER, "user")):
+            if problem := unfit(fields[position]):
+                raise InputError(
+                    self._path, at=f"line {number}", problem=f"field {position + 1} ({what}) {problem}", remedy=REMEDY
+                )
         first_line = self._line_of.setdefault(job_name, number)
         if first_line != number:
             raise InputError(

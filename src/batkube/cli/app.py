@@ -1,0 +1,44 @@
+"""The sub-commands of `batkube`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from batkube.cli.compare import compare
+from batkube.cli.gantt import gantt
+from batkube.cli.policies import policies
+from batkube.cli.run import run
+from batkube.cli.workload import app as workload_app
+
+app = typer.Typer(
+    name="batkube",
+    help="Simulate Kubernetes clusters to study schedulers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(run)
+app.command()(policies)
+app.command()(gantt)
+app.command()(compare)
+app.add_typer(workload_app, name="workload")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from batkube.version import __version__
+
+        typer.echo(f"batkube {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Simulate Kubernetes clusters to study schedulers."""

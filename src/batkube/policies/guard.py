@@ -1,0 +1,89 @@
+"""Between us and a policy that somebody else wrote.
+
+Whatever it raises, returns or yields that it should not becomes a RunFailed that names the policy and the line, so that
+its author sees what to mend and what was computed is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import traceback
+from collections.abc import Iterator, Sequence
+
+from batkube.kernel.errors import BatkubeError, RunFailed
+from batkube.platforms.model import Machine
+from batkube.policies.interface import Decision, Evict, Policy, Reject, Start, View, WakeAt
+from batkube.policies.rooms import Placement
+from batkube.workloads.model import Job
+
+
+class GuardedPolicy:
+    """Calls a policy and checks what it answers."""
+
+    def __init__(self, policy: Policy, machine_count: int) -> None:
+        self._policy = policy
+        self._machine_count = machine_count
+
+    def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
+        """Let the policy prepare itself."""
+        with self._blamed():
+            self._policy.begin(machines, rng)
+
+    def decisions(self, view: View) -> Iterator[Decision]:
+        """Yield the policy's decisions, each of which must be carried out before the next is asked for."""
+        with self._blamed():
+            given = self._policy.decide(view)
+        if not isinstance(given, Iterator):
+            raise self.failure(f"decide returned {given!r}; it must yield its decisions")
+        while True:
+            with self._blamed():
+                decision = next(given, None)
+            if decision is None:
+                return
+            self._check(decision, view)
+            yield decision
+
+    def failure(self, what: str) -> RunFailed:
+        """Return the error that says `what` the policy did."""
+        return RunFailed(f"policy {type(self._policy).__name__}: {what}")
+
+    @contextlib.contextmanager
+    def _blamed(self) -> Iterator[None]:
+        try:
+            yield
+        except BatkubeError:
+            raise
+        except Exception as error:  # whatever it is, it ends the run, with the line of the policy it came from
+            frames = traceback.extract_tb(error.__traceback__)
+            own_file = self._policy.decide.__code__.co_filename
+            frame = next((frame for frame in reversed(frames) if frame.filename == own_file), frames[-1])
+            place = f"{frame.filename}:{frame.lineno} ({frame.line})"
+            raise self.failure(f"failed in {place}: {type(error).__name__}: {error}") from error
+
+    def _check(self, decision: Decision, view: View) -> None:
+        """Refuse decisions that have no meaning; whether they are good ones is the policy's business."""
+        match decision:
+            case Start():
+                self._check_placement(decision.job, decision.placement)
+            case Evict() | Reject():
+                pass
+            case WakeAt():
+                if not isinstance(decision.at, int) or decision.at <= view.now:
+                    raise self.failure(
+                        f"asked to be woken at {decision.at!r}; it must be a whole number of nanoseconds after "
+                        f"the present {view.now}"
+                    )
+            case _:
+                raise self.failure(f"yielded {decision!r}, which is not a Start, Evict, Reject or WakeAt")
+
+    def _check_placement(self, job: Job, placement: Placement | None) -> None:
+        if placement is None:
+            raise self.failure(f"started job {job.key} without a placement: it does not fit now")
+        machine_ids = getattr(placement, "machine_ids", None)
+        if machine_ids is None:
+            raise self.failure(f"started job {job.key} at {placement!r}, which is not a placement; use view.free.fit")
+        if len(machine_ids) != job.size:
+            raise self.failure(f"gave job {job.key} {len(machine_ids)} places for {job.size} pods")
+        if not all(0 <= machine_id < self._machine_count for machine_id in machine_ids):
+            raise self.failure(f"started job {job.key} on machines {machine_ids}, not all of which exist")

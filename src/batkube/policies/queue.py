@@ -1,0 +1,40 @@
+"""The jobs that wait, as a policy sees them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
+
+from batkube.workloads.model import Job
+
+
+class JobQueue(Collection[Job]):
+    """Waiting jobs in order of submission. Iterating sees the queue as it was when the iteration began."""
+
+    def __init__(self) -> None:
+        #: An OrderedDict, because finding its first entry stays cheap when many before it are gone.
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        #: The first job, or None.
+        self.head: Job | None = None
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(list(self._jobs.values()))
+
+    def __contains__(self, job: object) -> bool:
+        return isinstance(job, Job) and job.key in self._jobs
+
+    def push(self, job: Job) -> None:
+        """Add `job` at the end."""
+        self._jobs[job.key] = job
+        if self.head is None:
+            self.head = job
+
+    def remove(self, job: Job) -> bool:
+        """Take `job` out; return whether it was there."""
+        if self._jobs.pop(job.key, None) is None:
+            return False
+        self.head = next(iter(self._jobs.values()), None)
+        return True

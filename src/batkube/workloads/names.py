@@ -1,0 +1,20 @@
+"""What a name in a workload may not hold, whatever the format.
+
+Names of jobs, profiles and users end up in CSV files and on terminals, where a control character breaks a row or hides
+what is there.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Control characters (C0, DEL, C1), the line and paragraph separators, and lone surrogates, which no file can hold.
+_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+REMEDY = "use printable characters only"
+
+
+def unfit(name: str) -> str | None:
+    """Return what is wrong with a name that holds a control character; None when nothing is."""
+    match = _UNFIT.search(name)
+    return None if match is None else f"is {name!r}, which holds the control character {match[0]!r}"

@@ -1,0 +1,96 @@
+"""schedule.csv says what the other files of the run say."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from batkube.kernel.errors import RunFailed
+from batkube.outputs.results import Results
+
+if TYPE_CHECKING:
+    from conftest import Simulate
+
+LATENCIES = "notice: 0.5\npull: lognormal:1,0.5\nstart: uniform:0,1\nreport: exponential:3\n"
+PROFILES = {f"p{number}": {"type": "delay", "delay": 7 * number + 0.25} for number in range(5)}
+
+
+def jobs_of(seed: int, *, requests: bool) -> list[dict[str, object]]:
+    chance = random.Random(seed)
+    jobs: list[dict[str, object]] = []
+    for number in range(40):
+        job: dict[str, object] = {"id": str(number), "subtime": chance.randrange(100), "res": chance.randint(1, 4)}
+        job["profile"] = f"p{chance.randrange(5)}"
+        if requests:
+            job["cpu"] = f"{chance.randint(1, 1500)}m"
+        jobs.append(job)
+    return jobs
+
+
+def machine_seconds(run: Results, column: str) -> float:
+    states = run.machine_states
+    return float((np.diff(states["time"]) * states[column].to_numpy()[:-1]).sum())
+
+
+@pytest.mark.parametrize("requests", [False, True], ids=["machines", "requests"])
+@pytest.mark.parametrize("seed", range(3))
+def test_its_utilisation_and_times_are_those_of_the_other_files(
+    simulate: Simulate, tmp_path: Path, seed: int, requests: bool
+) -> None:
+    (tmp_path / "latencies.yaml").write_text(LATENCIES)
+    jobs = jobs_of(seed, requests=requests)
+
+    run = simulate(jobs, PROFILES, platform="4x2", scheduler="policy:first-fit", latencies=tmp_path / "latencies.yaml")
+
+    assert run.manifest["resources"] == ("requests" if requests else "machines")
+    assert run.schedule["mean_utilisation"] == pytest.approx(run.metrics.utilisation, abs=1e-6)
+    computing, idle = machine_seconds(run, "nb_computing"), machine_seconds(run, "nb_idle")
+    # The first change is at the first job's start; all machines are idle before.
+    idle += 4 * run.machine_states["time"][0]
+    assert run.schedule["time_computing"] == pytest.approx(computing, abs=1e-3)
+    assert run.schedule["time_idle"] == pytest.approx(idle, abs=1e-3)
+
+
+def test_machines_that_wait_for_a_late_report_are_busy_past_the_makespan(simulate: Simulate, tmp_path: Path) -> None:
+    (tmp_path / "latencies.yaml").write_text("report: 5\n")
+    jobs = [{"id": "1", "subtime": 0, "res": 3, "profile": "d"}]
+
+    run = simulate(jobs, {"d": {"type": "delay", "delay": 10}}, latencies=tmp_path / "latencies.yaml")
+
+    assert run.schedule["makespan"] == 10
+    assert (run.schedule["time_computing"], run.schedule["time_idle"]) == (45, 15)
+
+
+def test_a_job_rejected_after_the_last_one_ended_adds_no_idle_time(simulate: Simulate, tmp_path: Path) -> None:
+    policy = (
+        "from batkube.policies.interface import Policy, Reject, Start\n"
+        "class P(Policy):\n    def decide(self, view):\n"
+        "        for job in view.queue:\n            yield Start(job) if job.name == '1' else Reject(job)\n"
+    )
+    (tmp_path / "p.py").write_text(policy)
+    jobs = [{"id": "1", "subtime": 0, "res": 4, "profile": "d"}, {"id": "2", "subtime": 90, "res": 1, "profile": "d"}]
+
+    run = simulate(jobs, {"d": {"type": "delay", "delay": 10}}, scheduler=f"policy:{tmp_path / 'p.py'}:P")
+
+    assert (run.schedule["time_computing"], run.schedule["time_idle"]) == (40, 0)
+
+
+def test_a_failed_run_counts_the_jobs_that_have_no_outcome(simulate: Simulate, tmp_path: Path) -> None:
+    policy = (
+        "from batkube.policies.interface import Policy, Start\n"
+        "class P(Policy):\n    def decide(self, view):\n"
+        "        for job in view.queue:\n            if job.name == '1':\n                yield Start(job)\n"
+    )
+    (tmp_path / "p.py").write_text(policy)
+    jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "d"} for number in range(4)]
+
+    with pytest.raises(RunFailed):
+        simulate(jobs, {"d": {"type": "delay", "delay": 10}}, scheduler=f"policy:{tmp_path / 'p.py'}:P")
+
+    run = Results(tmp_path / "out")
+    assert (run.schedule["nb_jobs"], run.schedule["nb_jobs_finished"], len(run.jobs)) == (4, 1, 1)
+    assert run.schedule["success_rate"] == 0.25
