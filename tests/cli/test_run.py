@@ -55,7 +55,10 @@ def test_quiet_prints_results_and_nothing_else(tmp_path: Path) -> None:
     assert result.stderr == ""
     values = dict(line.split("=") for line in result.stdout.splitlines())
     assert values["makespan"] == "31.000000"
+    assert (values["nb_jobs"], values["nb_jobs_success"]) == ("6", "6")
     assert list(values) == [
+        "nb_jobs",
+        "nb_jobs_success",
         "makespan",
         "mean_waiting_time",
         "max_waiting_time",
@@ -83,7 +86,7 @@ def test_jobs_without_walltime_are_noted_where_a_policy_plans(tmp_path: Path) ->
     jobs = [{key: value for key, value in job.items() if key != "walltime"} for job in WORKLOAD["jobs"]]  # type: ignore[attr-defined]
     (tmp_path / "w.json").write_text(json.dumps({**WORKLOAD, "jobs": jobs}))
 
-    options = ["--workload", "w.json", "--platform", "4x1", "--scheduler", "policy:easy", "--out", "out"]
+    options = ["--workload", "w.json", "--platform", "4x1", "--scheduler", "policy:sjf", "--out", "out"]
     result = batkube("run", *options, cwd=tmp_path)
 
     assert "warning: policy: jobs without walltime" in result.stdout
@@ -109,3 +112,21 @@ def test_running_starts_without_pandas_or_matplotlib(tmp_path: Path) -> None:
 def test_the_version_and_the_policies_are_told(tmp_path: Path) -> None:
     assert batkube("--version", cwd=tmp_path).stdout.startswith("batkube 0.")
     assert "policy:conservative" in batkube("policies", cwd=tmp_path).stdout
+
+
+def test_an_interrupted_run_says_where_and_keeps_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
+    policy = (
+        "import os, signal\nfrom batkube.policies import Policy\nclass Stuck(Policy):\n    def decide(self, view):\n"
+        "        while True:\n            os.kill(os.getpid(), signal.SIGINT)\n        yield\n"
+    )
+    (tmp_path / "stuck.py").write_text(policy)
+
+    options = ["--workload", "w.json", "--platform", "4x1", "--scheduler", "policy:./stuck.py:Stuck", "--out", "out"]
+    result = batkube("run", *options, cwd=tmp_path)
+
+    assert result.returncode == 1
+    assert "interrupted at 0 s of virtual time, in " in result.stderr
+    assert "stuck.py:6" in result.stderr
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
+    assert not list(tmp_path.glob(".out*"))

@@ -69,7 +69,8 @@ def test_a_job_rejected_after_the_last_one_ended_adds_no_idle_time(simulate: Sim
     policy = (
         "from batkube.policies.interface import Policy, Reject, Start\n"
         "class P(Policy):\n    def decide(self, view):\n"
-        "        for job in view.queue:\n            yield Start(job) if job.name == '1' else Reject(job)\n"
+        "        for job in view.queue:\n"
+        "            yield Start(job, view.free.fit(job)) if job.name == '1' else Reject(job, 'no')\n"
     )
     (tmp_path / "p.py").write_text(policy)
     jobs = [{"id": "1", "subtime": 0, "res": 4, "profile": "d"}, {"id": "2", "subtime": 90, "res": 1, "profile": "d"}]
@@ -83,7 +84,8 @@ def test_a_failed_run_counts_the_jobs_that_have_no_outcome(simulate: Simulate, t
     policy = (
         "from batkube.policies.interface import Policy, Start\n"
         "class P(Policy):\n    def decide(self, view):\n"
-        "        for job in view.queue:\n            if job.name == '1':\n                yield Start(job)\n"
+        "        for job in view.queue:\n"
+        "            if job.name == '1':\n                yield Start(job, view.free.fit(job))\n"
     )
     (tmp_path / "p.py").write_text(policy)
     jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "d"} for number in range(4)]

@@ -35,7 +35,8 @@ def test_a_file_named_like_a_shorthand_is_still_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "is_file"), [("16x4", False), (" 2 x 1 + 3x4,1Gi", False), ("16x4.csv", True), ("a.xml", True), ("a", True)]
+    ("spec", "is_file"),
+    [("16x4", False), (" 2 x 1 + 3x4,1Gi", False), ("16x4.csv", True), ("a.xml", True), ("a", True)],
 )
 def test_only_a_shorthand_is_no_path(spec: str, is_file: bool) -> None:
     assert names_file(spec) is is_file

@@ -42,6 +42,12 @@ class Open(Policy):
     def __init__(self, **anything: str) -> None:
         self.anything = anything
 
+    def decide(self, view):
+        yield from ()
+
+class Idle(Policy):
+    pass
+
 class Bystander:
     pass
 """
@@ -184,7 +190,7 @@ def test_a_class_that_is_not_there_is_answered_with_those_that_are(mine: Path) -
     said = message(f"{mine}:Yours")
 
     assert "Yours: the file defines no such class" in said
-    assert "policies in this file: Mine, Strict, Open" in said
+    assert "policies in this file: Mine, Strict, Open, Idle" in said
 
 
 def test_a_class_that_is_no_policy_is_refused(mine: Path) -> None:
@@ -195,7 +201,7 @@ def test_a_file_without_a_class_name_is_answered_with_the_classes(mine: Path) ->
     said = message(str(mine))
 
     assert "no class is named" in said
-    assert "Mine, Strict, Open" in said
+    assert "Mine, Strict, Open, Idle" in said
 
 
 def test_a_file_without_policies_is_told_how_to_begin(mine: Path) -> None:
@@ -230,3 +236,7 @@ def test_the_policy_on_the_how_to_page_is_the_example_in_at_most_twenty_lines(tm
 
     assert len([line for line in code.splitlines() if line.strip()]) <= 20
     assert shown.story == kept.story
+
+
+def test_a_policy_without_decide_is_refused_before_the_run(mine: Path) -> None:
+    assert "has no method decide" in message(f"{mine}:Idle")

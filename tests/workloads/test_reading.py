@@ -67,6 +67,30 @@ def test_an_empty_or_binary_file_is_refused_whatever_its_name(tmp_path: Path, na
         read_workload(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["empty.json", "empty.swf", "empty.yaml", "empty.csv", "empty.txt"])
+def test_an_empty_file_is_called_empty(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+
+    with pytest.raises(InputError, match=f"{name}: is empty$"):
+        read_workload(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "job_id,workload_name,profile,submission_time,final_state",
+        "pod,job_id,workload_name,node",
+        "batsim_version,makespan,nb_jobs",
+        "time,nb_sleeping,nb_idle,nb_computing",
+    ],
+)
+def test_the_output_of_a_run_is_told_from_a_workload(tmp_path: Path, header: str) -> None:
+    (tmp_path / "jobs.csv").write_text(f"{header}\n1,2,3,4\n")
+
+    with pytest.raises(InputError, match="this is a run's output, not a workload"):
+        read_workload(tmp_path / "jobs.csv")
+
+
 @pytest.mark.parametrize("name", ["", "w!0"])
 def test_a_workload_cannot_have_a_name_that_breaks_job_identities(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.json").write_text(BATSIM)

@@ -44,6 +44,22 @@ def test_what_cannot_be_told_is_not_told(delays_at: MakeWorkload) -> None:
     assert dict(facts(summary))["offered load"] == "not known"
 
 
+@pytest.mark.parametrize(("walltime_s", "killed"), [(29, 1), (30, 1), (31, 0)])
+def test_a_job_that_needs_its_whole_walltime_counts_as_killed(
+    delays_at: MakeWorkload, walltime_s: int, killed: int
+) -> None:
+    summary = summarise(delays_at((0, 30, 1), walltime=seconds(walltime_s)))
+
+    assert summary.overruns == killed
+    assert dict(facts(summary)).get("at or over walltime") == ("1 jobs, which will be killed" if killed else None)
+
+
+def test_the_offered_load_of_pods_that_share_machines_is_not_told(delays_at: MakeWorkload) -> None:
+    workload = delays_at((0, 10, 1), (10, 30, 2), size_machines=1, requests=(("cpu", 500),))
+
+    assert summarise(workload).offered_load is None
+
+
 def test_run_times_that_depend_on_the_machines_are_counted_apart() -> None:
     profile = ParallelHomogeneous(name="flops", cpu_flops=1e9, com_bytes=0)
     job = Job(workload="w0", name="1", submit=Instant(0), size=1, profile=profile)
@@ -69,8 +85,8 @@ def test_requests_are_shown_per_resource(delays_at: MakeWorkload) -> None:
 def test_the_numbers_of_a_real_trace(shared_data: Path) -> None:
     summary = summarise(read_workload(shared_data / "swf" / "KTH-SP2-1996-2.swf"))
 
-    # Counted with awk over fields 2, 4, 5 and 12.
-    assert (summary.jobs, summary.users, summary.size_machines, summary.overruns) == (28489, 214, 100, 475)
+    # Counted with awk over fields 2, 4, 5, 9 and 12.
+    assert (summary.jobs, summary.users, summary.size_machines, summary.overruns) == (28489, 214, 100, 513)
     assert summary.work_core_ns == seconds(2_024_618_666)
     assert summary.offered_load == pytest.approx(2_024_618_666 / (100 * 29_363_618))
 

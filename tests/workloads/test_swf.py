@@ -77,6 +77,16 @@ def test_a_run_time_of_zero_is_kept(tmp_path: Path) -> None:
     assert read(tmp_path, line(run=0)).jobs[0].profile == Delay(name="delay0", duration=seconds(0))
 
 
+@pytest.mark.parametrize(("run", "noted"), [(59, {}), (60, {swf.OVERRUN.message: 1}), (61, {swf.OVERRUN.message: 1})])
+def test_a_job_that_ran_as_long_as_it_requested_is_noted(tmp_path: Path, run: int, noted: dict[str, int]) -> None:
+    assert counts(read(tmp_path, line(run=run, time=60))) == noted
+
+
+def test_a_trace_of_comments_holds_no_job(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no job: every line is blank or a comment"):
+        read(tmp_path, "; MaxProcs: 8\n", "\n")
+
+
 def test_parts_of_preempted_jobs_are_left_out_and_counted(tmp_path: Path) -> None:
     trace = read(tmp_path, line(1, status=1), line(1, status=2), line(1, status=3), line(1, status=4))
 

@@ -131,6 +131,21 @@ def test_convert_scales_walltimes(trace: Path, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("factor", "warns"), [("0.9", True), ("1", True), ("1.001", False)])
+def test_walltimes_that_kill_their_jobs_are_warned_of(trace: Path, tmp_path: Path, factor: str, warns: bool) -> None:
+    result = batkube_workload("convert", trace, "-o", tmp_path / "o.json", f"--walltime-from-runtime={factor}")
+
+    assert ("warning: --walltime-from-runtime: a job that needs its whole walltime is killed" in result.stderr) == warns
+
+
+def test_a_generated_workload_has_no_offered_load(tmp_path: Path) -> None:
+    batkube_workload("generate", "spaced", "--jobs=5", "-o", tmp_path / "o.json")
+
+    shown = batkube_workload("show", tmp_path / "o.json").stdout
+
+    assert "offered load not known" in " ".join(shown.split())
+
+
 def test_convert_says_what_the_output_cannot_hold(trace: Path, tmp_path: Path) -> None:
     result = batkube_workload("convert", trace, "-o", tmp_path / "o.swf", "--cpu-norm=4")
 
@@ -147,6 +162,13 @@ def test_convert_says_what_the_output_cannot_hold(trace: Path, tmp_path: Path) -
         (["--rate=nan"], "not a number"),
         (["--cpu-norm=x"], "--cpu-norm: 'x' is not a quantity"),
         (["--cpu-max=1"], "--cpu-max: means nothing without --cpu-norm"),
+        (["--period=2h"], "--period: means nothing without --utilisation"),
+        (["--variation=0.1"], "--variation: means nothing without --utilisation"),
+        (["--pick=2"], "--pick: means nothing without --utilisation"),
+        (["--utilisation=80"], "--utilisation: is 80; utilisation is between 0 and 1; did you mean 0.8?"),
+        (["--utilisation=-0.5"], "between 0 and 1"),
+        (["--utilisation=nan"], "between 0 and 1"),
+        (["--from=5h", "--to=2h"], "swap them: --from 2h --to 5h"),
         (["--no-walltime", "--walltime-factor=2"], "only one of"),
         (["--from=1h"], "no job is submitted in the time window"),
         (["--utilisation=0.5", "--period=1d"], "has 0 periods of 1 d"),
@@ -222,6 +244,11 @@ def test_poisson_takes_a_mean_interval_for_a_rate(tmp_path: Path) -> None:
         (["spaced", "--by-type"], "--by-type: means nothing for spaced"),
         (["burst", "--run-time=long"], "--run-time: 'long' is not a distribution"),
         (["burst", "--memory=much"], "--memory: 'much' is not a quantity"),
+        (["burst", "--run-time=-5"], "--run-time: -5 is too little"),
+        (["burst", "--run-time=choice:5,-1"], "--run-time: -1 is too little"),
+        (["burst", "--size=0"], "--size: 0 is too little"),
+        (["burst", "--cpu=-1"], "--cpu: -1 is too little"),
+        (["burst", "--walltime=0"], "--walltime: 0 is too little"),
     ],
 )
 def test_a_misused_generator_is_refused(tmp_path: Path, arguments: list[str], part: str) -> None:

@@ -79,7 +79,7 @@ def any_workload(draw: st.DrawFn) -> Workload:
         for name in draw(st.lists(names, min_size=1, max_size=8, unique=True))
     ]
     jobs.sort(key=lambda job: (job.submit, job.name))
-    return Workload(name="w0", source="made", jobs=jobs, size_machines=draw(st.integers(1, 10**6)))
+    return Workload(name="w0", source="made", jobs=jobs, size_machines=draw(st.none() | st.integers(1, 10**6)))
 
 
 @st.composite
@@ -116,6 +116,15 @@ def test_batsim_json_reads_back_as_the_same_workload(workload: Workload) -> None
 
     assert again.jobs == workload.jobs
     assert again.size_machines == workload.size_machines
+
+
+def test_a_machine_size_that_batsim_insists_on_is_not_believed_when_read_back(delays_at: MakeWorkload) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "w.json"
+        write_workload(delays_at((0, 10, 3), (5, 10, 7)), path)
+
+        assert json.loads(path.read_text())["nb_res"] == 7
+        assert read_workload(path).size_machines is None
 
 
 @settings(max_examples=50, deadline=None)

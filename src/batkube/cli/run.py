@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
+import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -80,39 +81,69 @@ def _arguments(texts: list[str]) -> dict[str, str]:
     return arguments
 
 
+#: What --quiet prints, by column of schedule.csv.
+_QUIET = (
+    "nb_jobs",
+    "nb_jobs_success",
+    "makespan",
+    "mean_waiting_time",
+    "max_waiting_time",
+    "mean_slowdown",
+    "mean_utilisation",
+)
+#: How the states of jobs.csv are said in the report.
+_STATES = {
+    "COMPLETED_SUCCESSFULLY": "succeeded",
+    "COMPLETED_FAILED": "failed",
+    "COMPLETED_WALLTIME_REACHED": "reached their walltime",
+    "COMPLETED_KILLED": "were killed",
+    "REJECTED": "were rejected",
+}
+
+
 def _print_results(out: Path, quiet: bool) -> None:
     with (out / "schedule.csv").open(encoding="utf-8", newline="") as file:
         summary = next(csv.DictReader(file))
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     if quiet:
-        for name in ("makespan", "mean_waiting_time", "max_waiting_time", "mean_slowdown", "mean_utilisation"):
+        for name in _QUIET:
             typer.echo(f"{name}={summary[name]}")
         typer.echo(f"digest={manifest['digest']}")
         return
-    for line in _report(summary, manifest, out):
+    notes = json.loads((out / "fidelity.json").read_text(encoding="utf-8"))
+    for line in _report(summary, manifest, notes, out):
         typer.echo(line)
 
 
-def _report(summary: dict[str, str], manifest: dict[str, object], out: Path) -> Iterator[str]:
-    def time_of(column: str) -> str:
-        return f"{float(summary[column]):>14,.1f} s   {human(seconds(summary[column]))}"
+def _report(summary: dict[str, str], manifest: dict[str, Any], notes: list[dict[str, Any]], out: Path) -> Iterator[str]:
+    """Yield the lines a person reads at the end of a run: first what was wrong, then the numbers."""
+    for note in sorted(notes, key=lambda note: note["severity"] != "violation"):
+        often = "once" if note["count"] == 1 else f"{note['count']:,} times"
+        yield f"{note['severity']}: {note['subject']}: {note['message']} ({often}, e.g. {note['example']})"
+    ended = Counter(row["final_state"] for row in _rows(out / "jobs.csv"))
+    states = ", ".join(f"{ended[state]:,} {said}" for state, said in _STATES.items() if ended[state])
+    yield ""
+    yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
+    if int(summary["nb_jobs_finished"]):
+        yield f"  makespan           {_time(summary['makespan'])}"
+        yield f"  mean wait          {_time(summary['mean_waiting_time'])}"
+        yield f"  longest wait       {_time(summary['max_waiting_time'])}"
+        yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}"
+        yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %"
+    yield ""
+    virtual, real_s = human(seconds(summary["makespan"])), manifest["real"]["run_s"]
+    pace = f", {float(summary['makespan']) / real_s:,.0f} times real time" if real_s else ""
+    yield f"{manifest['scheduler']}: {virtual} simulated in {real_s:.2f} s{pace}"
+    folder = shlex.quote(str(out))
+    yield f"outputs in {out}; draw them with: batkube gantt {folder} -o gantt.svg"
 
-    real = manifest["real"]
-    real_s = real["run_s"] if isinstance(real, dict) else 0.0
-    virtual_s = float(summary["makespan"])
-    yield ""
-    yield f"  jobs               {int(summary['nb_jobs']):>14,}     {summary['nb_jobs_success']} succeeded"
-    yield f"  makespan           {time_of('makespan')}"
-    yield f"  mean wait          {time_of('mean_waiting_time')}"
-    yield f"  longest wait       {time_of('max_waiting_time')}"
-    yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}"
-    yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %"
-    yield ""
-    pace = f", {virtual_s / real_s:,.0f} times real time" if real_s else ""
-    yield f"{manifest['scheduler']}: {human(seconds(summary['makespan']))} simulated in {real_s:.2f} s{pace}"
-    with contextlib.suppress(FileNotFoundError):
-        notes = json.loads((out / "fidelity.json").read_text(encoding="utf-8"))
-        for note in notes:
-            often = f"{note['count']} times, e.g. {note['example']}"
-            yield f"{note['severity']}: {note['subject']}: {note['message']} ({often})"
-    yield f"outputs in {out}; draw them with: batkube gantt {out} -o gantt.svg"
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def _time(text: str) -> str:
+    """Return seconds for a table, and as a person says them where that is shorter to grasp."""
+    said = f"   {human(seconds(text))}" if float(text) >= 60 else ""
+    return f"{float(text):>14,.1f} s{said}"

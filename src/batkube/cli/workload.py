@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -15,11 +13,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from batkube.kernel.distributions import Distribution, parse_distribution
+from batkube.cli import option_values
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import Duration, Instant, duration, human
-from batkube.kernel.quantities import CPU, MEMORY, amount
+from batkube.kernel.instants import Instant, human
+from batkube.kernel.quantities import CPU, MEMORY
 from batkube.workloads import conversions, generators
 from batkube.workloads.model import Workload
 from batkube.workloads.reading import FORMATS, format_of, read_workload
@@ -35,6 +33,10 @@ app = typer.Typer(
 )
 
 _PIPED_WIDTH = 160
+_EXACT_WALLTIMES = (
+    "warning: --walltime-from-runtime: a job that needs its whole walltime is killed at it; "
+    "use 1.001 for almost exact estimates"
+)
 _SHAPING = ("--run-time", "--size", "--cpu", "--memory", "--walltime")
 _OPTIONS_OF_KIND = {
     "burst": _SHAPING,
@@ -88,9 +90,13 @@ def convert(
     utilisation: Annotated[
         float | None, typer.Option(help="Keep the jobs submitted in a period of this mean utilisation (0 to 1).")
     ] = None,
-    period: Annotated[str, typer.Option(help="Length of that period.")] = "10h",
-    variation: Annotated[float, typer.Option(help="How far its utilisation may be off.")] = 0.01,
-    pick: Annotated[int, typer.Option(min=1, help="Which of the periods found to take, from 1.")] = 1,
+    period: Annotated[str | None, typer.Option(help="Length of that period (10h if not given).")] = None,
+    variation: Annotated[
+        float | None, typer.Option(min=0, help="How far its utilisation may be off (0.01 if not given).")
+    ] = None,
+    pick: Annotated[
+        int | None, typer.Option(min=1, help="Which period found: 2 for the second (1 if not given).")
+    ] = None,
     begin: Annotated[
         str | None, typer.Option("--from", help="Keep the jobs submitted at this time of the trace or later.")
     ] = None,
@@ -120,10 +126,10 @@ def convert(
     if machines is not None:
         workload = dataclasses.replace(workload, size_machines=machines)
     if utilisation is not None:
-        workload = _utilisation_window(workload, input, format, utilisation, _time("--period", period), variation, pick)
-    if begin is not None or end is not None:
-        to = None if end is None else Instant(_time("--to", end))
-        workload = conversions.window(workload, Instant(_time("--from", begin or "0")), to)
+        workload = _utilisation_window(workload, input, format, utilisation, period, variation, pick)
+    else:
+        _refuse_without("--utilisation", {"--period": period, "--variation": variation, "--pick": pick})
+    workload = _window(workload, begin, end)
     if drop_zero:
         workload = conversions.drop_zero_run_times(workload)
     if first is not None:
@@ -131,9 +137,9 @@ def convert(
     if shift:
         workload = conversions.shift_to_zero(workload)
     if rate is not None:
-        workload = conversions.scale_arrival_rate(workload, _factor("--rate", rate))
+        workload = conversions.scale_arrival_rate(workload, option_values.factor("--rate", rate))
     if trim is not None:
-        workload = conversions.trim_run_times(workload, _time("--trim", trim))
+        workload = conversions.trim_run_times(workload, option_values.time("--trim", trim))
     workload = _resized(workload, cores_per_machine, cpu_norm, cpu_max)
     workload = _limited(workload, no_walltime, walltime_factor, walltime_from_runtime)
     if scheduler is not None:
@@ -175,17 +181,17 @@ def generate(
         kind, {**shaping, "--interval": interval, "--rate": rate, "--machines": machines, "--by-type": by_type or None}
     )
     shape = generators.Shape(
-        run_time=_distribution("--run-time", run_time or "170"),
-        size=_distribution("--size", size or "1"),
-        cpu=None if cpu is None else _distribution("--cpu", cpu),
-        memory_bytes=None if memory is None else _amount("--memory", MEMORY, memory),
-        walltime=None if walltime is None else _distribution("--walltime", walltime),
+        run_time=option_values.distribution("--run-time", run_time or "170", least=0),
+        size=option_values.distribution("--size", size or "1", least=1),
+        cpu=None if cpu is None else option_values.distribution("--cpu", cpu, least=0.001),
+        memory_bytes=None if memory is None else option_values.quantity("--memory", MEMORY, memory),
+        walltime=None if walltime is None else option_values.distribution("--walltime", walltime, least=0.001),
     )
     match kind:
         case "burst":
             workload = generators.burst(jobs, shape, seed)
         case "spaced":
-            workload = generators.spaced(jobs, _time("--interval", interval or "10s"), shape, seed)
+            workload = generators.spaced(jobs, option_values.time("--interval", interval or "10s"), shape, seed)
         case "poisson":
             workload = generators.poisson(jobs, _rate(rate, interval), shape, seed)
         case "lublin":
@@ -211,6 +217,13 @@ def _refuse_unused(kind: str, given: dict[str, object]) -> None:
             )
 
 
+def _refuse_without(needed: str, given: dict[str, object]) -> None:
+    """Refuse options that say more about an option which is not there."""
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(option, problem=f"means nothing without {needed}")
+
+
 def _print_summary(title: str, summary: Summary) -> None:
     """Print two tables; without lines and folding when nobody watches, so that grep and awk work."""
     console = Console(markup=False)
@@ -230,25 +243,44 @@ def _print_summary(title: str, summary: Summary) -> None:
 
 
 def _utilisation_window(
-    workload: Workload, path: Path, format: str | None, wanted: float, length: Duration, variation: float, nth: int
+    workload: Workload,
+    path: Path,
+    format: str | None,
+    wanted: float,
+    period: str | None,
+    variation: float | None,
+    pick: int | None,
 ) -> Workload:
+    wanted = option_values.utilisation("--utilisation", wanted)
+    length = option_values.time("--period", period or "10h")
     recorded = (format or format_of(path) or "swf") == "swf"
     stays = recorded_stays(path) if recorded else offered_stays(workload)
-    found = find_period(workload, stays, length, wanted, variation, nth)
+    found = find_period(workload, stays, length, wanted, 0.01 if variation is None else variation, pick or 1)
     kind = "recorded" if recorded else "offered (no starts are recorded)"
     where = f"period {human(found.begin)} to {human(found.end)} of the trace"
     typer.echo(f"{where}, mean utilisation {found.utilisation:.4f}, {kind}", err=True)
     return conversions.window(workload, found.begin, found.end)
 
 
+def _window(workload: Workload, begin: str | None, end: str | None) -> Workload:
+    if begin is None and end is None:
+        return workload
+    since = option_values.time("--from", begin or "0")
+    until = None if end is None else option_values.time("--to", end)
+    if until is not None and until < since:
+        raise InputError(
+            "--from", problem=f"{begin} is later than --to {end}", remedy=f"swap them: --from {end} --to {begin}"
+        )
+    return conversions.window(workload, Instant(since), None if until is None else Instant(until))
+
+
 def _resized(workload: Workload, cores: int | None, cpu_norm: str | None, cpu_max: str | None) -> Workload:
     if cores is not None:
         workload = conversions.pack_machines(workload, cores)
     if cpu_norm is not None:
-        most = None if cpu_max is None else _amount("--cpu-max", CPU, cpu_max)
-        return conversions.normalise_cpu(workload, _amount("--cpu-norm", CPU, cpu_norm), most)
-    if cpu_max is not None:
-        raise InputError("--cpu-max", problem="means nothing without --cpu-norm")
+        most = None if cpu_max is None else option_values.quantity("--cpu-max", CPU, cpu_max)
+        return conversions.normalise_cpu(workload, option_values.quantity("--cpu-norm", CPU, cpu_norm), most)
+    _refuse_without("--cpu-norm", {"--cpu-max": cpu_max})
     return workload
 
 
@@ -261,9 +293,13 @@ def _limited(workload: Workload, none: bool, factor: str | None, from_run_time: 
     if none:
         return conversions.without_walltimes(workload)
     if factor is not None:
-        return conversions.scale_walltimes(workload, _factor("--walltime-factor", factor))
+        return conversions.scale_walltimes(workload, option_values.factor("--walltime-factor", factor))
     if from_run_time is not None:
-        return conversions.walltimes_from_run_times(workload, _factor("--walltime-from-runtime", from_run_time))
+        times = option_values.factor("--walltime-from-runtime", from_run_time)
+        limited = conversions.walltimes_from_run_times(workload, times)
+        if times <= 1:
+            typer.echo(_EXACT_WALLTIMES, err=True)
+        return limited
     return workload
 
 
@@ -280,43 +316,12 @@ def _print_notes(notes: Iterable[tuple[FidelityNote, int]], about: str | Path) -
         typer.echo(f"note: {about}: {note.message} ({count:,} times)", err=True)
 
 
-def _time(option: str, text: str) -> Duration:
-    try:
-        return duration(text)
-    except ValueError as error:
-        raise InputError(option, problem=str(error)) from None
-
-
-def _factor(option: str, text: str) -> Fraction:
-    try:
-        exact = Decimal(text)
-        if exact.is_finite() and abs(exact.adjusted()) < 100:
-            return Fraction(exact)
-    except InvalidOperation:
-        pass
-    raise InputError(option, problem=f"{text!r} is not a number")
-
-
-def _amount(option: str, resource: str, text: str) -> int:
-    try:
-        return amount(resource, text)
-    except ValueError as error:
-        raise InputError(option, problem=str(error)) from None
-
-
-def _distribution(option: str, text: str) -> Distribution:
-    try:
-        return parse_distribution(text)
-    except ValueError as error:
-        raise InputError(option, problem=str(error)) from None
-
-
 def _rate(rate: float | None, interval: str | None) -> float:
     if (rate is None) == (interval is None):
         raise InputError("batkube workload generate", problem="poisson needs one of --rate and --interval")
     if rate is not None:
         return rate
-    mean = _time("--interval", interval or "")
+    mean = option_values.time("--interval", interval or "")
     if mean <= 0:
         raise InputError("--interval", problem="must be longer than 0")
     return 1e9 / mean

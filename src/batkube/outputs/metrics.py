@@ -95,7 +95,13 @@ def utilisation(results: Results) -> float | None:
     stays = executions_of(results)
     if stays.unplaced or not len(done):
         return None
-    return busy_of(stays, sharing=results.shares_machines).share_until(float(done["finish_time"].max()))
+    makespan_s = float(done["finish_time"].max())
+    if not results.shares_machines:
+        return busy_of(stays, sharing=False).share_until(makespan_s)
+    # From the jobs and not from their stays, which spread a job's cpu over its machines in whole millicores.
+    cores = done["requested_number_of_resources"].fillna(1) * done["cpu"].fillna(0)
+    offered = sum(results.cpu_milli) / 1000 * makespan_s
+    return float((cores * done["execution_time"]).sum() / offered) if offered else 0.0
 
 
 def jain_index(values: Floats) -> float:

@@ -2,7 +2,7 @@
 
 What pods may use is `status.allocatable`, which is also what kube-scheduler looks at (scheduler framework,
 NodeInfo.SetNode); a node without one gets its `status.capacity`, as the API server would default it. A cordoned node
-(`spec.unschedulable`) takes no pods in a cluster, so it is no machine here. Taints are kept but nobody heeds them, as that
+(`spec.unschedulable`) takes no pods in a cluster, so it is no machine here. Taints are kept but nobody heeds them: that
 takes a scheduler that knows tolerations. Both are noted.
 """
 

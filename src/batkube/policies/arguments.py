@@ -41,6 +41,8 @@ def construct(policy: type[Policy], spec: str, arguments: Mapping[str, str]) -> 
         return policy(**values)
     except (TypeError, ValueError) as error:
         raise InputError(source, problem=f"refuses its arguments: {error}", remedy=_accepted(parameters)) from error
+    except Exception as error:  # it is the user's code; whatever it raises, the policy cannot be made
+        raise InputError(source, problem=f"cannot be made: {type(error).__name__}: {error}") from error
 
 
 _REQUIRED = inspect.Parameter.empty

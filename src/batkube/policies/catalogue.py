@@ -49,7 +49,12 @@ def load_policy(spec: str, arguments: Mapping[str, str]) -> Policy:
     if not path and spec.endswith(".py"):
         path, class_name = spec, ""
     policy = policy_from_file(Path(path), class_name) if path else _built_in(spec)
-    return construct(policy, spec, arguments)
+    made = construct(policy, spec, arguments)
+    if policy.decide is Policy.decide:
+        raise InputError(
+            f"policy {spec!r}", problem="has no method decide", remedy="write `def decide(self, view): yield …`"
+        )
+    return made
 
 
 def _built_in(name: str) -> type[Policy]:

@@ -33,16 +33,16 @@ class GuardedPolicy:
     def decisions(self, view: View) -> Iterator[Decision]:
         """Yield the policy's decisions, each of which must be carried out before the next is asked for."""
         with self._blamed():
-            given = self._policy.decide(view)
+            given: object = self._policy.decide(view)
         if not isinstance(given, Iterator):
-            raise self.failure(f"decide returned {given!r}; it must yield its decisions")
+            kind = type(given).__name__
+            raise self.failure(f"decide returned a {kind}; it must `yield Start(…)` for each decision instead")
         while True:
             with self._blamed():
-                decision = next(given, None)
+                decision: object = next(given, None)
             if decision is None:
                 return
-            self._check(decision, view)
-            yield decision
+            yield self._checked(decision, view)
 
     def failure(self, what: str) -> RunFailed:
         """Return the error that says `what` the policy did."""
@@ -54,15 +54,15 @@ class GuardedPolicy:
             yield
         except BatkubeError:
             raise
-        except Exception as error:  # whatever it is, it ends the run, with the line of the policy it came from
+        except (Exception, SystemExit) as error:  # whatever it is, it ends the run, with the line it came from
             frames = traceback.extract_tb(error.__traceback__)
             own_file = self._policy.decide.__code__.co_filename
             frame = next((frame for frame in reversed(frames) if frame.filename == own_file), frames[-1])
             place = f"{frame.filename}:{frame.lineno} ({frame.line})"
             raise self.failure(f"failed in {place}: {type(error).__name__}: {error}") from error
 
-    def _check(self, decision: Decision, view: View) -> None:
-        """Refuse decisions that have no meaning; whether they are good ones is the policy's business."""
+    def _checked(self, decision: object, view: View) -> Decision:
+        """Return `decision` unless it has no meaning; whether it is a good one is the policy's business."""
         match decision:
             case Start():
                 self._check_placement(decision.job, decision.placement)
@@ -72,17 +72,20 @@ class GuardedPolicy:
                 if not isinstance(decision.at, int) or decision.at <= view.now:
                     raise self.failure(
                         f"asked to be woken at {decision.at!r}; it must be a whole number of nanoseconds after "
-                        f"the present {view.now}"
+                        f"the present, {view.now}: write view.now + seconds(60)"
                     )
             case _:
-                raise self.failure(f"yielded {decision!r}, which is not a Start, Evict, Reject or WakeAt")
+                kind = type(decision).__name__
+                raise self.failure(f"yielded a {kind}, which is not a Start, Evict, Reject or WakeAt")
+        return decision
 
     def _check_placement(self, job: Job, placement: Placement | None) -> None:
         if placement is None:
             raise self.failure(f"started job {job.key} without a placement: it does not fit now")
         machine_ids = getattr(placement, "machine_ids", None)
         if machine_ids is None:
-            raise self.failure(f"started job {job.key} at {placement!r}, which is not a placement; use view.free.fit")
+            kind = type(placement).__name__
+            raise self.failure(f"started job {job.key} at a {kind}, which is not a placement; use view.free.fit(job)")
         if len(machine_ids) != job.size:
             raise self.failure(f"gave job {job.key} {len(machine_ids)} places for {job.size} pods")
         if not all(0 <= machine_id < self._machine_count for machine_id in machine_ids):

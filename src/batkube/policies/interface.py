@@ -18,7 +18,7 @@ whether jobs take whole machines or pack by their requests.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,7 +89,7 @@ class View(Protocol):
         """The present instant."""
 
     @property
-    def queue(self) -> Collection[Job]:
+    def queue(self) -> Sequence[Job]:
         """Jobs waiting, in order of submission. May be iterated while decisions are yielded."""
 
     @property

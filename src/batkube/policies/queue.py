@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
+from typing import overload
 
 from batkube.workloads.model import Job
 
 
-class JobQueue(Collection[Job]):
+class JobQueue(Sequence[Job]):
     """Waiting jobs in order of submission. Iterating sees the queue as it was when the iteration began."""
 
     def __init__(self) -> None:
@@ -22,6 +23,13 @@ class JobQueue(Collection[Job]):
 
     def __iter__(self) -> Iterator[Job]:
         return iter(list(self._jobs.values()))
+
+    @overload
+    def __getitem__(self, index: int) -> Job: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Job]: ...
+    def __getitem__(self, index: int | slice) -> Job | list[Job]:
+        return list(self._jobs.values())[index]
 
     def __contains__(self, job: object) -> bool:
         return isinstance(job, Job) and job.key in self._jobs

@@ -27,6 +27,8 @@ from batkube.workloads.model import Job
 _TERMINAL = ("Succeeded", "Failed")
 #: A policy that polls may wait long for its hour; one that polls this often for nothing waits for ever.
 _IDLE_WAKES_MAX = 1_000_000
+#: Far more than any queue is long; a policy that makes so many at one instant goes round in circles.
+_DECISIONS_PER_INSTANT_MAX = 10_000_000
 
 PEEKED = FidelityNote("policy", "jobs without walltime were planned with their true run time, which no scheduler knows")
 
@@ -113,6 +115,8 @@ class PolicyScheduler:
         self._wakes: set[Instant] = set()
         #: How often in a row the policy was asked, with nothing running, and did nothing but ask to be woken.
         self._idle_wakes = 0
+        self._decided_at = START
+        self._decisions_now = 0
         store.listen(POD, self._hear, author=self)
 
     @property
@@ -198,15 +202,24 @@ class PolicyScheduler:
         for decision in self._policy.decisions(self):
             is_idle &= isinstance(decision, WakeAt)
             self._carry_out(decision, now)
+            self._count_decision(now)
         self._idle_wakes = self._idle_wakes + 1 if is_idle else 0
         if self._idle_wakes > _IDLE_WAKES_MAX:
             raise self._policy.failure(
-                f"was woken {_IDLE_WAKES_MAX:,} times in a row with nothing running, and started nothing"
+                f"was woken {_IDLE_WAKES_MAX:,} times in a row with nothing running, and started nothing; "
+                "instants are nanoseconds: a minute is seconds(60)"
             )
         self.arrived.clear()
         self.ended, self._evicted = self._evicted, []
         if self.ended:
             self._book_wake(now)
+
+    def _count_decision(self, now: Instant) -> None:
+        """Stop a policy that starts and evicts for ever without letting time pass."""
+        self._decisions_now = self._decisions_now + 1 if now == self._decided_at else 1
+        self._decided_at = now
+        if self._decisions_now > _DECISIONS_PER_INSTANT_MAX:
+            raise self._policy.failure(f"made {_DECISIONS_PER_INSTANT_MAX:,} decisions at one instant")
 
     def _carry_out(self, decision: Decision, now: Instant) -> None:
         match decision:

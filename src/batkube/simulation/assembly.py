@@ -85,11 +85,13 @@ def _empty_room(platform: Platform, model: ResourceModel) -> Room:
 def _policy(scenario: Scenario) -> Policy:
     name = scenario.scheduler.removeprefix("policy:")
     if name == scenario.scheduler:
-        offered = ", ".join(f"policy:{known}" for known, _ in policy_names())
+        known = [policy for policy, _ in policy_names()]
+        hint = f"did you mean policy:{name}? " if name in known or name.endswith(".py") or ".py:" in name else ""
+        offered = ", ".join(f"policy:{policy}" for policy in known)
         raise InputError(
             f"scheduler {scenario.scheduler!r}",
             problem="this version runs in-process policies only, not outside programs",
-            remedy=f"use one of {offered}, or policy:./your_file.py:YourPolicy",
+            remedy=f"{hint}Use one of {offered}, or policy:./your_file.py:YourPolicy",
         )
     return load_policy(name, scenario.scheduler_args)
 

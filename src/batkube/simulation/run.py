@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import traceback
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from batkube.cluster.mapping import POD
 from batkube.kernel.errors import Bug, InputError, RunFailed
-from batkube.kernel.instants import Instant
+from batkube.kernel.instants import Instant, human
 from batkube.kernel.journal import Journal
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.outputs.folder import OutputFolder
@@ -104,8 +105,9 @@ def execute(
                 _complete(simulation, inputs, progress)
             except RunFailed as error:
                 failure = error
-            except KeyboardInterrupt:
-                failure = RunFailed("interrupted")
+            except KeyboardInterrupt as interrupt:
+                place = _place_in_policy(inputs, interrupt)
+                failure = RunFailed(f"interrupted at {human(simulation.clock.now)} of virtual time{place}")
             simulation.machine_states.flush()
             digest = journal.digest
         Record(inputs, simulation, digest, failure, command, stopwatch).write(folder)
@@ -135,6 +137,13 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
             f"{inputs.scenario.scheduler} left {left} of {total} jobs without an outcome: {examples}; "
             "nothing more was due, and it did not start them"
         )
+
+
+def _place_in_policy(inputs: Inputs, interrupt: KeyboardInterrupt) -> str:
+    """Return where in the policy the run was interrupted, if it was: that is where one loops for ever."""
+    own_file = inputs.policy.decide.__code__.co_filename
+    frames = [frame for frame in traceback.extract_tb(interrupt.__traceback__) if frame.filename == own_file]
+    return f", in {own_file}:{frames[-1].lineno} ({frames[-1].line})" if frames else ""
 
 
 def _check_invariants(simulation: Simulation, total: int) -> None:

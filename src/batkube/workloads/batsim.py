@@ -25,6 +25,8 @@ from batkube.workloads.model import Job, Requests, Workload
 _BYTE_POSITION = re.compile(r"\(byte ([0-9]+)\)")
 #: Keys that are no extension; most jobs have no other, and are spared a closer look.
 _PLAIN_KEYS = frozenset({"id", "subtime", "walltime", "res", "profile", "user", "user_id"})
+#: On a workload: we wrote nb_res only because Batsim insists on it, and the machine size is not known.
+ASSUMED_SIZE = "nb_res_assumed"
 #: Decimals are kept as written: a float would lose nanoseconds of times that count from 1970.
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -40,6 +42,8 @@ def read_batsim(path: Path, name: str) -> Workload:
         (place / "jobs").refuse("is empty: there is nothing to run")
     machines = document.get("nb_res")
     size_machines = None if machines is None else take.positive_whole(place / "nb_res", machines)
+    if document.get(ASSUMED_SIZE) is True:
+        size_machines = None
     reader = _Jobs(place / "jobs", name, profiles)
     jobs = [reader.job(index, raw) for index, raw in enumerate(raw_jobs)]
     # Batsim submits by time and then by id as a text: "10" before "9" (job_comparator_subtime_number in jobs.cpp).
@@ -106,7 +110,7 @@ class _Jobs:
 
     def _name(self, place: Place, index: int, raw: object) -> str:
         if isinstance(raw, bool) or not isinstance(raw, str | int):
-            (place / "id").refuse(f"is {take.shown(raw)}, which is neither a text nor a whole number")
+            (place / "id").refuse_kind(raw, "a text or a whole number")
         # Batsim takes `w0!3` for `3` in the workload w0.
         name = str(raw).removeprefix(f"{self._workload}!")
         if not name or "!" in name:
@@ -137,7 +141,7 @@ def _user(place: Place, fields: Mapping[str, object]) -> str:
     if user is None:
         return ""
     if isinstance(user, bool) or not isinstance(user, str | int):
-        (place / "user").refuse(f"is {take.shown(user)}, which is neither a text nor a whole number")
+        (place / "user").refuse_kind(user, "a text or a whole number")
     _refuse_unfit(place / "user", str(user))
     return str(user)
 

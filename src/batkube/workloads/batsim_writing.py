@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from batkube.kernel.quantities import CPU, format_amount
+from batkube.workloads.batsim import ASSUMED_SIZE
 from batkube.workloads.batsim_profiles import COMPOSED, DELAY, HOMOGENEOUS, PARALLEL, TOTAL, TYPES_WITH_FLOPS
 from batkube.workloads.delays import exact_seconds
 from batkube.workloads.model import (
@@ -35,9 +36,11 @@ def batsim_text(workload: Workload) -> Iterator[str]:
     profiles = _Profiles()
     names = [profiles.name(job.profile) for job in workload.jobs]
     agreed = _agreed(workload, names, profiles.by_name)
-    # Batsim insists on nb_res; the largest job tells the least it can be.
-    machines = workload.size_machines or max(job.size for job in workload.jobs)
-    yield f'{{"nb_res": {machines},\n "jobs": [\n'
+    if workload.size_machines is not None:
+        yield f'{{"nb_res": {workload.size_machines},\n "jobs": [\n'
+    else:
+        # Batsim insists on nb_res; the largest job tells the least it can be.
+        yield f'{{"nb_res": {max(job.size for job in workload.jobs)}, "{ASSUMED_SIZE}": true,\n "jobs": [\n'
     last = len(workload.jobs) - 1
     for index, (job, name) in enumerate(zip(workload.jobs, names, strict=True)):
         yield f"  {_encoded(_job_fields(job, name, agreed.get(name)))}{',' if index < last else ''}\n"

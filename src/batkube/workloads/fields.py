@@ -48,16 +48,25 @@ class Place:
         """Raise the InputError that says what is wrong here."""
         raise InputError(self.path, at=self.at or None, problem=problem, remedy=remedy)
 
+    def refuse_kind(self, value: object, wanted: str, remedy: str | None = None) -> NoReturn:
+        """Raise the InputError that says that `value` is missing, or is not what is `wanted`."""
+        self.refuse("is missing" if value is None else f"is {shown(value)}, which is not {wanted}", remedy)
+
 
 def number(place: Place, value: object) -> int | Decimal:
     """Return a finite number, exactly as written; a float is taken at its shortest decimal text."""
+    found = _finite(value)
+    if found is None:
+        place.refuse_kind(value, "a finite number")
+    return found
+
+
+def _finite(value: object) -> int | Decimal | None:
     if type(value) is int:
         return value
     if isinstance(value, float):
         value = Decimal(repr(value))
-    if isinstance(value, Decimal) and value.is_finite():
-        return value
-    place.refuse(f"is {shown(value)}, which is not a finite number")
+    return value if isinstance(value, Decimal) and value.is_finite() else None
 
 
 def not_negative(place: Place, value: object) -> int | Decimal:
@@ -81,7 +90,7 @@ def quantity(place: Place, resource: str, value: object) -> int:
     if isinstance(value, Decimal):
         value = str(value)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        place.refuse(f"is {shown(value)}, which is not a quantity", "write a number or a text such as 500m or 4Gi")
+        place.refuse_kind(value, "a quantity", "write a number or a text such as 500m or 4Gi")
     try:
         return amount(resource, value)
     except ValueError as error:
@@ -98,11 +107,11 @@ def time(place: Place, value: object) -> Duration:
 
 def whole(place: Place, value: object) -> int:
     """Return a whole number; `4.0` is one."""
-    found = number(place, value)
-    if isinstance(found, Decimal):
-        if found.adjusted() > _MOST_DIGITS or found != found.to_integral_value():
-            place.refuse(f"is {found}, which is not a whole number")
+    found = _finite(value)
+    if isinstance(found, Decimal) and found.adjusted() <= _MOST_DIGITS and found == found.to_integral_value():
         return int(found)
+    if not isinstance(found, int):
+        place.refuse_kind(value, "a whole number")
     return found
 
 
@@ -117,21 +126,21 @@ def positive_whole(place: Place, value: object) -> int:
 def text(place: Place, value: object) -> str:
     """Return a text."""
     if not isinstance(value, str):
-        place.refuse(f"is {shown(value)}, which is not a text")
+        place.refuse_kind(value, "a text")
     return value
 
 
 def mapping(place: Place, value: object) -> Mapping[str, object]:
     """Return an object, whose keys are texts."""
     if not isinstance(value, Mapping):
-        place.refuse(f"is {shown(value)}, which is not an object with named fields")
+        place.refuse_kind(value, "an object with named fields")
     return value
 
 
 def items(place: Place, value: object) -> list[object]:
     """Return a list."""
     if not isinstance(value, list):
-        place.refuse(f"is {shown(value)}, which is not a list")
+        place.refuse_kind(value, "a list")
     return value
 
 

@@ -25,9 +25,11 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise InputError(path, problem="is a directory", remedy="name a file in it")
     try:
         with path.open("rb") as raw:
-            zipped = raw.read(2) == _GZIP_MAGIC
+            start = raw.read(2)
+            if not start:
+                raise InputError(path, problem="is empty")
             raw.seek(0)
-            if zipped:
+            if start == _GZIP_MAGIC:
                 with gzip.open(raw, "rb") as stream:
                     yield cast(BinaryIO, stream)
             else:

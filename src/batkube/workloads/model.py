@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import Duration, Instant
+from batkube.kernel.instants import Duration, Instant, human
+from batkube.kernel.quantities import format_amount
 
 Requests = tuple[tuple[str, int], ...]
 """What one pod of a job asks of its node: (resource name, amount), sorted by name. cpu counts millicores, every
@@ -95,6 +96,11 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     def key(self) -> str:
         """The identity `workload!name`."""
         return f"{self.workload}!{self.name}"
+
+    def __str__(self) -> str:
+        limit = "no walltime" if self.walltime is None else f"walltime {human(self.walltime)}"
+        asks = "".join(f", {name} {format_amount(name, amount)}" for name, amount in self.requests)
+        return f"job {self.key}: size {self.size}, {limit}{asks}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ COLUMNS = (
     "scheduled_time",
 )
 _NODE_COLUMN = "sn"
+#: Each is in one of the CSV files that runs leave, ours or Batsim's: jobs and pods, schedule, machine states.
+_OUTPUT_COLUMNS = frozenset({"job_id", "makespan", "nb_computing"})
 _BYTES_PER_MIB = 1 << 20
 
 NEVER_RAN = FidelityNote("workload", "a pod of the trace was never scheduled (Pending) and is left out")
@@ -62,6 +64,12 @@ def _check_header(path: Path, header: object) -> None:
     found = list(header) if isinstance(header, list | tuple) else []
     missing = [column for column in COLUMNS if column not in found]
     if missing:
+        if _OUTPUT_COLUMNS.intersection(found):
+            raise InputError(
+                path,
+                problem="this is a run's output, not a workload",
+                remedy="give the workload of that run; its manifest.json names it",
+            )
         remedy = (
             "this is a list of nodes; give it as --platform" if _NODE_COLUMN in found else "use an openb_pod_list file"
         )

@@ -53,7 +53,7 @@ class Summary:
     #: Jobs that have a walltime, and walltime / run time of those of them that run at all.
     walltimes: int
     overestimation: Spread | None
-    #: Jobs that run longer than their walltime, and so will be killed.
+    #: Jobs that need all of their walltime or more, and so will be killed: Batsim lets a job succeed only before it.
     overruns: int
     #: Sum over jobs of size × run time.
     work_core_ns: int
@@ -69,8 +69,11 @@ class Summary:
 
     @property
     def offered_load(self) -> float | None:
-        """The work per unit of the machine and of the span: above 1, queues grow without end."""
-        if not self.size_machines or not self.span:
+        """The work per unit of the machine and of the span: above 1, queues grow without end.
+
+        It counts whole machines, so it cannot be told when pods share them by their requests.
+        """
+        if not self.size_machines or not self.span or self.requests:
             return None
         return self.work_core_ns / (self.size_machines * self.span)
 
@@ -99,7 +102,7 @@ def summarise(workload: Workload) -> Summary:
         run_times_unknown=len(jobs) - len(known),
         walltimes=sum(job.walltime is not None for job in jobs),
         overestimation=Spread.of(walltime / run for run, walltime in limited if run > 0),
-        overruns=sum(run > walltime for run, walltime in limited),
+        overruns=sum(run >= walltime for run, walltime in limited),
         work_core_ns=sum(run * job.size for run, job in known),
         gaps=Spread.of(later.submit - job.submit for job, later in itertools.pairwise(jobs)),
         requests={
@@ -127,8 +130,9 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         ("work", f"{summary.work_core_ns / NANOSECONDS_PER_SECOND:,.0f} core-seconds"),
         ("offered load", f"{load:.4f} of the machine, over the span" if load is not None else "not known"),
         ("with walltime", f"{summary.walltimes:,} of {summary.jobs:,} jobs ({summary.walltimes / summary.jobs:.1%})"),
-        ("longer than walltime", f"{summary.overruns:,} jobs, which will be killed"),
     ]
+    if summary.overruns:
+        rows.append(("at or over walltime", f"{summary.overruns:,} jobs, which will be killed"))
     if summary.run_times_unknown:
         rows.append(("run time not fixed", f"{summary.run_times_unknown:,} jobs: it depends on the machines"))
     for resource, (count, _) in summary.requests.items():

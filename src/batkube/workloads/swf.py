@@ -55,7 +55,9 @@ NO_RUN_TIME = FidelityNote("workload", "a job of the trace has no run time and i
 NO_PROCESSORS = FidelityNote("workload", "a job of the trace has no number of processors and is left out")
 PARTIAL = FidelityNote("workload", "a line tells a part of a preempted job (status 2 to 4) and is left out")
 CANCELLED = FidelityNote("workload", "a job was cancelled in the trace (status 5); it runs for its recorded run time")
-OVERRUN = FidelityNote("workload", "a job of the trace ran longer than it requested; here it is killed at its walltime")
+OVERRUN = FidelityNote(
+    "workload", "a job of the trace ran at least as long as it requested; here it is killed at its walltime"
+)
 DEPENDENT = FidelityNote("workload", "a job of the trace follows another (field 17); here it is submitted at its time")
 
 _HEADER_SIZE = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*([0-9]+)")
@@ -200,6 +202,8 @@ class _Trace:
         self._jobs.sort(key=attrgetter("submit"))
         if not self._jobs:
             left_out = sum(self._notes.values())
+            if not left_out:
+                raise InputError(self._path, problem="holds no job: every line is blank or a comment")
             raise InputError(self._path, problem=f"holds no job that can run ({left_out} lines were left out)")
         return Workload(
             name=self._name,
@@ -214,7 +218,8 @@ class _Trace:
 
     def _remark(self, fields: list[str], profile: Delay, walltime: Duration | None) -> None:
         """Note what the job has that a run does not show."""
-        if walltime is not None and profile.duration > walltime:
+        # Batsim: a job succeeds only if it ends strictly before its walltime.
+        if walltime is not None and profile.duration >= walltime:
             self._note(OVERRUN)
         if fields[STATUS] == "5":
             self._note(CANCELLED)
