@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test check format golden benchmark clean
 
-demo: $(VENV)/.run ## run the main job: a workload on 16 machines under three policies, with a comparison and a chart
+demo: $(VENV)/.run ## run the main job: a workload on 32 machines under three policies, with a comparison and a chart
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
 
 test: check ## everything CI runs: style, types, layers, tests

@@ -62,3 +62,14 @@ def test_a_run_whose_time_would_overflow_fails_and_keeps_what_it_computed(simula
         simulate([{**JOB, "res": 4}, {**JOB, "id": "next", "res": 4}], century)
 
     assert (tmp_path / "out" / "jobs.csv").read_text().count("\n") == 2
+
+
+def test_a_run_that_fails_leaves_the_completed_one_it_was_to_replace(simulate: Simulate, tmp_path: Path) -> None:
+    simulate([JOB], {"p": {"type": "delay", "delay": 1}})
+    before = (tmp_path / "out" / "jobs.csv").read_bytes()
+
+    with pytest.raises(batkube.RunFailed):
+        simulate([{**JOB, "res": 4}, {**JOB, "id": "next", "res": 4}], {"p": {"type": "delay", "delay": 9_000_000_000}})
+
+    assert (tmp_path / "out" / "jobs.csv").read_bytes() == before
+    assert batkube.Run(tmp_path / "out.failed").failure_told == "failed: 1 of its 2 jobs have no outcome"

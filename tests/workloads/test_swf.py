@@ -82,11 +82,6 @@ def test_a_job_that_ran_as_long_as_it_requested_is_noted(tmp_path: Path, run: in
     assert counts(read(tmp_path, line(run=run, time=60))) == noted
 
 
-def test_a_trace_of_comments_holds_no_job(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no job: every line is blank or a comment"):
-        read(tmp_path, "; MaxProcs: 8\n", "\n")
-
-
 def test_parts_of_preempted_jobs_are_left_out_and_counted(tmp_path: Path) -> None:
     trace = read(tmp_path, line(1, status=1), line(1, status=2), line(1, status=3), line(1, status=4))
 
@@ -165,9 +160,9 @@ def test_a_gzipped_trace_is_the_same_trace_whatever_its_name(tmp_path: Path) -> 
         ([line(1, allocated="1.5")], "line 1", r"field 5 \(allocated processors\) is '1.5', which is not a whole"),
         ([line(1, allocated=-1, requested="inf")], "line 1", "field 8"),
         ([line(1, time="soon")], "line 1", "field 9"),
-        (["; only a header\n"], None, "no job that can run"),
+        (["; only a header\n"], None, "holds no job: every line is blank or a comment"),
         ([line(1, run=-1)], None, "1 lines were left out"),
-        ([""], None, "no job that can run"),
+        ([""], None, "is empty"),
     ],
 )
 def test_a_wrong_trace_is_refused_with_its_line(tmp_path: Path, lines: list[str], at: str | None, part: str) -> None:

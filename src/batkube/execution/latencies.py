@@ -16,7 +16,7 @@ from pathlib import Path
 
 from batkube.kernel.distributions import Distribution, parse_distribution
 from batkube.kernel.documents import read_yaml
-from batkube.kernel.errors import InputError
+from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.instants import Duration, Instant, after, seconds
 from batkube.kernel.streams import Streams
 
@@ -88,4 +88,8 @@ class Delays:
         distribution: Distribution | None = getattr(self._latencies, step)
         if distribution is None:
             return Duration(0)
-        return max(Duration(0), seconds(distribution.draw(self._streams.named(f"latency/{step}"))))
+        drawn = distribution.draw(self._streams.named(f"latency/{step}"))
+        try:
+            return max(Duration(0), seconds(drawn))
+        except ValueError as error:
+            raise RunFailed(f"the latency {step!r} was drawn as {drawn:g} s, which no run can last") from error

@@ -55,7 +55,7 @@ class Agenda:
             raise Bug(f"appointment booked at {at} ns, which is before {self._latest} ns, already reached")
         if at > LATEST_NS:
             raise RunFailed(
-                f"virtual time would pass 292 years, the most a run can last: something was due after {human(at)}"
+                f"virtual time would pass 292 years, the most a run can last: something would be due after {human(at)}"
             )
         number = self._booked
         self._booked += 1

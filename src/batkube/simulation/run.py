@@ -112,7 +112,7 @@ def execute(
             digest = journal.digest
         Record(inputs, simulation, digest, failure, command, stopwatch).write(folder)
     if failure is not None:
-        raise RunFailed(f"{failure}\n  what was computed until then is in {out}") from failure
+        raise RunFailed(f"{failure}\n  what was computed until then is in {folder.path}") from failure
     return Results(out)
 
 
