@@ -64,7 +64,7 @@ def test_other_jobs_or_submissions_are_warned_of(make_run: MakeRun) -> None:
     warnings = compare_runs([first, second]).warnings
 
     assert warnings == [
-        "b does not have the jobs of a: 1 are missing and 1 are others",
+        "b lacks 1 jobs of a and has 1 more",
         "b submits 1 of 1 jobs at other times than a, by up to 5 s",
     ]
 

@@ -29,6 +29,7 @@ def compare(
     baseline: Annotated[
         int, typer.Option("--baseline", metavar="N", help="Differences are to the N-th run given.")
     ] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Compare runs of one workload: a column per run, a row per metric, and how many jobs moved.
 
@@ -43,6 +44,8 @@ def compare(
         raise InputError("compare", problem="needs at least two runs", remedy="batkube compare DIR DIR …")
     if not 1 <= baseline <= len(runs):
         raise InputError("--baseline", problem=f"{baseline} is not one of the {len(runs)} runs given")
+    if csv is not None and csv.exists() and not force:
+        raise InputError(csv, problem="exists already", remedy="choose another --csv, or add --force to replace it")
     comparison = compare_runs([Results(run) for run in runs], baseline=baseline - 1)
     if csv is not None:
         _write(csv, comparison.csv())

@@ -17,8 +17,8 @@ from batkube.outputs.metrics import Metrics
 from batkube.outputs.results import Results
 from batkube.outputs.run_labels import labels_of
 
-#: jobs.csv has six decimals: smaller differences cannot be told.
-_RESOLUTION_S = 1e-6
+#: jobs.csv has six decimals, and two programs may round the last one differently: less than this is no difference.
+_RESOLUTION_S = 1.5e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Comparison:
         writer.writerow(["metric", "unit", *self.labels])
         for number, row in enumerate(self.rows[0]):
             values = [rows[number].value for rows in self.rows]
-            writer.writerow([row.name, row.unit, *("" if value is None else repr(value) for value in values)])
+            writer.writerow([row.name.strip(), row.unit, *("" if value is None else repr(value) for value in values)])
         return out.getvalue()
 
 
@@ -148,7 +148,7 @@ def _workload_warnings(base_label: str, label: str, base: pd.DataFrame, other: p
     warnings = []
     missing, added = len(base.index.difference(other.index)), len(other.index.difference(base.index))
     if missing or added:
-        warnings.append(f"{label} does not have the jobs of {base_label}: {missing} are missing and {added} are others")
+        warnings.append(f"{label} lacks {missing:,} jobs of {base_label} and has {added:,} more")
     common = base.index.intersection(other.index)
     shift = (other.loc[common, "submission_time"] - base.loc[common, "submission_time"]).abs()
     moved = int((shift > _RESOLUTION_S).sum())

@@ -63,7 +63,7 @@ def picture_of(
     metrics = results.metrics
     return Picture(
         title=results.name if title is None else title,
-        subtitle=_subtitle(results, metrics, stays.unplaced),
+        subtitle=_subtitle(results, metrics, stays.unplaced) + _shown(window, start_s, end_s),
         metrics=metrics,
         machine_names=_without_domain(results.machine_names),
         job_ids=jobs["job_id"].tolist(),
@@ -91,6 +91,13 @@ def _stretch(results: Results, window: tuple[float | None, float | None] | None)
             remedy=f"the run lasts until {last:g} s",
         )
     return start_s, end_s
+
+
+def _shown(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:
+    """Say which part is shown when it is not the whole, since the numbers are of the whole run."""
+    if window is None or window == (None, None):
+        return ""
+    return f"  ·  whole run; shown: {human(seconds(start_s))} to {human(seconds(end_s))}"
 
 
 def _without_domain(names: list[str]) -> list[str]:
