@@ -44,7 +44,7 @@ def run(
     time: Annotated[str | None, typer.Option(help="How virtual time moves: exact.")] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of every random stream.")] = None,
     latencies: Annotated[Path | None, typer.Option(help="Start-up and completion delays (YAML).")] = None,
-    on_eviction: Annotated[str | None, typer.Option(help="What becomes of a preempted job: resubmit or fail.")] = None,
+    on_eviction: Annotated[str | None, typer.Option(help="What becomes of an evicted job: resubmit or fail.")] = None,
     out: Annotated[Path | None, typer.Option(help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,
