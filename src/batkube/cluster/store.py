@@ -56,16 +56,12 @@ class Batch(msgspec.Struct, frozen=True):
 
     kind: str
     type: ChangeType
-    #: The version of the first change; the others follow without a gap.
+    #: The versions of the first and the last change; those between follow without a gap.
     first_version: int
+    last_version: int
     keys: Sequence[Key]
     #: The objects after the change; for a deletion, as they last were.
     objects: Sequence[KubeObject]
-
-    @property
-    def last_version(self) -> int:
-        """The version of the last change."""
-        return self.first_version + len(self.keys) - 1
 
     def changes(self) -> Iterator[Change]:
         """Yield the changes one by one."""
@@ -148,7 +144,7 @@ class Store:
         """Add new objects."""
         live = self._live.setdefault(kind, {})
         count = len(live) + len(keys)
-        self._commit(live, Batch(kind, ADDED, self.version + 1, keys, objects), now, author)
+        self._commit(live, self._batch(kind, ADDED, keys, objects), now, author)
         if len(live) != count:
             raise Bug(f"created a {kind} that exists already, among {keys[0]} … {keys[-1]}")
 
@@ -158,7 +154,7 @@ class Store:
         """Put `objects` in the place of live ones."""
         live = self._live.setdefault(kind, {})
         count = len(live)
-        self._commit(live, Batch(kind, MODIFIED, self.version + 1, keys, objects), now, author)
+        self._commit(live, self._batch(kind, MODIFIED, keys, objects), now, author)
         if len(live) != count:
             raise Bug(f"replaced a {kind} that does not exist, among {keys[0]} … {keys[-1]}")
 
@@ -171,7 +167,10 @@ class Store:
     def delete(self, kind: str, keys: Sequence[Key], now: Instant, author: object = None) -> None:
         """Remove live objects."""
         gone = self.objects(kind, keys)
-        self._commit(self._live[kind], Batch(kind, DELETED, self.version + 1, keys, gone), now, author)
+        self._commit(self._live[kind], self._batch(kind, DELETED, keys, gone), now, author)
+
+    def _batch(self, kind: str, change: ChangeType, keys: Sequence[Key], objects: Sequence[KubeObject]) -> Batch:
+        return Batch(kind, change, self.version + 1, self.version + len(keys), keys, objects)
 
     def _commit(self, live: dict[Key, tuple[KubeObject, int]], batch: Batch, now: Instant, author: object) -> None:
         """Take `batch` into the live objects and the history, and tell the listeners: the one door."""
@@ -183,10 +182,11 @@ class Store:
                 del live[key]
         else:
             live.update(zip(keys, zip(batch.objects, itertools.count(batch.first_version)), strict=True))
-        self.version += len(keys)
+        self.version = batch.last_version
         history = self._history
         history.append(batch)
-        while self.version - history[0].last_version >= self._history_limit:
+        oldest_kept = self.version - self._history_limit + 1
+        while history[0].last_version < oldest_kept:
             history.popleft()
         self._committing = True
         try:

@@ -85,9 +85,8 @@ def duration(text: str) -> Duration:
 
 def format_seconds(ns: int) -> str:
     """Return `ns` as seconds with six decimals, as Batsim prints them; rounds half up, exactly."""
-    whole, rest = divmod(ns, NANOSECONDS_PER_SECOND)
-    if rest == 0:
-        return f"{whole}.000000"
+    if ns % NANOSECONDS_PER_SECOND == 0:
+        return f"{ns // NANOSECONDS_PER_SECOND}.000000"
     sign = "-" if ns < 0 else ""
     micros = (abs(ns) + 500) // 1000
     return f"{sign}{micros // 1_000_000}.{micros % 1_000_000:06d}"

@@ -42,6 +42,8 @@ def lowest(mask: int, count: int) -> int:
     Found by bisecting on a prefix's population, so that a large set costs a few big-integer operations and not one
     per id.
     """
+    if count == 1:
+        return mask & -mask
     low, high = count, mask.bit_length()
     while low < high:
         middle = (low + high) // 2

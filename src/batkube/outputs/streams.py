@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -25,6 +26,8 @@ POD_COLUMNS = (
     "last_reason",
 )
 MACHINE_STATE_COLUMNS = ("time", "nb_sleeping", "nb_switching_on", "nb_switching_off", "nb_idle", "nb_computing")
+
+_NEEDS_QUOTES = re.compile('[,"\n\r]')
 
 
 class PodsWriter:
@@ -64,7 +67,7 @@ def _time_or_nothing(instant: Instant | None) -> str:
 
 def _quoted(text: str) -> str:
     """Return `text` as a CSV field, quoted when it must be (RFC 4180)."""
-    if any(mark in text for mark in ',"\n\r'):
+    if not text.isalnum() and _NEEDS_QUOTES.search(text):
         doubled = text.replace('"', '""')
         return f'"{doubled}"'
     return text

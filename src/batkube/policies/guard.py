@@ -6,7 +6,6 @@ its author sees what to mend and what was computed is kept.
 
 from __future__ import annotations
 
-import contextlib
 import random
 import traceback
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,9 @@ from batkube.platforms.model import Machine
 from batkube.policies.interface import Decision, Evict, Policy, Reject, Start, View, WakeAt
 from batkube.policies.rooms import Placement
 from batkube.workloads.model import Job
+
+#: What a policy may raise and we must catch: whatever it is, it ends the run. Ctrl-C is not the policy's doing.
+_ANYTHING = (Exception, SystemExit)
 
 
 class GuardedPolicy:
@@ -27,19 +29,25 @@ class GuardedPolicy:
 
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
         """Let the policy prepare itself."""
-        with self._blamed():
+        try:
             self._policy.begin(machines, rng)
+        except _ANYTHING as error:
+            raise self._blame(error) from error
 
     def decisions(self, view: View) -> Iterator[Decision]:
         """Yield the policy's decisions, each of which must be carried out before the next is asked for."""
-        with self._blamed():
+        try:
             given: object = self._policy.decide(view)
+        except _ANYTHING as error:
+            raise self._blame(error) from error
         if not isinstance(given, Iterator):
             kind = type(given).__name__
             raise self.failure(f"decide returned a {kind}; it must `yield Start(…)` for each decision instead")
         while True:
-            with self._blamed():
+            try:
                 decision: object = next(given, None)
+            except _ANYTHING as error:
+                raise self._blame(error) from error
             if decision is None:
                 return
             yield self._checked(decision, view)
@@ -48,18 +56,15 @@ class GuardedPolicy:
         """Return the error that says `what` the policy did."""
         return RunFailed(f"policy {type(self._policy).__name__}: {what}")
 
-    @contextlib.contextmanager
-    def _blamed(self) -> Iterator[None]:
-        try:
-            yield
-        except BatkubeError:
-            raise
-        except (Exception, SystemExit) as error:  # whatever it is, it ends the run, with the line it came from
-            frames = traceback.extract_tb(error.__traceback__)
-            own_file = self._policy.decide.__code__.co_filename
-            frame = next((frame for frame in reversed(frames) if frame.filename == own_file), frames[-1])
-            place = f"{frame.filename}:{frame.lineno} ({frame.line})"
-            raise self.failure(f"failed in {place}: {type(error).__name__}: {error}") from error
+    def _blame(self, error: BaseException) -> BaseException:
+        """Return the error that ends the run, with the line of the policy that `error` came from."""
+        if isinstance(error, BatkubeError):
+            return error
+        frames = traceback.extract_tb(error.__traceback__)
+        own_file = self._policy.decide.__code__.co_filename
+        frame = next((frame for frame in reversed(frames) if frame.filename == own_file), frames[-1])
+        place = f"{frame.filename}:{frame.lineno} ({frame.line})"
+        return self.failure(f"failed in {place}: {type(error).__name__}: {error}")
 
     def _checked(self, decision: object, view: View) -> Decision:
         """Return `decision` unless it has no meaning; whether it is a good one is the policy's business."""

@@ -5,7 +5,7 @@ In-process policies act inside their appointment, so between two appointments ev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
@@ -17,10 +17,10 @@ Progress = Callable[[Instant], None]
 _STEPS_PER_REPORT = 500
 
 
-def run_until(is_over: Callable[[], bool], agenda: Agenda, clock: Clock, progress: Progress) -> None:
-    """Keep appointments in order until `is_over` or none is left, telling `progress` how far virtual time has come."""
+def run_until(ended: Sized, total: int, agenda: Agenda, clock: Clock, progress: Progress) -> None:
+    """Keep appointments in order until `total` have `ended` or none is left; tell `progress` how far time has come."""
     steps = 0
-    while not is_over() and (appointment := agenda.next()) is not None:
+    while len(ended) < total and (appointment := agenda.next()) is not None:
         clock.advance(appointment.at)
         appointment.action(appointment.at)
         steps += 1

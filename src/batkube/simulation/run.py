@@ -125,7 +125,7 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if progress is not None:
             progress(len(outcomes), total, now)
 
-    run_until(lambda: len(outcomes) >= total, simulation.agenda, simulation.clock, report)
+    run_until(outcomes, total, simulation.agenda, simulation.clock, report)
     report(simulation.clock.now)
     _check_invariants(simulation, total)
     left = total - len(outcomes)
