@@ -11,7 +11,7 @@ from batkube.outputs.metrics import Metrics
 from batkube.outputs.occupation import Bools, busy_of, horizon_s, stays_of
 from batkube.outputs.palette import COLOURINGS, Colouring, colour_jobs
 from batkube.outputs.results import Results
-from batkube.outputs.timelines import Steps, queue_steps, utilisation_steps
+from batkube.outputs.timelines import Steps, pod_queue_steps, queue_steps, utilisation_steps
 
 #: Overlaps of less than this part of the chart's length (half a point on paper) are not worth a lane.
 _SMALLEST_PART = 1 / 1600
@@ -71,7 +71,7 @@ def picture_of(
         alarming=~ended_well.to_numpy()[boxes.job],
         colouring=colour_jobs(jobs, color_by),
         utilisation=utilisation_steps(busy_of(stays, sharing=results.shares_machines)),
-        queue=queue_steps(jobs),
+        queue=_queue(results),
         start_s=start_s,
         end_s=end_s,
     )
@@ -91,6 +91,13 @@ def _stretch(results: Results, window: tuple[float | None, float | None] | None)
             remedy=f"the run lasts until {last:g} s",
         )
     return start_s, end_s
+
+
+def _queue(results: Results) -> Steps:
+    """From the jobs where each waited once, which is quick; else from the pods, if the run wrote them."""
+    jobs = results.jobs
+    waited_once = bool(jobs["starting_time"].notna().all() and (jobs["evictions"].fillna(0) == 0).all())
+    return queue_steps(jobs) if waited_once or results.pods.empty else pod_queue_steps(results.pods)
 
 
 def _shown(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:

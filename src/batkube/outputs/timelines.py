@@ -58,6 +58,20 @@ def queue_steps(jobs: pd.DataFrame) -> Steps:
     return _accumulate(times, np.concatenate((np.ones(len(waiting)), -np.ones(len(left)))))
 
 
+def pod_queue_steps(pods: pd.DataFrame) -> Steps:
+    """Return how many jobs wait, from their pods: also right for jobs that were evicted, rejected or never started.
+
+    The pods of one job that were created together are one attempt. It waits until the last of them runs, or until
+    they are gone.
+    """
+    attempts = pods.groupby(["workload_name", "job_id", "created"], sort=False)
+    ran = attempts["started"].count() == attempts["pod"].count()
+    ends = attempts["started"].max().where(ran, attempts["finished"].max())
+    begins = ends.index.get_level_values("created").to_numpy(dtype=np.float64)
+    times = np.concatenate((begins, ends.to_numpy(dtype=np.float64)))
+    return _accumulate(times, np.concatenate((np.ones(len(begins)), -np.ones(len(begins)))))
+
+
 def _accumulate(times: Floats, changes: Floats) -> Steps:
     moments, position = np.unique(times, return_inverse=True)
     # Whole numbers below 2**53, so that sums of floats are exact.
