@@ -21,7 +21,7 @@ def test_an_evicted_job_does_not_wait_while_it_runs(simulate: Simulate) -> None:
 
     run = simulate(jobs, PROFILES, platform="1x1", scheduler="policy:priority")
 
-    waiting = picture_of(run).queue
+    waiting = picture_of(run, title=None, color_by="job", window=None).queue
     assert waiting.at(np.array([1.0, 5.0, 7.0, 9.0, 11.0, 19.0])).tolist() == [0, 0, 1, 1, 0, 0]
 
 
