@@ -89,10 +89,24 @@ def read_scenario_file(path: Path) -> dict[str, object]:
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(path, problem="is not a scenario: a mapping is expected", remedy=f"keys: {', '.join(KEYS)}")
+    if "jobs" in content:
+        raise InputError(path, problem="is a workload, not a scenario", remedy=f"--workload {path}")
     for key in content:
         if key not in KEYS:
             raise InputError(path, at=str(key), problem="is not a key of a scenario", remedy=f"keys: {', '.join(KEYS)}")
+    _check_texts(content, path)
     return _with_resolved_paths(content, path)
+
+
+def _check_texts(content: Mapping[str, object], path: Path) -> None:
+    """See that what must be text is text: YAML reads `platform: 16` as a number and `[16x1]` as a list."""
+    for key in ("platform", "scheduler", "latencies"):
+        value = content.get(key)
+        if value is not None and not isinstance(value, str):
+            raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
+    workloads = content.get("workload", "")
+    if not all(isinstance(one, str) for one in (workloads if isinstance(workloads, list) else [workloads])):
+        raise InputError(path, at="workload", problem=f"{workloads!r} is not a path or a list of paths")
 
 
 def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, object]:
