@@ -177,6 +177,8 @@ class Store:
         if self._committing:
             raise Bug(f"a listener wrote {batch.kind} objects while a change was being told")
         keys = batch.keys
+        if not keys:
+            return
         if batch.type is DELETED:
             for key in keys:
                 del live[key]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from batkube.kernel.errors import BatkubeError, RunFailed
 from batkube.platforms.model import Machine
@@ -32,14 +33,14 @@ class GuardedPolicy:
         try:
             self._policy.begin(machines, rng)
         except _ANYTHING as error:
-            raise self._blame(error) from error
+            self._blame(error)
 
     def decisions(self, view: View) -> Iterator[Decision]:
         """Yield the policy's decisions, each of which must be carried out before the next is asked for."""
         try:
             given: object = self._policy.decide(view)
         except _ANYTHING as error:
-            raise self._blame(error) from error
+            self._blame(error)
         if not isinstance(given, Iterator):
             kind = type(given).__name__
             raise self.failure(f"decide returned a {kind}; it must `yield Start(…)` for each decision instead")
@@ -47,7 +48,7 @@ class GuardedPolicy:
             try:
                 decision: object = next(given, None)
             except _ANYTHING as error:
-                raise self._blame(error) from error
+                self._blame(error)
             if decision is None:
                 return
             yield self._checked(decision, view)
@@ -56,15 +57,15 @@ class GuardedPolicy:
         """Return the error that says `what` the policy did."""
         return RunFailed(f"policy {type(self._policy).__name__}: {what}")
 
-    def _blame(self, error: BaseException) -> BaseException:
-        """Return the error that ends the run, with the line of the policy that `error` came from."""
+    def _blame(self, error: BaseException) -> NoReturn:
+        """End the run with the line of the policy that `error` came from; our own errors pass as they are."""
         if isinstance(error, BatkubeError):
-            return error
+            raise error
         frames = traceback.extract_tb(error.__traceback__)
         own_file = self._policy.decide.__code__.co_filename
         frame = next((frame for frame in reversed(frames) if frame.filename == own_file), frames[-1])
         place = f"{frame.filename}:{frame.lineno} ({frame.line})"
-        return self.failure(f"failed in {place}: {type(error).__name__}: {error}")
+        raise self.failure(f"failed in {place}: {type(error).__name__}: {error}") from error
 
     def _checked(self, decision: object, view: View) -> Decision:
         """Return `decision` unless it has no meaning; whether it is a good one is the policy's business."""

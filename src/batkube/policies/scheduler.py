@@ -1,8 +1,8 @@
 """Runs a policy in-process, as a scheduler among others: it hears of pods through the store and binds them there.
 
-The pods of a job are gathered until the gang is complete; then the job is in the policy's queue. At most once per
-instant, after everything else that happens at it, the policy is asked to decide. Each decision is carried out, in the
-store and in the view, before the policy goes on.
+The pods of a job are gathered until the gang is complete; then the job is in the policy's queue. Once per
+instant, after everything else that happens at it, the policy is asked to decide, and again only when its own decisions
+made something end or arrive. Each decision is carried out, in the store and in the view, before the policy goes on.
 """
 
 from __future__ import annotations
