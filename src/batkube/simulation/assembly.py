@@ -69,7 +69,7 @@ def read_inputs(scenario: Scenario) -> Inputs:
     model = _resource_model(scenario, workloads)
     room = _empty_room(platform, model)
     for workload in workloads:
-        check_jobs(workload, platform, room)
+        check_jobs(workload, platform, room, model)
     return Inputs(scenario, workloads, platform, model, policy, latencies, room)
 
 

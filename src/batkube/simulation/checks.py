@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from batkube.cluster.mapping import ResourceModel
 from batkube.execution.profiles import NotModelled, course_on
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS
@@ -13,7 +14,7 @@ from batkube.policies.rooms import Room
 from batkube.workloads.model import Job, Requests, Workload
 
 
-def check_jobs(workload: Workload, platform: Platform, room: Room) -> None:
+def check_jobs(workload: Workload, platform: Platform, room: Room, model: ResourceModel) -> None:
     """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled."""
     fits: dict[tuple[int, Requests], bool] = {}
     runnable: set[tuple[int, int, bool]] = set()
@@ -24,10 +25,11 @@ def check_jobs(workload: Workload, platform: Platform, room: Room) -> None:
         if shape not in fits:
             fits[shape] = room.fit(job) is not None
         if not fits[shape]:
+            demand, offer = _demand(job, model), _offer(platform.machines)
             raise InputError(
                 workload.source,
                 at=f"job {job.name!r}",
-                problem=f"can never run: it asks for {_demand(job)}, and the platform is {_offer(platform.machines)}",
+                problem=f"can never run: it asks for {demand}, and the platform is {offer}",
                 remedy="use a larger --platform, or `batkube workload convert` to scale the jobs",
             )
         case = (id(job.profile), job.size, job.walltime is None)
@@ -59,10 +61,12 @@ def _check_profile(job: Job, workload: Workload, slowest: Machine) -> None:
         )
 
 
-def _demand(job: Job) -> str:
+def _demand(job: Job, model: ResourceModel) -> str:
+    unit = "machine" if model is ResourceModel.MACHINES else "pod"
     wants = ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in job.requests)
-    count = f"{job.size} machines" if job.size > 1 else "1 machine"
-    return f"{count} with {wants} each" if wants else count
+    if job.size == 1:
+        return f"a {unit} with {wants}" if wants else f"a {unit}"
+    return f"{job.size} {unit}s with {wants} each" if wants else f"{job.size} {unit}s"
 
 
 def _offer(machines: Sequence[Machine]) -> str:
