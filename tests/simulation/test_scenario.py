@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import batkube
+from batkube.outputs.results import Results
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import make_scenario, policy_file, read_scenario_file
 
@@ -42,7 +43,8 @@ def scenario_in(folder: Path, **keys: str) -> batkube.Scenario:
 
 @pytest.mark.parametrize("written", ["policy:mine.py:Mine", "policy:./mine.py:Mine", "policy:../inputs/mine.py:Mine"])
 def test_a_policy_file_is_found_beside_the_scenario_and_fingerprinted(folder: Path, written: str) -> None:
-    results = execute(scenario_in(folder, scheduler=written), folder / "out")
+    execute(scenario_in(folder, scheduler=written), folder / "out")
+    results = Results(folder / "out")
 
     entries = {Path(entry["path"]).name: entry["sha256"] for entry in results.manifest["inputs"]}
     assert entries["mine.py"] == hashlib.sha256(POLICY.encode()).hexdigest()

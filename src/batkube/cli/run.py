@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from batkube.cli.progress import progress_display
+from batkube.cluster.outcomes import FinalState
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
 from batkube.simulation.run import execute
@@ -67,8 +68,8 @@ def run(
         raise InputError("batkube run", problem="no output folder given", remedy="add --out DIR")
     described = make_scenario(values, scenario if scenario is not None else "batkube run")
     with progress_display(quiet) as progress:
-        execute(described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
-    _print_results(out, quiet)
+        record = execute(described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
+    _print_results(out, Counter(outcome.state for outcome in record.simulation.outcomes), quiet)
 
 
 def _arguments(texts: list[str]) -> dict[str, str]:
@@ -93,15 +94,15 @@ _QUIET = (
 )
 #: How the states of jobs.csv are said in the report.
 _STATES = {
-    "COMPLETED_SUCCESSFULLY": "succeeded",
-    "COMPLETED_FAILED": "failed",
-    "COMPLETED_WALLTIME_REACHED": "reached their walltime",
-    "COMPLETED_KILLED": "were killed",
-    "REJECTED": "were rejected",
+    FinalState.SUCCESS: "succeeded",
+    FinalState.FAILED: "failed",
+    FinalState.WALLTIME: "reached their walltime",
+    FinalState.KILLED: "were killed",
+    FinalState.REJECTED: "were rejected",
 }
 
 
-def _print_results(out: Path, quiet: bool) -> None:
+def _print_results(out: Path, ended: Counter[FinalState], quiet: bool) -> None:
     with (out / "schedule.csv").open(encoding="utf-8", newline="") as file:
         summary = next(csv.DictReader(file))
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
@@ -111,16 +112,21 @@ def _print_results(out: Path, quiet: bool) -> None:
         typer.echo(f"digest={manifest['digest']}")
         return
     notes = json.loads((out / "fidelity.json").read_text(encoding="utf-8"))
-    for line in _report(summary, manifest, notes, out):
+    for line in _report(summary, manifest, notes, ended, out):
         typer.echo(line)
 
 
-def _report(summary: dict[str, str], manifest: dict[str, Any], notes: list[dict[str, Any]], out: Path) -> Iterator[str]:
+def _report(
+    summary: dict[str, str],
+    manifest: dict[str, Any],
+    notes: list[dict[str, Any]],
+    ended: Counter[FinalState],
+    out: Path,
+) -> Iterator[str]:
     """Yield the lines a person reads at the end of a run: first what was wrong, then the numbers."""
     for note in sorted(notes, key=lambda note: note["severity"] != "violation"):
         often = "once" if note["count"] == 1 else f"{note['count']:,} times"
         yield f"{note['severity']}: {note['subject']}: {note['message']} ({often}, e.g. {note['example']})"
-    ended = Counter(row["final_state"] for row in _rows(out / "jobs.csv"))
     states = ", ".join(f"{ended[state]:,} {said}" for state, said in _STATES.items() if ended[state])
     yield ""
     yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
@@ -136,11 +142,6 @@ def _report(summary: dict[str, str], manifest: dict[str, Any], notes: list[dict[
     yield f"{manifest['scheduler']}: {virtual} simulated in {real_s:.2f} s{pace}"
     folder = shlex.quote(str(out))
     yield f"outputs in {out}; draw them with: batkube gantt {folder} -o gantt.svg"
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
 
 
 def _time(text: str) -> str:

@@ -37,11 +37,6 @@ def after(now: Instant, wait: Duration) -> Instant:
     return Instant(now + wait)
 
 
-def between(earlier: Instant, later: Instant) -> Duration:
-    """Return how long it is from `earlier` to `later`."""
-    return Duration(later - earlier)
-
-
 def seconds(value: int | float | str | Decimal) -> Duration:
     """Return decimal seconds as a Duration, to the nearest nanosecond.
 

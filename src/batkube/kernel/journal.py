@@ -28,12 +28,10 @@ class Journal:
         self._hash = hashlib.blake2b(digest_size=16)
         self._encode = msgspec.json.Encoder().encode
         self._batch: list[bytes] = []
-        self.lines = 0
 
     def append(self, now: Instant, event: str, **fields: Field) -> None:
         """Record that `event` happened at `now`."""
         self._batch.append(self._encode({"t": now, "event": event, **fields}))
-        self.lines += 1
         if len(self._batch) >= _BATCH_LINES:
             self.flush()
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-Json = dict[str, object]
-
 
 def fingerprint(path: Path) -> dict[str, str]:
     """Return an input file's path and SHA-256."""

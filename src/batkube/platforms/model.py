@@ -45,3 +45,8 @@ class Platform:
     machines: tuple[Machine, ...]
     #: What reading it had to leave out or assume, each with how often.
     notes: tuple[tuple[FidelityNote, int], ...] = ()
+
+    @property
+    def slowest(self) -> Machine:
+        """The machine of the lowest speed; one without any is the slowest of all."""
+        return min(self.machines, key=lambda machine: machine.speed_flops or 0.0)

@@ -14,11 +14,20 @@ from typing import NoReturn
 from batkube.kernel.errors import BatkubeError, RunFailed
 from batkube.platforms.model import Machine
 from batkube.policies.interface import Decision, Evict, Policy, Reject, Start, View, WakeAt
-from batkube.policies.rooms import Placement
-from batkube.workloads.model import Job
 
 #: What a policy may raise and we must catch: whatever it is, it ends the run. Ctrl-C is not the policy's doing.
 _ANYTHING = (Exception, SystemExit)
+
+
+def place_in(policy: Policy, error: BaseException) -> str | None:
+    """Return the line of the policy's own file that `error` passed through last; None if it never was there."""
+    own_file = policy.decide.__code__.co_filename
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own_file]
+    return _told(frames[-1]) if frames else None
+
+
+def _told(frame: traceback.FrameSummary) -> str:
+    return f"{frame.filename}:{frame.lineno} ({frame.line})"
 
 
 class GuardedPolicy:
@@ -61,18 +70,13 @@ class GuardedPolicy:
         """End the run with the line of the policy that `error` came from; our own errors pass as they are."""
         if isinstance(error, BatkubeError):
             raise error
-        frames = traceback.extract_tb(error.__traceback__)
-        own_file = self._policy.decide.__code__.co_filename
-        frame = next((frame for frame in reversed(frames) if frame.filename == own_file), frames[-1])
-        place = f"{frame.filename}:{frame.lineno} ({frame.line})"
+        place = place_in(self._policy, error) or _told(traceback.extract_tb(error.__traceback__)[-1])
         raise self.failure(f"failed in {place}: {type(error).__name__}: {error}") from error
 
     def _checked(self, decision: object, view: View) -> Decision:
         """Return `decision` unless it has no meaning; whether it is a good one is the policy's business."""
         match decision:
-            case Start():
-                self._check_placement(decision.job, decision.placement)
-            case Evict() | Reject():
+            case Start() | Evict() | Reject():
                 pass
             case WakeAt():
                 if not isinstance(decision.at, int) or decision.at <= view.now:
@@ -85,10 +89,12 @@ class GuardedPolicy:
                 raise self.failure(f"yielded a {kind}, which is not a Start, Evict, Reject or WakeAt")
         return decision
 
-    def _check_placement(self, job: Job, placement: Placement | None) -> None:
+    def machine_ids(self, start: Start) -> Sequence[int]:
+        """Return where the pods of a job that is to start go, one machine id per pod; refuse what is no placement."""
+        job, placement = start.job, start.placement
         if placement is None:
             raise self.failure(f"started job {job.key} without a placement: it does not fit now")
-        machine_ids = getattr(placement, "machine_ids", None)
+        machine_ids: Sequence[int] | None = getattr(placement, "machine_ids", None)
         if machine_ids is None:
             kind = type(placement).__name__
             raise self.failure(f"started job {job.key} at a {kind}, which is not a placement; use view.free.fit(job)")
@@ -96,3 +102,4 @@ class GuardedPolicy:
             raise self.failure(f"gave job {job.key} {len(machine_ids)} places for {job.size} pods")
         if not all(0 <= machine_id < self._machine_count for machine_id in machine_ids):
             raise self.failure(f"started job {job.key} on machines {machine_ids}, not all of which exist")
+        return machine_ids

@@ -236,16 +236,15 @@ class PolicyScheduler:
         member = self._members.get(start.job.key)
         if member is None or not self.queue.remove(start.job):
             raise self._policy.failure(f"started job {start.job.key}, which is not waiting")
-        job, placement = member.gang.job, start.placement
-        has_walltime = job.walltime is not None
-        length = job.walltime if job.walltime is not None else self._true_length(job)
-        run = RunningJob(start, now, Instant(now + length), self._starts, None if has_walltime else self._peek)
+        job, placement, machine_ids = member.gang.job, start.placement, self._policy.machine_ids(start)
+        length, peek = (job.walltime, None) if job.walltime is not None else (self._true_length(job), self._peek)
+        run = RunningJob(start, now, Instant(now + length), self._starts, peek)
         run.charged = self._charge(placement)
         member.run = run
         self._starts += 1
         bisect.insort(self.running, run, key=_by_end)
         self._journal.append(now, "bind", job=job.key, machines=format_intervals(placement.mask))
-        self._bind(member.gang, placement.machine_ids, now)
+        self._bind(member.gang, machine_ids, now)
 
     def _bind(self, gang: Gang, machine_ids: Sequence[int], now: Instant) -> None:
         """Give each pod its node, as the binding sub-resource does."""

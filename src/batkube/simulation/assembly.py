@@ -34,7 +34,7 @@ from batkube.policies.machines import MachineRoom
 from batkube.policies.rooms import Room
 from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.checks import check_jobs
-from batkube.simulation.scenario import OnEviction, Resources, Scenario
+from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import read_workload
 
@@ -83,7 +83,7 @@ def _empty_room(platform: Platform, model: ResourceModel) -> Room:
 
 
 def _policy(scenario: Scenario) -> Policy:
-    name = scenario.scheduler.removeprefix("policy:")
+    name = scenario.scheduler.removeprefix(POLICY_PREFIX)
     if name == scenario.scheduler:
         known = [policy for policy, _ in policy_names()]
         hint = f"did you mean policy:{name}? " if name in known or name.endswith(".py") or ".py:" in name else ""
@@ -162,7 +162,7 @@ def assemble(inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: T
 
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
     """Return the function that tells how long a job takes on the slowest machine."""
-    slowest = min(platform.machines, key=lambda machine: machine.speed_flops or 0.0)
+    slowest = platform.slowest
     return lambda job: course_on(job.profile, [slowest] * job.size).length
 
 

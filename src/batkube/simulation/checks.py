@@ -8,7 +8,7 @@ from batkube.cluster.mapping import ResourceModel
 from batkube.execution.profiles import NotModelled, course_on
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS
-from batkube.kernel.quantities import format_amount
+from batkube.kernel.quantities import PODS, format_amount
 from batkube.platforms.model import Machine, Platform
 from batkube.policies.rooms import Room
 from batkube.workloads.model import Job, Requests, Workload
@@ -18,8 +18,8 @@ def check_jobs(workload: Workload, platform: Platform, room: Room, model: Resour
     """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled."""
     fits: dict[tuple[int, Requests], bool] = {}
     runnable: set[tuple[int, int, bool]] = set()
-    # Any machine may be given to any job, so what can be run can be run on the slowest; no speed is the slowest of all.
-    slowest = min(platform.machines, key=lambda machine: machine.speed_flops or 0.0)
+    # Any machine may be given to any job, so what can be run can be run on the slowest.
+    slowest = platform.slowest
     for job in workload.jobs:
         shape = (job.size, job.requests)
         if shape not in fits:
@@ -74,5 +74,5 @@ def _offer(machines: Sequence[Machine]) -> str:
     for machine in machines:
         for name, amount in machine.capacity.items():
             largest[name] = max(amount, largest.get(name, 0))
-    most = ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in largest.items() if name != "pods")
+    most = ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in largest.items() if name != PODS)
     return f"{len(machines)} machine{'s' if len(machines) != 1 else ''} with at most {most}"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import traceback
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from batkube.cluster.mapping import POD
-from batkube.kernel.errors import Bug, InputError, RunFailed
+from batkube.kernel.errors import Bug, RunFailed
 from batkube.kernel.instants import Instant, human
 from batkube.kernel.journal import Journal
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.outputs.folder import OutputFolder
 from batkube.outputs.results import Results
+from batkube.policies.guard import place_in
 from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
 from batkube.simulation.loop import run_until
 from batkube.simulation.record import Record
@@ -70,8 +70,8 @@ def run(
     folder = Path(tempfile.mkdtemp(prefix="batkube-")) / "run" if out is None else Path(out)
     try:
         execute(scenario, folder, force=force)
-    except InputError:
-        if out is None:
+    except BaseException:
+        if out is None and not folder.exists():
             shutil.rmtree(folder.parent, ignore_errors=True)
         raise
     return Run(folder, temporary=out is None)
@@ -84,8 +84,8 @@ def execute(
     force: bool = False,
     command: Sequence[str] = (),
     progress: ProgressListener | None = None,
-) -> Results:
-    """Run `scenario` into the folder `out`.
+) -> Record:
+    """Run `scenario` into the folder `out` and return what there is to tell of it.
 
     A run that fails still leaves what it computed, and then raises RunFailed.
     """
@@ -106,14 +106,16 @@ def execute(
             except RunFailed as error:
                 failure = error
             except KeyboardInterrupt as interrupt:
-                place = _place_in_policy(inputs, interrupt)
-                failure = RunFailed(f"interrupted at {human(simulation.clock.now)} of virtual time{place}")
+                place = place_in(inputs.policy, interrupt)  # where a policy that loops for ever does so
+                told = f", in {place}" if place else ""
+                failure = RunFailed(f"interrupted at {human(simulation.clock.now)} of virtual time{told}")
             simulation.machine_states.flush()
             digest = journal.digest
-        Record(inputs, simulation, digest, failure, command, stopwatch).write(folder)
+        record = Record(inputs, simulation, digest, failure, command, stopwatch)
+        record.write(folder)
     if failure is not None:
         raise RunFailed(f"{failure}\n  what was computed until then is in {folder.path}") from failure
-    return Results(out)
+    return record
 
 
 def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:
@@ -127,10 +129,10 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
 
     run_until(outcomes, total, simulation.agenda, simulation.clock, report)
     report(simulation.clock.now)
-    _check_invariants(simulation, total)
-    left = total - len(outcomes)
+    ended = {outcome.job.key for outcome in outcomes}
+    _check_invariants(simulation, ended, total)
+    left = total - len(ended)
     if left:
-        ended = {outcome.job.key for outcome in outcomes}
         names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in ended]
         examples = ", ".join(names[:5]) + (", …" if left > 5 else "")
         raise RunFailed(
@@ -139,16 +141,8 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         )
 
 
-def _place_in_policy(inputs: Inputs, interrupt: KeyboardInterrupt) -> str:
-    """Return where in the policy the run was interrupted, if it was: that is where one loops for ever."""
-    own_file = inputs.policy.decide.__code__.co_filename
-    frames = [frame for frame in traceback.extract_tb(interrupt.__traceback__) if frame.filename == own_file]
-    return f", in {own_file}:{frames[-1].lineno} ({frames[-1].line})" if frames else ""
-
-
-def _check_invariants(simulation: Simulation, total: int) -> None:
+def _check_invariants(simulation: Simulation, ended: set[str], total: int) -> None:
     """See that no job ended twice and that no pod outlived the last job."""
-    ended = {outcome.job.key for outcome in simulation.outcomes}
     if len(ended) != len(simulation.outcomes):
         raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(ended)} jobs")
     left = simulation.store.all(POD)

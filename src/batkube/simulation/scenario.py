@@ -67,12 +67,13 @@ class Scenario:
         }
 
 
-_POLICY = "policy:"
+#: What tells an in-process policy from an outside program in `--scheduler`.
+POLICY_PREFIX = "policy:"
 
 
 def policy_file(scheduler: str) -> Path | None:
     """Return the user's own file that `policy:FILE:CLASS` names; None for a built-in policy."""
-    name = scheduler.removeprefix(_POLICY)
+    name = scheduler.removeprefix(POLICY_PREFIX)
     if name == scheduler:
         return None
     path = name if name.endswith(".py") else name.rpartition(":")[0]
@@ -122,7 +123,7 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
         resolved["latencies"] = str(folder / str(content["latencies"]))
     scheduler = content.get("scheduler")
     if isinstance(scheduler, str) and policy_file(scheduler) is not None:
-        resolved["scheduler"] = f"{_POLICY}{folder / scheduler.removeprefix(_POLICY)}"
+        resolved["scheduler"] = f"{POLICY_PREFIX}{folder / scheduler.removeprefix(POLICY_PREFIX)}"
     return resolved
 
 
