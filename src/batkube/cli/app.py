@@ -10,6 +10,7 @@ from batkube.cli.compare import compare
 from batkube.cli.gantt import gantt
 from batkube.cli.policies import policies
 from batkube.cli.run import run
+from batkube.cli.serve import serve
 from batkube.cli.workload import app as workload_app
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(run)
+app.command()(serve)
 app.command()(policies)
 app.command()(gantt)
 app.command()(compare)

@@ -56,7 +56,7 @@ def run(
         "workload": [str(path) for path in workload or ()] or None,
         "platform": platform,
         "scheduler": scheduler,
-        "scheduler-args": _arguments(scheduler_arg) if scheduler_arg else None,
+        "scheduler-args": policy_arguments(scheduler_arg) if scheduler_arg else None,
         "resources": resources,
         "time": time,
         "seed": seed,
@@ -72,7 +72,8 @@ def run(
     _print_results(out, Counter(outcome.state for outcome in record.simulation.outcomes), quiet)
 
 
-def _arguments(texts: list[str]) -> dict[str, str]:
+def policy_arguments(texts: list[str]) -> dict[str, str]:
+    """Return the `name=value` texts of --scheduler-arg by name. Raises InputError."""
     arguments: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")

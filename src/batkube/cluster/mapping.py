@@ -20,8 +20,8 @@ from batkube.kernel.quantities import MACHINE, PODS, format_amount
 from batkube.platforms.model import Machine
 from batkube.workloads.model import Job, Requests
 
-POD = "Pod"
-NODE = "Node"
+POD = "pods"
+NODE = "nodes"
 NAMESPACE = "default"
 LABEL_WORKLOAD = "batkube.io/workload"
 LABEL_JOB = "batkube.io/job"
@@ -112,7 +112,7 @@ def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, 
     }
     node: KubeObject = {
         "apiVersion": "v1",
-        "kind": NODE,
+        "kind": "Node",
         "metadata": {"name": name, "creationTimestamp": since, "labels": labels},
         "spec": spec,
         "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
@@ -141,7 +141,7 @@ class PodFactory:
         pods: list[KubeObject] = [
             {
                 "apiVersion": "v1",
-                "kind": POD,
+                "kind": "Pod",
                 "metadata": {
                     "name": name,
                     "namespace": NAMESPACE,

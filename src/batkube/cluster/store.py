@@ -49,6 +49,12 @@ class Change(NamedTuple):
     key: Key
     #: The object after the change; for a deletion, as it last was.
     object: KubeObject
+    #: The object before a modification or deletion, for watches that choose by labels or fields.
+    previous: KubeObject | None = None
+
+
+Entry = tuple[KubeObject, int]
+"""A live object and the version of its latest change."""
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -62,11 +68,14 @@ class Batch(msgspec.Struct, frozen=True):
     keys: Sequence[Key]
     #: The objects after the change; for a deletion, as they last were.
     objects: Sequence[KubeObject]
+    #: What was there before a modification or deletion; empty for an addition.
+    previous: Sequence[Entry] = ()
 
     def changes(self) -> Iterator[Change]:
         """Yield the changes one by one."""
-        for number, (key, value) in enumerate(zip(self.keys, self.objects, strict=True)):
-            yield Change(self.first_version + number, self.type, key, value)
+        before = [entry[0] for entry in self.previous] or itertools.repeat(None)
+        for number, (key, value, old) in enumerate(zip(self.keys, self.objects, before, strict=False)):
+            yield Change(self.first_version + number, self.type, key, value, old)
 
 
 Listener = Callable[[Batch, Instant], None]
@@ -81,11 +90,13 @@ class Store:
 
     def __init__(self, history_limit: int = 1000) -> None:
         #: Every live object with the version of its latest change, by kind and key, oldest first.
-        self._live: dict[str, dict[Key, tuple[KubeObject, int]]] = {}
+        self._live: dict[str, dict[Key, Entry]] = {}
         #: The newest batches; together at least `history_limit` changes, once there were so many.
         self._history: deque[Batch] = deque()
         self._history_limit = history_limit
         self._listeners: dict[str, list[tuple[object, Listener]]] = {}
+        #: Those who hear of every kind, after the others.
+        self._listeners_to_all: list[tuple[object, Listener]] = []
         self._committing = False
         #: Strictly increasing; equals the version of the newest change.
         self.version = 0
@@ -101,6 +112,36 @@ class Store:
         """Return the version of the latest change of the live object at `key`, or None."""
         entry = self._live.get(kind, {}).get(key)
         return None if entry is None else entry[1]
+
+    def entry(self, kind: str, key: Key) -> Entry | None:
+        """Return the live object at `key` with its version, or None."""
+        return self._live.get(kind, {}).get(key)
+
+    def entries(self, kind: str) -> dict[Key, Entry]:
+        """Return every live object of `kind` with its version by key, oldest first; not to be changed or kept."""
+        return self._live.get(kind, {})
+
+    def entries_at(self, kind: str, version: int) -> dict[Key, Entry]:
+        """Return the objects of `kind` as they were at `version`; raises Compacted when the history is too short.
+
+        Later changes are taken back one by one, so it is cheap for the recent past, which is all that clients ask for
+        (the pages of a long list).
+        """
+        if version < self.oldest_version:
+            raise self._compacted(version)
+        then = dict(self._live.get(kind, {}))
+        for batch in reversed(self._history):
+            if batch.last_version <= version:
+                break
+            if batch.kind != kind:
+                continue
+            late = range(max(version + 1 - batch.first_version, 0), len(batch.keys))
+            for number in late:
+                if batch.type is ADDED:
+                    then.pop(batch.keys[number], None)
+                else:
+                    then[batch.keys[number]] = batch.previous[number]
+        return then
 
     def objects(self, kind: str, keys: Sequence[Key]) -> list[KubeObject]:
         """Return the live objects at `keys`, all of which must exist."""
@@ -122,11 +163,29 @@ class Store:
 
     def changes_since(self, version: int) -> list[Change]:
         """Return every change after `version`, oldest first; raises Compacted when the history is too short."""
-        oldest = self._history[0].first_version - 1 if self._history else self.version
-        if version < oldest:
-            raise Compacted(f"version {version} is too old; the oldest kept is {oldest}")
-        missed = [batch for batch in self._history if batch.last_version > version]
-        return [change for batch in missed for change in batch.changes() if change.version > version]
+        return [
+            change for batch in self.batches_since(version) for change in batch.changes() if change.version > version
+        ]
+
+    def batches_since(self, version: int) -> list[Batch]:
+        """Return every batch with a change after `version`, oldest first; raises Compacted."""
+        if version < self.oldest_version:
+            raise self._compacted(version)
+        missed = list(itertools.takewhile(lambda batch: batch.last_version > version, reversed(self._history)))
+        missed.reverse()
+        return missed
+
+    @property
+    def oldest_version(self) -> int:
+        """The oldest version from which the history can still be told."""
+        return self._history[0].first_version - 1 if self._history else self.version
+
+    def compact(self) -> None:
+        """Forget the history: whoever knows an older version than the present must list again."""
+        self._history.clear()
+
+    def _compacted(self, version: int) -> Compacted:
+        return Compacted(f"version {version} is too old; the oldest kept is {self.oldest_version}")
 
     def listen(self, kind: str, listener: Listener, author: object = None) -> None:
         """Call `listener(batch, now)` after every change to objects of `kind` that `author` did not make itself.
@@ -135,6 +194,10 @@ class Store:
         every listener sees every change in the order it happened.
         """
         self._listeners.setdefault(kind, []).append((author, listener))
+
+    def listen_to_all(self, listener: Listener) -> None:
+        """Call `listener(batch, now)` after every change to objects of any kind, also of kinds yet to come."""
+        self._listeners_to_all.append((None, listener))
 
     # Writing
 
@@ -153,10 +216,11 @@ class Store:
     ) -> None:
         """Put `objects` in the place of live ones."""
         live = self._live.setdefault(kind, {})
-        count = len(live)
-        self._commit(live, self._batch(kind, MODIFIED, keys, objects), now, author)
-        if len(live) != count:
-            raise Bug(f"replaced a {kind} that does not exist, among {keys[0]} … {keys[-1]}")
+        try:
+            previous = [live[key] for key in keys]
+        except KeyError as missing:
+            raise Bug(f"replaced a {kind} that does not exist: {missing}") from missing
+        self._commit(live, self._batch(kind, MODIFIED, keys, objects, previous), now, author)
 
     def set_status(
         self, kind: str, keys: Sequence[Key], status: KubeObject, now: Instant, author: object = None
@@ -167,12 +231,20 @@ class Store:
     def delete(self, kind: str, keys: Sequence[Key], now: Instant, author: object = None) -> None:
         """Remove live objects."""
         gone = self.objects(kind, keys)
-        self._commit(self._live[kind], self._batch(kind, DELETED, keys, gone), now, author)
+        live = self._live.get(kind, {})
+        self._commit(live, self._batch(kind, DELETED, keys, gone, [live[key] for key in keys]), now, author)
 
-    def _batch(self, kind: str, change: ChangeType, keys: Sequence[Key], objects: Sequence[KubeObject]) -> Batch:
-        return Batch(kind, change, self.version + 1, self.version + len(keys), keys, objects)
+    def _batch(
+        self,
+        kind: str,
+        change: ChangeType,
+        keys: Sequence[Key],
+        objects: Sequence[KubeObject],
+        previous: Sequence[Entry] = (),
+    ) -> Batch:
+        return Batch(kind, change, self.version + 1, self.version + len(keys), keys, objects, previous)
 
-    def _commit(self, live: dict[Key, tuple[KubeObject, int]], batch: Batch, now: Instant, author: object) -> None:
+    def _commit(self, live: dict[Key, Entry], batch: Batch, now: Instant, author: object) -> None:
         """Take `batch` into the live objects and the history, and tell the listeners: the one door."""
         if self._committing:
             raise Bug(f"a listener wrote {batch.kind} objects while a change was being told")
@@ -192,7 +264,7 @@ class Store:
             history.popleft()
         self._committing = True
         try:
-            for listens, listener in self._listeners.get(batch.kind, ()):
+            for listens, listener in (*self._listeners.get(batch.kind, ()), *self._listeners_to_all):
                 if listens is None or listens is not author:
                     listener(batch, now)
         finally:

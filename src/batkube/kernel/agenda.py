@@ -23,7 +23,8 @@ class Rank(enum.IntEnum):
     FINISH = 0  # work ends and frees its resources before anyone asks for them
     START = 1  # containers that were on their way come up
     SUBMIT = 2  # new work arrives
-    WAKE = 3  # and then schedulers look at the world, once, with all of it before them
+    RECONCILE = 3  # controllers answer what happened
+    WAKE = 4  # and then schedulers look at the world, once, with all of it before them
 
 
 class Appointment(NamedTuple):
@@ -65,6 +66,13 @@ class Agenda:
     def cancel(self, number: int) -> None:
         """Drop the appointment `number`, which must not have been kept yet."""
         self._cancelled.add(number)
+
+    @property
+    def due(self) -> Instant | None:
+        """When the next appointment is, or None when there is none."""
+        while self._heap and self._heap[0].number in self._cancelled:
+            self._cancelled.remove(heapq.heappop(self._heap).number)
+        return self._heap[0].at if self._heap else None
 
     def next(self) -> Appointment | None:
         """Take out and return the next appointment, or None when nothing is due any more."""

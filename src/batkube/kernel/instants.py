@@ -26,6 +26,8 @@ LATEST_NS = 2**63 - 1
 
 #: The calendar date of Instant 0, for Kubernetes timestamps. Fixed, so that two runs write the same bytes.
 EPOCH = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+#: The instant from which Unix counts its seconds.
+UNIX_START = Instant(int(-EPOCH.timestamp()) * NANOSECONDS_PER_SECOND)
 
 _UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATION_TEXT = re.compile(r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)(ms|us|ns|min|[smhdw]?)")
@@ -96,6 +98,19 @@ def rfc3339(instant: Instant) -> str:
     """Return the Kubernetes timestamp of `instant`: whole seconds, rounded down, as metav1.Time marshals them."""
     day, second = divmod(instant // NANOSECONDS_PER_SECOND, 86400)
     return f"{_date(day)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}Z"
+
+
+def rfc3339_micro(instant: Instant) -> str:
+    """Return the Kubernetes timestamp of `instant` to the microsecond, rounded down, as metav1.MicroTime."""
+    return f"{rfc3339(instant)[:-1]}.{instant // 1000 % 1_000_000:06d}Z"
+
+
+@functools.lru_cache(maxsize=1024)
+def instant_of(timestamp: str) -> Instant:
+    """Return the instant that an RFC 3339 timestamp names, to the microsecond. Raises ValueError."""
+    moment = datetime.datetime.fromisoformat(timestamp)
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)) - EPOCH
+    return Instant(((since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds) * 1000)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Real time, for progress displays and the manifest only. Never compared with virtual time."""
+"""Real time, for progress displays, the manifest and the pace of `serve`. Never compared with virtual time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import contextlib
 import resource
 import time
 from pathlib import Path
+
+from batkube.kernel.instants import UNIX_START, Instant
 
 
 class Stopwatch:
@@ -37,3 +39,11 @@ def peak_memory_bytes() -> int:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def time_of_day() -> Instant:
+    """Return the real time of day as an instant of the calendar that Kubernetes timestamps are written in.
+
+    For `batkube serve` alone: clients compute ages with their own clock, so the virtual one begins where theirs is.
+    """
+    return Instant(time.time_ns() + UNIX_START)

@@ -1,0 +1,85 @@
+"""Records conformance cases: plays case scripts against a real kube-apiserver and writes what it answered.
+
+    python scripts/record_cases.py [--only TOPIC[/CASE]]... [--url URL]
+
+Without --url, etcd and kube-apiserver are built (minutes, the first time), started, and stopped again.
+docs/reference/conformance.md tells how to write a script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path.insert(0, str(TESTS))
+
+from conformance.client import Client  # noqa: E402
+from conformance.real_server import real_server  # noqa: E402
+from conformance.running import RECORDING, Player  # noqa: E402
+from conformance.scripting import expanded  # noqa: E402
+
+FOLDER = TESTS / "conformance"
+
+
+def recorded(case: dict[str, Any], results: Sequence[Any]) -> dict[str, Any]:
+    """Return `case` with what was answered."""
+    return {**case, "steps": [_step(step, result) for step, result in zip(case["steps"], results, strict=True)]}
+
+
+def _step(step: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    if "request" in step:
+        return {**step, "response": result}
+    if "watch" in step:
+        inner = [_step(each, got) for each, got in zip(step["while"], result["while"], strict=True)]
+        return {**step, **result, "while": inner}
+    return step
+
+
+def written(case: dict[str, Any]) -> str:
+    """Return the file of a case: a step per line, so that differences between two recordings can be read."""
+    head = {key: value for key, value in case.items() if key not in ("steps", "cleanup")}
+    lines = [json.dumps(head, indent=1, ensure_ascii=False)[:-2]]
+    for key in ("steps", "cleanup"):
+        rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in case[key])
+        lines.append(f' "{key}": [\n{rows}\n ]' if rows else f' "{key}": []')
+    return ",\n".join(lines) + "\n}\n"
+
+
+@contextlib.contextmanager
+def server_at(url: str) -> Iterator[str]:
+    """Give a server: the one at `url`, or one of its own."""
+    if url:
+        yield url
+        return
+    with tempfile.TemporaryDirectory(prefix="record-cases-") as name, real_server(Path(name)) as server:
+        yield server.url
+
+
+def main() -> None:
+    """Record the scripts that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", default=[], metavar="TOPIC[/CASE]")
+    parser.add_argument("--url", default="", help="a real kube-apiserver that runs already")
+    options = parser.parse_args()
+    with server_at(options.url) as url:
+        player = Player(Client(url), RECORDING)
+        for path in sorted((FOLDER / "scripts").glob("*/*.yaml")):
+            name = f"{path.parent.name}/{path.stem}"
+            if options.only and not any(wanted in (path.parent.name, name) for wanted in options.only):
+                continue
+            case = expanded(path)
+            file = FOLDER / "cases" / f"{name}.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(written(recorded(case, player.play(case))), encoding="utf-8")
+            print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Admission of what has classes and protections: nodes' taints, claims, volumes, ingresses.
+
+Kubernetes: plugin/pkg/admission/{nodetaint,storage,network/defaultingressclass}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from batkube.api.admission.attempts import Attempt
+from batkube.cluster.store import Key
+from batkube.kernel.quantities import parse_quantity
+
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_STORAGE_CLASSES = "storageclasses.storage.k8s.io"
+_INGRESS_CLASSES = "ingressclasses.networking.k8s.io"
+_CLAIM_CLASS = "volume.beta.kubernetes.io/storage-class"
+_INGRESS_CLASS = "kubernetes.io/ingress.class"
+_DEFAULT_STORAGE_CLASS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_DEFAULT_INGRESS_CLASS = ("ingressclass.kubernetes.io/is-default-class",)
+
+#: What keeps an object from going while it is in use (StorageObjectInUseProtection).
+_PROTECTIONS: Mapping[str, str] = {
+    "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+    "persistentvolumes": "kubernetes.io/pv-protection",
+    "volumeattributesclasses.storage.k8s.io": "kubernetes.io/vac-protection",
+}
+
+
+def taint_node(attempt: Attempt) -> None:
+    """A new node takes no pods until somebody finds it ready (TaintNodesByCondition)."""
+    if attempt.old is None:
+        spec = attempt.value.setdefault("spec", {})
+        taints = spec.get("taints") or []
+        if not any(all(taint.get(name) == _NOT_READY[name] for name in _NOT_READY) for taint in taints):
+            spec["taints"] = [*taints, dict(_NOT_READY)]
+
+
+def protect(attempt: Attempt) -> None:
+    """A new volume or claim is not deleted while it is in use."""
+    if attempt.old is None:
+        metadata = attempt.value["metadata"]
+        protection = _PROTECTIONS[attempt.resource.storage]
+        finalizers = metadata.get("finalizers") or []
+        if protection not in finalizers:
+            metadata["finalizers"] = [*finalizers, protection]
+
+
+def choose_storage_class(attempt: Attempt) -> None:
+    """A new claim that names no class is of the default one (DefaultStorageClass)."""
+    spec = attempt.value.setdefault("spec", {})
+    annotations = attempt.value["metadata"].get("annotations") or {}
+    if attempt.old is None and spec.get("storageClassName") is None and _CLAIM_CLASS not in annotations:
+        chosen = _default_class(attempt, _STORAGE_CLASSES, _DEFAULT_STORAGE_CLASS)
+        if chosen:
+            spec["storageClassName"] = chosen
+
+
+def choose_ingress_class(attempt: Attempt) -> None:
+    """A new ingress that names no class is of the default one (DefaultIngressClass)."""
+    spec = attempt.value.setdefault("spec", {})
+    annotations = attempt.value["metadata"].get("annotations") or {}
+    if attempt.old is None and spec.get("ingressClassName") is None and _INGRESS_CLASS not in annotations:
+        chosen = _default_class(attempt, _INGRESS_CLASSES, _DEFAULT_INGRESS_CLASS)
+        if chosen:
+            spec["ingressClassName"] = chosen
+
+
+def _default_class(attempt: Attempt, kind: str, marks: tuple[str, ...]) -> str:
+    """Return the name of the class marked as the default, the newest and then the first by name; "" if none is."""
+    chosen, since = "", ""
+    for value, _ in attempt.store.entries(kind).values():
+        metadata = value["metadata"]
+        annotations = metadata.get("annotations") or {}
+        if any(annotations.get(mark) == "true" for mark in marks):
+            name, created = metadata["name"], metadata["creationTimestamp"]
+            if not chosen or created > since or (created == since and name < chosen):
+                chosen, since = name, created
+    return chosen
+
+
+def check_resize(attempt: Attempt) -> None:
+    """Refuse to grow a claim that is not bound, or whose class does not allow it (PersistentVolumeClaimResize)."""
+    if attempt.old is None:
+        return
+    new, old = _storage_of(attempt.value), _storage_of(attempt.old)
+    if parse_quantity(new) <= parse_quantity(old):
+        return
+    if (attempt.old.get("status") or {}).get("phase") != "Bound":
+        raise attempt.refused("Only bound persistent volume claims can be expanded")
+    name = _class_of(attempt.value)
+    chosen = attempt.store.get(_STORAGE_CLASSES, Key(name)) if name and name == _class_of(attempt.old) else None
+    if chosen is None or not chosen.get("allowVolumeExpansion"):
+        raise attempt.refused(
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+            "support resize"
+        )
+
+
+def _storage_of(claim: Mapping[str, dict[str, dict[str, dict[str, str]]]]) -> str:
+    requests = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
+    return requests.get("storage", "0")
+
+
+def _class_of(claim: Mapping[str, dict[str, dict[str, str]]]) -> str:
+    annotations = claim["metadata"].get("annotations") or {}
+    if _CLAIM_CLASS in annotations:
+        return annotations[_CLAIM_CLASS]
+    return str((claim.get("spec") or {}).get("storageClassName") or "")

@@ -1,0 +1,158 @@
+"""LimitRanger: the amounts that pods and claims of a namespace may ask for, and those they get when they do not.
+
+Kubernetes: plugin/pkg/admission/limitranger/admission.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from batkube.api.admission.attempts import Attempt
+from batkube.api.defaulting.pod_resources import Amounts, container_amounts
+from batkube.kernel.quantities import Quantity, parse_quantity
+
+_ANNOTATION = "kubernetes.io/limit-ranger"
+_CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
+_POD_LEVEL = ("cpu", "memory")
+
+Check = Callable[[str, str, Quantity, Amounts, Amounts], str]
+"""Judges (type of limit, resource, bound, requests, limits) and returns the problem, "" if there is none."""
+
+
+def fill_limits(attempt: Attempt) -> None:
+    """Give the containers of a new pod the defaults of the namespace's limit ranges, and note it on the pod."""
+    if attempt.old is not None:
+        return
+    for _, limit_range in attempt.in_namespace("limitranges"):
+        requests: dict[str, str] = {}
+        limits: dict[str, str] = {}
+        for item in limit_range["spec"].get("limits") or ():
+            if item.get("type") == "Container":
+                requests.update(item.get("defaultRequest") or {})
+                limits.update(item.get("default") or {})
+        notes: list[str] = []
+        for field, word in _CONTAINERS:
+            for container in attempt.value["spec"].get(field) or ():
+                notes += _fill_container(container, word, requests, limits)
+        if notes:
+            metadata = attempt.value["metadata"]
+            text = f"LimitRanger plugin set: {'; '.join(notes)}"
+            metadata["annotations"] = {**(metadata.get("annotations") or {}), _ANNOTATION: text}
+
+
+def _fill_container(
+    container: dict[str, Any], word: str, requests: dict[str, str], limits: dict[str, str]
+) -> Iterator[str]:
+    """Fill the amounts in, and yield what was done."""
+    resources = container.get("resources") or {}
+    container["resources"] = resources
+    for side, kind, defaults in (("requests", "request", requests), ("limits", "limit", limits)):
+        given = resources.get(side) or {}
+        missing = sorted(name for name in defaults if name not in given)
+        if missing:
+            resources[side] = {**given, **{name: defaults[name] for name in missing}}
+            yield f"{', '.join(missing)} {kind} for {word} {container.get('name', '')}"
+
+
+def check_pod_limits(attempt: Attempt) -> None:
+    """Refuse a new or resized pod that is outside the limits of the namespace, or a container of which is."""
+    if attempt.old is not None and attempt.subresource != "resize":
+        return
+    spec = attempt.value["spec"]
+    for _, limit_range in attempt.in_namespace("limitranges"):
+        problems: list[str] = []
+        for item in limit_range["spec"].get("limits") or ():
+            if item.get("type") == "Container":
+                for field, _ in _CONTAINERS:
+                    for container in spec.get(field) or ():
+                        resources = container.get("resources") or {}
+                        sides = (_parsed(resources.get("requests")), _parsed(resources.get("limits")))
+                        problems += _problems(item, "Container", *sides)
+            elif item.get("type") == "Pod":
+                problems += _problems(item, "Pod", _of_pod(spec, "requests"), _of_pod(spec, "limits"))
+        _refuse(attempt, problems)
+
+
+def check_claim_limits(attempt: Attempt) -> None:
+    """Refuse a claim for more or less storage than the namespace allows."""
+    requests = _parsed((attempt.value["spec"].get("resources") or {}).get("requests"))
+    for _, limit_range in attempt.in_namespace("limitranges"):
+        problems = []
+        for item in limit_range["spec"].get("limits") or ():
+            if item.get("type") == "PersistentVolumeClaim":
+                for name, text in sorted((item.get("min") or {}).items()):
+                    problems.append(_at_least("PersistentVolumeClaim", name, parse_quantity(text), requests, {}))
+                for name, text in sorted((item.get("max") or {}).items()):
+                    problems.append(_request_at_most("PersistentVolumeClaim", name, parse_quantity(text), requests))
+        _refuse(attempt, problems)
+
+
+def _refuse(attempt: Attempt, problems: list[str]) -> None:
+    told = list(dict.fromkeys(problem for problem in problems if problem))
+    if told:
+        raise attempt.refused(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
+
+
+def _problems(item: dict[str, Any], kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    """Yield what is wrong with the amounts, in the order of the limits and then by name."""
+    for field, check in _CHECKS:
+        for name, text in sorted((item.get(field) or {}).items()):
+            yield check(kind, name, parse_quantity(text), requests, limits)
+
+
+def _at_least(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str:
+    least = f"minimum {name} usage per {kind} is {bound}"
+    if name not in requests:
+        return f"{least}.  No request is specified"
+    if requests[name] < bound:
+        return f"{least}, but request is {requests[name]}"
+    if name in limits and limits[name] < bound:
+        return f"{least}, but limit is {limits[name]}"
+    return ""
+
+
+def _at_most(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str:
+    most = f"maximum {name} usage per {kind} is {bound}"
+    if name not in limits:
+        return f"{most}.  No limit is specified"
+    if limits[name] > bound:
+        return f"{most}, but limit is {limits[name]}"
+    if name in requests and requests[name] > bound:
+        return f"{most}, but request is {requests[name]}"
+    return ""
+
+
+def _request_at_most(kind: str, name: str, bound: Quantity, requests: Amounts) -> str:
+    most = f"maximum {name} usage per {kind} is {bound}"
+    if name not in requests:
+        return f"{most}.  No request is specified"
+    return f"{most}, but request is {requests[name]}" if requests[name] > bound else ""
+
+
+def _ratio_at_most(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str:
+    most = f"{name} max limit to request ratio per {kind} is {bound}"
+    for word, amounts in (("request", requests), ("limit", limits)):
+        if name not in amounts or amounts[name].nanos == 0:
+            return f"{most}, but no {word} is specified or {word} is 0"
+    limit, request = limits[name].milli_value, requests[name].milli_value
+    if limit * 1000 > bound.milli_value * request:
+        return f"{most}, but provided ratio is {limit / request:f}"
+    return ""
+
+
+_CHECKS: tuple[tuple[str, Check], ...] = (
+    ("min", _at_least),
+    ("max", _at_most),
+    ("maxLimitRequestRatio", _ratio_at_most),
+)
+
+
+def _parsed(amounts: dict[str, str] | None) -> Amounts:
+    return {name: parse_quantity(text) for name, text in (amounts or {}).items()}
+
+
+def _of_pod(spec: dict[str, Any], side: str) -> Amounts:
+    """Return what the pod as a whole asks for, without its overhead."""
+    whole = _parsed((spec.get("resources") or {}).get(side))
+    return {**container_amounts(spec, side), **{name: whole[name] for name in _POD_LEVEL if name in whole}}

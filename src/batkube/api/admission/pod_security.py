@@ -1,0 +1,113 @@
+"""PodSecurity: the standard that a namespace's labels hold its pods to.
+
+Pods that violate the standard to enforce are refused; what violates the one to warn of, templates of workloads
+included, gets a warning. Without labels everything is allowed. Kubernetes: pod-security-admission/admission.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from batkube.api import statuses
+from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.pod_standards import violations
+from batkube.api.field_errors import FieldError, invalid
+from batkube.cluster.store import Key
+
+_PREFIX = "pod-security.kubernetes.io/"
+_LEVELS = ("privileged", "baseline", "restricted")
+_VERSION = re.compile(r"latest|v1\.(?:0|[1-9][0-9]*)")
+#: Where the template of a workload is.
+_TEMPLATES: Mapping[str, tuple[str, ...]] = {
+    "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
+    "podtemplates": ("template",),
+}
+_USUAL_TEMPLATE = ("spec", "template")
+
+
+def check_labels(attempt: Attempt) -> None:
+    """Refuse labels of a namespace that name no standard."""
+    labels = attempt.value["metadata"].get("labels") or {}
+    problems = _label_problems(labels)
+    known = _label_problems((attempt.old or {}).get("metadata", {}).get("labels") or {})
+    if problems and problems != known:
+        raise statuses.invalid(attempt.resource, attempt.value["metadata"].get("name", ""), problems)
+
+
+def check_pod(attempt: Attempt) -> None:
+    """Refuse a pod that violates the standard of its namespace, or warn of it."""
+    labels = _labels_of(attempt)
+    if not labels or (attempt.old is not None and _images(attempt.value) == _images(attempt.old)):
+        return
+    spec, annotations = attempt.value["spec"], attempt.value["metadata"].get("annotations") or {}
+    level = _level(labels, "enforce")
+    found = violations(level, spec, annotations)
+    if found:
+        raise attempt.refused(f'violates PodSecurity "{level}:{_version(labels, "enforce")}": {found}')
+    _warn(attempt, labels, spec, annotations)
+
+
+def check_template(attempt: Attempt) -> None:
+    """Warn of a workload whose pods would violate the standard of their namespace."""
+    labels = _labels_of(attempt)
+    if labels:
+        template: Any = attempt.value
+        for field in _TEMPLATES.get(attempt.resource.storage, _USUAL_TEMPLATE):
+            template = (template or {}).get(field)
+        if template:
+            annotations = (template.get("metadata") or {}).get("annotations") or {}
+            _warn(attempt, labels, template.get("spec") or {}, annotations)
+
+
+def _warn(attempt: Attempt, labels: Mapping[str, str], spec: dict[str, Any], annotations: dict[str, str]) -> None:
+    level, version = _level(labels, "warn"), _version(labels, "warn")
+    enforced = _level(labels, "enforce")
+    if "warn" not in labels and "enforce" in labels and labels["enforce"] in _LEVELS:
+        level = enforced
+        if "warn-version" not in labels:
+            version = _version(labels, "enforce")
+    found = violations(level, spec, annotations)
+    if found:
+        attempt.warnings.append(f'would violate PodSecurity "{level}:{version}": {found}')
+
+
+def _labels_of(attempt: Attempt) -> dict[str, str]:
+    """Return what the namespace says about the security of its pods, by the end of the labels' names."""
+    namespace = attempt.store.get("namespaces", Key(attempt.namespace)) or {}
+    labels = (namespace.get("metadata") or {}).get("labels") or {}
+    return {name.removeprefix(_PREFIX): value for name, value in labels.items() if name.startswith(_PREFIX)}
+
+
+def _level(labels: Mapping[str, str], mode: str) -> str:
+    """Return the standard for `mode`; what cannot be read is taken for the strictest, when it is enforced."""
+    given = labels.get(mode, "privileged")
+    return given if given in _LEVELS else "restricted" if mode == "enforce" else "privileged"
+
+
+def _version(labels: Mapping[str, str], mode: str) -> str:
+    given = labels.get(f"{mode}-version", "latest")
+    return given if _VERSION.fullmatch(given) else "latest"
+
+
+def _label_problems(labels: Mapping[str, str]) -> list[FieldError]:
+    problems = []
+    for mode in ("enforce", "audit", "warn"):
+        level, version = labels.get(_PREFIX + mode), labels.get(f"{_PREFIX}{mode}-version")
+        if level is not None and level not in _LEVELS:
+            text = f"must be one of {', '.join(_LEVELS)}"
+            problems.append(invalid(f"metadata.labels[{_PREFIX}{mode}]", level, text))
+        if version is not None and not _VERSION.fullmatch(version):
+            field = f"metadata.labels[{_PREFIX}{mode}-version]"
+            problems.append(invalid(field, version, 'must be "latest" or "v1.x"'))
+    return problems
+
+
+def _images(pod: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return what of a changed pod is judged anew: which containers there are, and their images."""
+    return [
+        (kind, container.get("name", "") if kind == "ephemeralContainers" else "", container.get("image", ""))
+        for kind in ("containers", "initContainers", "ephemeralContainers")
+        for container in pod["spec"].get(kind) or ()
+    ]

@@ -1,0 +1,144 @@
+"""The server put together: the only module that knows all its parts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from batkube.api.access_reviews import Reviews
+from batkube.api.admission import Admission
+from batkube.api.admission.bootstrap import bootstrap_objects
+from batkube.api.authentication import Authenticator, User
+from batkube.api.authorization import Authorizer
+from batkube.api.behaviours import Admitting, BuiltIn, OfDefinitions
+from batkube.api.bodies import Bodies
+from batkube.api.bootstrap_policy import bootstrap_policy
+from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
+from batkube.api.custom.lifecycle import Lifecycle
+from batkube.api.deletion import Deleter
+from batkube.api.discovery import Verbs
+from batkube.api.health import Counters
+from batkube.api.inprocess import InProcessClient
+from batkube.api.messages import Request, Response, Stream, Timers
+from batkube.api.objects import Objects, Special
+from batkube.api.openapi import OpenApi
+from batkube.api.options import DeleteOptions
+from batkube.api.patching import Patching
+from batkube.api.paths import Paths
+from batkube.api.registry import Registry
+from batkube.api.served import Served
+from batkube.api.server import ApiServer
+from batkube.api.service_account_tokens import ServiceAccountTokens
+from batkube.api.specials import Specials
+from batkube.api.token_requests import TokenRequests
+from batkube.api.watches import Watches
+from batkube.cluster.kinds import KindTable
+from batkube.cluster.store import Key, Store
+from batkube.kernel.instants import Instant
+from batkube.kernel.streams import Streams
+
+
+class Api:
+    """A whole API server over one store: for clients outside (`handle`) and inside the process (`client`)."""
+
+    def __init__(
+        self,
+        store: Store,
+        now: Callable[[], Instant],
+        timers: Timers,
+        streams: Streams,
+        users: dict[str, User],
+        *,
+        bare: bool = False,
+        specials: dict[str, Special] | None = None,
+    ) -> None:
+        """`bare`: as the real server alone, without service accounts for pods and without metrics."""
+        self._store = store
+        self._table = table = KindTable.builtin(metrics=not bare)
+        authorizer = Authorizer(store, aggregates=not bare)
+        accounts = None if bare else streams.named("api service accounts")
+        admitting = Admitting(store, Admission(store, accounts), authorizer)
+        custom = CustomKinds(table, store, admitting.admit)
+        served = Served(table, BuiltIn(store, admitting), OfDefinitions(store, admitting), custom)
+        self._served = served
+        self._registry = Registry(store, served.behaviour, served, admitting.review, streams.named("api identities"))
+        definitions = table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        assert definitions is not None
+        lifecycle = Lifecycle(store, definitions, self._delete_instances)
+        self._deleter = Deleter(store, lifecycle.mark_for_deletion)
+        tokens = _tokens(store, streams, now)
+        authenticator = Authenticator(users, tokens)
+        bodies = Bodies(served)
+        self.watches = Watches(store, timers, now)
+        counters = Counters()
+        documents = OpenApi(table, lambda resource: custom.definition(resource).openapi_schema(resource.version))
+        self._paths = Paths(table, documents, counters, self._gauges, _verbs(custom))
+        special = Specials(
+            served, bodies, Reviews(authenticator, authorizer), TokenRequests(store, tokens), self._registry
+        )
+        objects = Objects(
+            served,
+            self._registry,
+            self._deleter,
+            bodies,
+            Patching(served, self._registry, bodies),
+            self.watches,
+            {**special.handlers(), **(specials or {})},
+        )
+        status = table.definition_of("meta.k8s.io", "v1", "Status")
+        self._server = ApiServer(
+            authenticator, authorizer, objects, self._paths, counters, now, lifecycle.settle, status
+        )
+
+    def handle(self, request: Request) -> Response | Stream:
+        """Answer one request."""
+        return self._server.handle(request)
+
+    def too_large(self) -> Response:
+        """Answer a request whose body is larger than is taken."""
+        return self._server.too_large()
+
+    def client(self, component: str) -> InProcessClient:
+        """Return the API for a component within the process."""
+        return InProcessClient(component, self._served, self._registry, self._deleter)
+
+    def listens_on(self, address: str) -> None:
+        """Tell where clients reach the server (`host:port`)."""
+        self._paths.address = address
+
+    def bootstrap(self, now: Instant, port: int) -> None:
+        """Create what every cluster has from the start. Clients cannot know an older version than what follows."""
+        client = self.client("kube-apiserver")
+        for value in [*bootstrap_objects(port), *bootstrap_policy()]:
+            group, _, version = value["apiVersion"].rpartition("/")
+            resource = self._table.of_kind(group, version, value["kind"])
+            assert resource is not None, value["kind"]
+            client.create(resource.storage, value, now)
+        self._store.compact()
+
+    def _delete_instances(self, storage: str, now: Instant) -> None:
+        resource = self._served.stored_as(storage)
+        if resource is None:
+            return
+        for key in sorted(self._store.entries(storage)):
+            namespace, _, name = Key(key).rpartition("/")
+            self._deleter.delete(resource, namespace, name, DeleteOptions(), now)
+
+    def _gauges(self) -> list[tuple[str, str, float]]:
+        return [
+            ("batkube_store_version", "The version of the latest change.", self._store.version),
+            ("batkube_apiserver_watches", "Watches that are open.", self.watches.count()),
+        ]
+
+
+def _verbs(custom: CustomKinds) -> Verbs:
+    """Return what discovery tells of the verbs of a resource."""
+    return lambda resource: custom.discovery_verbs(resource) if resource.custom else resource.verbs
+
+
+def _tokens(store: Store, streams: Streams, now: Callable[[], Instant]) -> ServiceAccountTokens:
+    chance: random.Random = streams.named("api tokens")
+    return ServiceAccountTokens(store, chance.randbytes(32), chance, now)
+
+
+__all__ = ["DEFINITIONS", "Api"]

@@ -1,0 +1,124 @@
+"""The behaviour of built-in kinds: what the packages for defaults, admission, strategies and validation say of them."""
+
+from __future__ import annotations
+
+from batkube.api import strategies, validation
+from batkube.api.admission import Admission, Attempt
+from batkube.api.authorization import GROUP as RBAC
+from batkube.api.authorization import Authorizer
+from batkube.api.conversion import convert
+from batkube.api.custom import definitions
+from batkube.api.defaulting import apply_defaults
+from batkube.api.escalation import refuse_escalation
+from batkube.api.field_errors import FieldError
+from batkube.api.strategies import Context
+from batkube.api.writes import Write
+from batkube.cluster.decoding import Decoded, decode
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject, Store
+
+
+class Admitting:
+    """Admission, as writes meet it."""
+
+    def __init__(self, store: Store, admission: Admission, authorizer: Authorizer) -> None:
+        self._store = store
+        self._admission = admission
+        self._authorizer = authorizer
+
+    def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+        """Let the plugins change or refuse an object, before strategies and validation."""
+        self._admission.admit(self._attempt(write, value, old))
+        if write.resource.group == RBAC and not write.user.is_master:
+            refuse_escalation(self._authorizer, write.user, write.resource.plural, value, write.namespace)
+
+    def review(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+        """Let the plugins judge the whole object, and charge it to the quotas."""
+        charges = self._admission.review(self._attempt(write, value, old))
+        if charges and not write.options.dry_run:
+            for key, quota in charges:
+                self._store.replace("resourcequotas", [key], [quota], write.now)
+
+    def _attempt(self, write: Write, value: KubeObject, old: KubeObject | None) -> Attempt:
+        return self._admission.attempt(
+            write.resource,
+            value,
+            old,
+            write.now,
+            namespace=write.namespace,
+            name=write.name,
+            subresource=write.subresource,
+            warnings=write.warnings,
+        )
+
+
+class BuiltIn:
+    """The Behaviour of every built-in kind."""
+
+    def __init__(self, store: Store, admission: Admitting) -> None:
+        self._store = store
+        self._admission = admission
+
+    def decode(self, resource: Resource, value: KubeObject) -> Decoded:
+        """Return the canonical object, without defaults."""
+        return decode(value, resource.schema)
+
+    def default(self, resource: Resource, value: KubeObject) -> None:
+        """Fill in what was left out."""
+        apply_defaults(resource, value)
+
+    def store_form(self, write: Write, value: KubeObject) -> KubeObject:
+        """Convert from the version of the request to the stored one."""
+        return value if write.stored is write.resource else convert(value, write.resource, write.stored)
+
+    def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+        """Let admission change or refuse the object."""
+        self._admission.admit(write, value, old)
+
+    def _context(self, write: Write) -> Context:
+        return Context(self._store, write.now, write.user.name, write.user.groups)
+
+    def prepare_create(self, write: Write, value: KubeObject) -> None:
+        """Reset what clients may not set on creation."""
+        strategies.prepare_create(write.stored, value, self._context(write))
+
+    def prepare_update(self, write: Write, value: KubeObject, old: KubeObject) -> None:
+        """Reset what clients may not change, and count the generation."""
+        strategies.prepare_update(write.stored, value, old, self._context(write), write.subresource)
+
+    def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
+        """Judge a new object."""
+        return validation.validate_create(write.stored, value)
+
+    def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
+        """Judge a changed object."""
+        return validation.validate_update(write.stored, value, old, write.subresource)
+
+
+class OfDefinitions(BuiltIn):
+    """The Behaviour of CustomResourceDefinitions."""
+
+    def default(self, resource: Resource, value: KubeObject) -> None:
+        """Fill in what was left out."""
+        definitions.default_definition(value)
+
+    def prepare_create(self, write: Write, value: KubeObject) -> None:
+        """Reset what clients may not set on creation."""
+        definitions.prepare_definition(value)
+
+    def prepare_update(self, write: Write, value: KubeObject, old: KubeObject) -> None:
+        """Reset what clients may not change, and count the generation."""
+        if write.subresource == "status":
+            definitions.prepare_definition_status(value, old)
+        else:
+            definitions.prepare_definition_update(value, old)
+
+    def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
+        """Judge a new definition."""
+        return definitions.validate_definition(value, None)
+
+    def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
+        """Judge a changed definition."""
+        if write.subresource == "status":
+            return definitions.validate_definition_status(value, old)
+        return definitions.validate_definition(value, old)

@@ -1,0 +1,88 @@
+"""What custom kinds add to the verbs that all kinds share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from batkube.api import statuses
+from batkube.api.field_errors import FieldError
+from batkube.api.writes import Write
+from batkube.cluster.decoding import Decoded
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject
+
+if TYPE_CHECKING:
+    from batkube.api.custom.catalogue import CustomKinds
+
+Admit = Callable[[Write, KubeObject, KubeObject | None], None]
+"""What admission does to objects of any kind."""
+
+
+class CustomBehaviour:
+    """The Behaviour of every custom kind (see `batkube.api.writes`).
+
+    Objects are judged in the version of the request and stored in the storage version.
+    """
+
+    def __init__(self, customs: CustomKinds, admission: Admit) -> None:
+        self._customs = customs
+        self._admission = admission
+
+    def decode(self, resource: Resource, value: KubeObject) -> Decoded:
+        """Return the canonical object, without defaults; what the schema does not know is left out and told."""
+        return self._customs.kind(resource).decode(value)
+
+    def default(self, resource: Resource, value: KubeObject) -> None:
+        """Fill in the defaults of the schema."""
+        self._customs.kind(resource).default(value)
+
+    def store_form(self, write: Write, value: KubeObject) -> KubeObject:
+        """Return the object in the version in which it is stored, as a later read will find it."""
+        stored = self._customs.definition(write.resource).stored
+        if write.stored is write.resource or value.get("apiVersion") != write.resource.api_version:
+            return value
+        value = stored.converted(value)
+        stored.default(value)
+        return value
+
+    def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+        """Let admission change or refuse the object; nothing is created any more once the definition is going."""
+        if old is None and self._customs.definition(write.resource).is_terminating:
+            problem = "create not allowed while custom resource definition is terminating"
+            raise statuses.forbidden(write.resource, write.name, problem)
+        self._admission(write, value, old)
+
+    def prepare_create(self, write: Write, value: KubeObject) -> None:
+        """Reset what clients may not set on creation."""
+        self._customs.kind(write.resource).prepare_create(value)
+
+    def prepare_update(self, write: Write, value: KubeObject, old: KubeObject) -> None:
+        """Reset what clients may not change, and count the generation."""
+        kind = self._customs.kind(write.resource)
+        if write.subresource == "status":
+            kind.prepare_status(value, old)
+        else:
+            kind.prepare_update(value, old)
+
+    def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
+        """Judge a new object."""
+        kind = self._customs.kind(write.resource)
+        problems = kind.validate(self._requested(write, value), None)
+        if not problems:
+            write.warnings += kind.warnings(value, None)
+        return problems
+
+    def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
+        """Judge a changed object."""
+        kind, is_status = self._customs.kind(write.resource), write.subresource == "status"
+        problems = kind.validate(self._requested(write, value), self._requested(write, old), status_only=is_status)
+        if not problems and not is_status:
+            write.warnings += kind.warnings(value, old)
+        return problems
+
+    def _requested(self, write: Write, value: KubeObject) -> KubeObject:
+        """Return an object of the stored version in the version of the request."""
+        if write.stored is write.resource or value.get("apiVersion") != write.stored.api_version:
+            return value
+        return self._customs.kind(write.resource).converted(value)

@@ -1,0 +1,212 @@
+"""The custom kinds that are served right now, as the definitions in the store make them.
+
+The catalogue follows the store: when a definition appears, changes or goes, the table of kinds changes with it, so
+that the next request sees it. It never writes; what the server does with a definition by itself is `lifecycle`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from batkube.api.custom.behaviour import Admit, CustomBehaviour
+from batkube.api.custom.conditions import TERMINATING, is_served, is_true
+from batkube.api.custom.instances import CustomKind
+from batkube.api.custom.schemas import shape_of_kind
+from batkube.api.custom.structural import Structural, structural
+from batkube.api.custom.versions import deprecation_warning, storage_version
+from batkube.api.scales import ScalePaths
+from batkube.api.tables import Printer
+from batkube.api.writes import Behaviour
+from batkube.cluster.kinds import KindTable, Resource, SubResource
+from batkube.cluster.schemas import Schema
+from batkube.cluster.store import DELETED, Batch, KubeObject, Store
+from batkube.kernel.instants import Instant
+
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+"""The name of the kind of definitions in the store."""
+
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_VERBS_WHILE_TERMINATING = ("delete", "deletecollection", "get", "list", "watch")
+_SUBRESOURCE_VERBS = ("get", "patch", "update")
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """A definition as it is served."""
+
+    object: KubeObject
+    #: Every version of its kind, served or not.
+    kinds: dict[str, CustomKind]
+    storage_version: str
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether it is being deleted, so that no instance may be created any more."""
+        return is_true(self.object, TERMINATING)
+
+    @property
+    def stored(self) -> CustomKind:
+        """The kind in the version in which objects are stored."""
+        return self.kinds[self.storage_version]
+
+    def openapi_schema(self, version: str) -> dict[str, Any]:
+        """Return the raw schema of a version, {} if it has none."""
+        return self.kinds[version].raw_schema
+
+
+class CustomKinds:
+    """Keeps the table of kinds in step with the definitions in the store."""
+
+    def __init__(self, table: KindTable, store: Store, admission: Admit) -> None:
+        self._table = table
+        self._metadata = table.definition(_OBJECT_META)
+        self._behaviour = CustomBehaviour(self, admission)
+        #: The definitions that are served, by name, which is also the name of their instances in the store.
+        self._definitions: dict[str, Definition] = {}
+        for definition in store.all(DEFINITIONS).values():
+            self._follow(definition)
+        store.listen(DEFINITIONS, self._changed)
+
+    # Asking
+
+    def definition(self, resource: Resource) -> Definition:
+        """Return the definition of a custom resource."""
+        return self._definitions[resource.storage]
+
+    def definitions(self) -> list[Definition]:
+        """Return all definitions that are served."""
+        return list(self._definitions.values())
+
+    def kind(self, resource: Resource) -> CustomKind:
+        """Return what is done to objects of a custom resource."""
+        return self._definitions[resource.storage].kinds[resource.version]
+
+    def behaviour(self, resource: Resource) -> Behaviour:
+        """Return what the kind adds to the verbs that all kinds share."""
+        return self._behaviour
+
+    def stored(self, resource: Resource) -> Resource:
+        """Return the resource in the version in which it is stored."""
+        return self._definitions[resource.storage].stored.resource
+
+    def convert(self, value: KubeObject, target: Resource) -> KubeObject:
+        """Return a stored object as a version shows it: with that version's name, and with today's schema."""
+        definition = self._definitions.get(target.storage)
+        if definition is None or target.version not in definition.kinds:
+            # A watch may outlive the version, or the whole definition, that it was started for.
+            return value
+        return definition.kinds[target.version].shown(value, definition.stored)
+
+    def printer(self, resource: Resource) -> Printer:
+        """Return how objects of the kind are printed."""
+        return self.kind(resource).printer
+
+    def scale_paths(self, resource: Resource) -> ScalePaths:
+        """Return where the replicas of a kind with the sub-resource `scale` are."""
+        paths = self.kind(resource).scale
+        assert paths is not None, f"{resource.group_resource} cannot be scaled"
+        return paths
+
+    def replica_paths(self, resource: Resource) -> dict[str, tuple[str, ...] | None]:
+        """Return where each version has its replicas, as the ownership of fields names it; None where it has none."""
+        return {
+            kind.resource.api_version: None if kind.scale is None else tuple(f"f:{n}" for n in kind.scale.spec_replicas)
+            for kind in self.definition(resource).kinds.values()
+        }
+
+    def warnings(self, resource: Resource) -> list[str]:
+        """Return what clients of a deprecated version are told."""
+        warning = self.kind(resource).deprecation
+        return [warning] if warning else []
+
+    def discovery_verbs(self, resource: Resource) -> tuple[str, ...]:
+        """Return the verbs that discovery tells: fewer while the definition is being deleted."""
+        return _VERBS_WHILE_TERMINATING if self.definition(resource).is_terminating else resource.verbs
+
+    # Following the store
+
+    def _changed(self, batch: Batch, now: Instant) -> None:
+        for definition in batch.objects:
+            if batch.type is DELETED:
+                self._forget(str(definition["metadata"]["name"]))
+            else:
+                self._follow(definition)
+
+    def _follow(self, definition: KubeObject) -> None:
+        name = definition["metadata"]["name"]
+        known = self._definitions.get(name)
+        if not is_served(definition):
+            self._forget(name)
+        elif known is not None and _same_kinds(known.object, definition):
+            self._definitions[name] = msgspec.structs.replace(known, object=definition)
+        else:
+            self._forget(name)
+            self._definitions[name] = served = self._served(definition)
+            for kind in served.kinds.values():
+                if kind.is_served:
+                    self._table.add(kind.resource)
+
+    def _forget(self, name: str) -> None:
+        known = self._definitions.pop(name, None)
+        if known is not None:
+            for kind in known.kinds.values():
+                if kind.is_served:
+                    self._table.remove(kind.resource)
+
+    def _served(self, definition: KubeObject) -> Definition:
+        spec = definition["spec"]
+        schemas = {version["name"]: _schema_of(version) for version in spec["versions"]}
+        kinds = {
+            version["name"]: CustomKind(
+                _resource(definition, version, shape_of_kind(schemas[version["name"]], self._metadata)),
+                schemas,
+                self._metadata,
+                version,
+                deprecation_warning(spec, version),
+                # The generation counts changes of the spec: at 1 there was none.
+                schema_is_original=definition["metadata"].get("generation", 1) == 1,
+            )
+            for version in spec["versions"]
+        }
+        return Definition(definition, kinds, storage_version(spec))
+
+
+def _same_kinds(known: KubeObject, definition: KubeObject) -> bool:
+    """Return whether two states of a definition make the same kinds."""
+    return bool(
+        known["spec"] == definition["spec"]
+        and known["status"]["acceptedNames"] == definition["status"]["acceptedNames"]
+        and known["metadata"].get("uid") == definition["metadata"].get("uid")
+    )
+
+
+def _schema_of(version: dict[str, Any]) -> Structural | None:
+    raw = (version.get("schema") or {}).get("openAPIV3Schema")
+    return None if raw is None else structural(raw)
+
+
+def _resource(definition: KubeObject, version: dict[str, Any], shape: Schema) -> Resource:
+    spec, names = definition["spec"], definition["status"]["acceptedNames"]
+    given, subresources = version.get("subresources") or {}, {}
+    if given.get("status") is not None:
+        subresources["status"] = SubResource("status", names["kind"], _SUBRESOURCE_VERBS)
+    if given.get("scale") is not None:
+        subresources["scale"] = SubResource("scale", "Scale", _SUBRESOURCE_VERBS, "autoscaling", "v1")
+    return Resource(
+        group=spec["group"],
+        version=version["name"],
+        kind=names["kind"],
+        plural=names["plural"],
+        singular=names.get("singular", ""),
+        namespaced=spec["scope"] == "Namespaced",
+        verbs=VERBS,
+        schema=shape,
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=subresources,
+        custom=True,
+        selectable_fields=tuple(field["jsonPath"] for field in version.get("selectableFields") or ()),
+        list_kind=names["listKind"],
+    )

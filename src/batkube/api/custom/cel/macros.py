@@ -1,0 +1,142 @@
+"""The macros of CEL: `all`, `exists`, `map` and their kin, run over the elements of a list or a map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from batkube.api.custom.cel.lexing import Value
+from batkube.api.custom.cel.operators import compare
+from batkube.api.custom.cel.values import NO_OVERLOAD, NONE, CelError, Optional
+
+Variables = dict[str, Any]
+Evaluate = Callable[[Variables], Any]
+"""An expression ready to be evaluated."""
+
+
+class Elements:
+    """What a macro runs over, with the names that its expressions have for it."""
+
+    def __init__(self, value: Value, names: tuple[str, ...], variables: Variables) -> None:
+        self.value = value
+        self._names = names
+        self._variables = variables
+
+    def __iter__(self) -> Iterator[tuple[Any, Variables]]:
+        """Yield each element as a one-variable macro sees it, with the variables for it.
+
+        One variable is an item of a list or a key of a map; two are index and item, or key and value.
+        """
+        if isinstance(self.value, dict):
+            for key, item in self.value.items():
+                yield key, self.bound(key, key, item)
+        elif isinstance(self.value, list):
+            for index, item in enumerate(self.value):
+                yield item, self.bound(item, index, item)
+        else:
+            raise CelError(NO_OVERLOAD)
+
+    def bound(self, single: Value, key: Value, item: Value) -> Variables:
+        """Return the variables for one element."""
+        if len(self._names) == 2:
+            return {**self._variables, self._names[0]: key, self._names[1]: item}
+        return {**self._variables, self._names[0]: single}
+
+    def keys(self) -> list[Any]:
+        """Return the keys of a map or the indices of a list."""
+        return list(self.value) if isinstance(self.value, dict) else list(range(len(self.value)))
+
+
+def truth(body: Evaluate, variables: Variables) -> bool:
+    """Evaluate a condition."""
+    value = body(variables)
+    if not isinstance(value, bool):
+        raise CelError(NO_OVERLOAD)
+    return value
+
+
+def _quantified(settling: bool) -> Callable[[Elements, list[Evaluate]], bool]:
+    """Make `all` or `exists`: an error counts only if no other element settles the result."""
+
+    def run(elements: Elements, bodies: list[Evaluate]) -> bool:
+        error = None
+        for _, variables in elements:
+            try:
+                if truth(bodies[0], variables) is settling:
+                    return settling
+            except CelError as problem:
+                error = error or problem
+        if error is not None:
+            raise error
+        return not settling
+
+    return run
+
+
+def _exists_one(elements: Elements, bodies: list[Evaluate]) -> bool:
+    return sum(1 for _, variables in elements if truth(bodies[0], variables)) == 1
+
+
+def _filter(elements: Elements, bodies: list[Evaluate]) -> list[Any]:
+    return [element for element, variables in elements if truth(bodies[0], variables)]
+
+
+def _map(elements: Elements, bodies: list[Evaluate]) -> list[Any]:
+    """Make the last expression of each element, of those that pass the first if there are two."""
+    return [bodies[-1](variables) for _, variables in elements if len(bodies) == 1 or truth(bodies[0], variables)]
+
+
+def _transform_map(elements: Elements, bodies: list[Evaluate]) -> dict[Any, Any]:
+    chosen = zip(elements.keys(), elements, strict=True)
+    return {
+        key: bodies[-1](variables) for key, (_, variables) in chosen if len(bodies) == 1 or truth(bodies[0], variables)
+    }
+
+
+def _transform_entries(elements: Elements, bodies: list[Evaluate]) -> dict[Any, Any]:
+    result: dict[Any, Any] = {}
+    for entry in _map(elements, bodies):
+        result.update(entry)
+    return result
+
+
+def _sort_by(elements: Elements, bodies: list[Evaluate]) -> list[Any]:
+    ranked = [(bodies[0](variables), element) for element, variables in elements]
+    return [element for _, element in sorted(ranked, key=_Ranked)]
+
+
+class _Ranked:
+    """A pair that sorts by its first part in CEL's order."""
+
+    def __init__(self, pair: tuple[Any, Any]) -> None:
+        self.rank = pair[0]
+
+    def __lt__(self, other: _Ranked) -> bool:
+        return compare(self.rank, other.rank) < 0
+
+
+def _opt_flat_map(elements: Elements, bodies: list[Evaluate]) -> Value:
+    if not isinstance(elements.value, Optional):
+        raise CelError(NO_OVERLOAD)
+    return bodies[0](elements.bound(elements.value.value, None, None)) if elements.value.has else NONE
+
+
+def _opt_map(elements: Elements, bodies: list[Evaluate]) -> Value:
+    result = _opt_flat_map(elements, bodies)
+    return Optional(True, result) if elements.value.has else NONE
+
+
+MACROS: dict[str, Callable[[Elements, list[Evaluate]], Any]] = {
+    "all": _quantified(False),
+    "exists": _quantified(True),
+    "exists_one": _exists_one,
+    "existsOne": _exists_one,
+    "filter": _filter,
+    "map": _map,
+    "transformList": _map,
+    "transformMap": _transform_map,
+    "transformMapEntry": _transform_entries,
+    "sortBy": _sort_by,
+    "optMap": _opt_map,
+    "optFlatMap": _opt_flat_map,
+}

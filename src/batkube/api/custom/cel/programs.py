@@ -1,0 +1,40 @@
+"""Expressions ready to run: read and checked once, evaluated for many objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from batkube.api.custom.cel.checking import Scope, check
+from batkube.api.custom.cel.evaluating import compiled
+from batkube.api.custom.cel.lexing import Value
+from batkube.api.custom.cel.parsing import parsed
+from batkube.api.custom.cel.trees import Name, Node
+from batkube.api.custom.cel.typed import CelType
+
+
+class Program:
+    """An expression."""
+
+    def __init__(self, text: str, scope: Scope) -> None:
+        """Read and check `text`; raises SourceError if it is wrong, Unsupported if it is beyond this interpreter."""
+        tree = parsed(text)
+        self.type: CelType = check(tree, text, scope)
+        self.names = frozenset(_names(tree))
+        self._evaluate = compiled(tree)
+
+    def __call__(self, variables: dict[str, Any]) -> Value:
+        """Return the value for given variables; raises CelError."""
+        return self._evaluate(variables)
+
+
+def _names(part: Value) -> Iterator[str]:
+    """Yield the names that an expression uses."""
+    if isinstance(part, Name):
+        yield part.name
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from _names(item)
+    elif isinstance(part, Node):
+        for field in part.__struct_fields__:
+            yield from _names(getattr(part, field))

@@ -1,0 +1,121 @@
+"""Timestamps and durations in CEL: reading and writing them, and their parts."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from batkube.api.custom.cel.values import CelError, Duration, Timestamp
+
+_NS = 10**9
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_parse_timestamp = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+).fullmatch
+_duration_parts = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": _NS, "m": 60 * _NS, "h": 3600 * _NS}
+_is_offset = re.compile(r"([+-]?)(\d{2}):(\d{2})").fullmatch
+
+
+def timestamp(text: str) -> Timestamp:
+    """Read RFC 3339; raises CelError."""
+    match = _parse_timestamp(text)
+    if match is None:
+        raise CelError(f'invalid timestamp "{text}"')
+    date, time, fraction, zone = match.groups()
+    zone = "+00:00" if zone in "Zz" else zone
+    try:
+        moment = datetime.datetime.fromisoformat(f"{date}T{time}{zone}")
+    except ValueError:
+        raise CelError(f'invalid timestamp "{text}"') from None
+    seconds = (moment - _EPOCH) // datetime.timedelta(seconds=1)
+    return Timestamp(seconds * _NS + int((fraction or "0").ljust(9, "0")))
+
+
+def date(text: str) -> Timestamp:
+    """Read a date, as midnight in UTC."""
+    return timestamp(f"{text}T00:00:00Z")
+
+
+def duration(text: str) -> Duration:
+    """Read Go's notation, such as `1h30m`; raises CelError."""
+    body = text.lstrip("+-")
+    parts = _duration_parts.findall(body)
+    if body == "0":
+        return Duration(0)
+    if not parts or "".join(number + unit for number, unit in parts) != body or len(text) - len(body) > 1:
+        raise CelError(f'time: invalid duration "{text}"')
+    total = sum(_scaled(number, _UNITS_NS[unit]) for number, unit in parts)
+    return Duration(-total if text.startswith("-") else total)
+
+
+def _scaled(number: str, unit: int) -> int:
+    whole, _, fraction = number.partition(".")
+    return int(whole or "0") * unit + int(fraction or "0") * unit // int(10 ** len(fraction))
+
+
+def timestamp_text(value: Timestamp) -> str:
+    """Write RFC 3339, with as much of a fraction as there is."""
+    seconds, rest = divmod(value.ns, _NS)
+    moment = _EPOCH + datetime.timedelta(seconds=seconds)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
+
+
+def duration_text(value: Duration) -> str:
+    """Write decimal seconds, as CEL does."""
+    seconds, rest = divmod(abs(value.ns), _NS)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{'-' if value.ns < 0 else ''}{seconds}{fraction}s"
+
+
+def _local(value: Timestamp, zone: str) -> datetime.datetime:
+    moment = _EPOCH + datetime.timedelta(microseconds=value.ns // 1000)
+    offset = _is_offset(zone)
+    if offset is not None:
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        delta = datetime.timedelta(minutes=-minutes if offset[1] == "-" else minutes)
+        return moment.astimezone(datetime.timezone(delta))
+    try:
+        return moment.astimezone(ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError):
+        raise CelError(f"unknown time zone {zone}") from None
+
+
+_PARTS: dict[str, Callable[[datetime.datetime], int]] = {
+    "getFullYear": lambda moment: moment.year,
+    "getMonth": lambda moment: moment.month - 1,
+    "getDayOfYear": lambda moment: moment.timetuple().tm_yday - 1,
+    "getDayOfMonth": lambda moment: moment.day - 1,
+    "getDate": lambda moment: moment.day,
+    "getDayOfWeek": lambda moment: moment.isoweekday() % 7,
+    "getHours": lambda moment: moment.hour,
+    "getMinutes": lambda moment: moment.minute,
+    "getSeconds": lambda moment: moment.second,
+    "getMilliseconds": lambda moment: moment.microsecond // 1000,
+}
+
+
+def _part(of: Callable[[datetime.datetime], int]) -> tuple[Callable[..., int], Callable[..., int]]:
+    return lambda value: of(_local(value, "UTC")), lambda value, zone: of(_local(value, zone))
+
+
+FUNCTIONS: list[tuple[str, str, Callable[..., Any]]] = [
+    ("timestamp", "(string) -> timestamp", timestamp),
+    ("timestamp", "(timestamp) -> timestamp", lambda value: value),
+    ("timestamp", "(int) -> timestamp", lambda seconds: Timestamp(seconds * _NS)),
+    ("duration", "(string) -> duration", duration),
+    ("duration", "(duration) -> duration", lambda value: value),
+    ("getHours", "duration.() -> int", lambda value: int(value.ns / (3600 * _NS))),
+    ("getMinutes", "duration.() -> int", lambda value: int(value.ns / (60 * _NS))),
+    ("getSeconds", "duration.() -> int", lambda value: int(value.ns / _NS)),
+    ("getMilliseconds", "duration.() -> int", lambda value: int(value.ns / 10**6) % 1000),
+]
+"""Each function with its signature."""
+
+for _name, _of in _PARTS.items():
+    _plain, _zoned = _part(_of)
+    FUNCTIONS += [(_name, "timestamp.() -> int", _plain), (_name, "timestamp.(string) -> int", _zoned)]

@@ -1,0 +1,96 @@
+"""Expressions as trees, and the errors that point into their text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Unsupported(Exception):
+    """The expression uses something that real CEL has and this interpreter has not."""
+
+
+class SourceError(Exception):
+    """The expression is wrong; `str` gives the messages of cel-go, each with a line that points to the place."""
+
+    def __init__(self, text: str, problems: list[tuple[int, str]]) -> None:
+        super().__init__("\n".join(_pointed(text, at, problem) for at, problem in sorted(problems)))
+        #: Where each problem is, and what.
+        self.problems = problems
+
+
+def _pointed(text: str, at: int, problem: str) -> str:
+    lines = text.split("\n")
+    number, column = 0, at
+    while number < len(lines) - 1 and column > len(lines[number]):
+        column -= len(lines[number]) + 1
+        number += 1
+    return f"ERROR: <input>:{number + 1}:{column + 1}: {problem}\n | {lines[number]}\n | {'.' * column}^"
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A part of an expression; `at` is where cel-go places errors about it."""
+
+    at: int
+
+
+class Literal(Node, frozen=True):
+    """A constant."""
+
+    value: Any
+
+
+class Name(Node, frozen=True):
+    """A variable or a type."""
+
+    name: str
+
+
+class Select(Node, frozen=True):
+    """`operand.field`, `operand.?field`, or with `tests` the macro `has(operand.field)`."""
+
+    operand: Node
+    field: str
+    optional: bool = False
+    tests: bool = False
+
+
+class Index(Node, frozen=True):
+    """`operand[index]` or `operand[?index]`."""
+
+    operand: Node
+    index: Node
+    optional: bool = False
+
+
+class Call(Node, frozen=True):
+    """A function or an operator (named as cel-go does: `_+_`); `target` is what a method is called on."""
+
+    function: str
+    target: Node | None
+    arguments: tuple[Node, ...]
+
+
+class ListOf(Node, frozen=True):
+    """`[a, ?b]`; the items after a question mark are left out if they have no value."""
+
+    items: tuple[Node, ...]
+    optional: tuple[bool, ...]
+
+
+class MapOf(Node, frozen=True):
+    """`{key: value}`."""
+
+    entries: tuple[tuple[Node, Node], ...]
+    optional: tuple[bool, ...]
+
+
+class Macro(Node, frozen=True):
+    """`target.all(x, body)` and its kin: `body` is evaluated for each element with `variables` bound to it."""
+
+    name: str
+    target: Node
+    variables: tuple[str, ...]
+    #: One expression, or a filter and a result.
+    bodies: tuple[Node, ...]

@@ -1,0 +1,110 @@
+"""The types of CEL, and what functions take and give.
+
+Signatures are written as people write them: `string.(string) -> bool` for a method, `(list(A)) -> A` for a function; a
+capital letter stands for any type, the same in all its places. `dyn` is a type that is not known before the evaluation,
+and fits everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+_is_variable = re.compile("[A-Z]").fullmatch
+_tokens = re.compile(r"[\w.@]+|[(),]").findall
+_SIGNATURE = re.compile(r"(?:(?P<target>[^ ]+)\.)?\((?P<arguments>.*)\) -> (?P<result>.+)")
+
+
+class CelType(msgspec.Struct, frozen=True):
+    """A type: a name, the types it is made of, and the fields of an object."""
+
+    name: str
+    parts: tuple[CelType, ...] = ()
+    #: Of an object; two objects are of the same type only if they are the same dictionary.
+    fields: dict[str, CelType] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.parts))})" if self.parts else self.name
+
+
+DYN, INT, DOUBLE, TEXT, BOOL, NULL = map(CelType, ("dyn", "int", "double", "string", "bool", "null"))
+#: What is a message in Go, so that null may stand in its place.
+_NULLABLE = frozenset(("object", "duration", "timestamp", "list", "map"))
+
+
+def list_of(items: CelType) -> CelType:
+    """Return the type of a list."""
+    return CelType("list", (items,))
+
+
+def map_of(values: CelType, keys: CelType = TEXT) -> CelType:
+    """Return the type of a map."""
+    return CelType("map", (keys, values))
+
+
+def read_type(text: str) -> CelType:
+    """Read a type such as `map(string, A)`."""
+    found, rest = _read(_tokens(text))
+    assert not rest, f"{text} is not a type"
+    return found
+
+
+def _read(words: list[str]) -> tuple[CelType, list[str]]:
+    name, *rest = words
+    parts = []
+    if rest[:1] == ["("]:
+        while rest[0] != ")":
+            part, rest = _read(rest[1:])
+            parts.append(part)
+        rest = rest[1:]
+    return CelType(name, tuple(parts)), rest
+
+
+class Signature(NamedTuple):
+    """What a function takes and gives."""
+
+    is_method: bool
+    #: The target of a method is its first parameter.
+    parameters: tuple[CelType, ...]
+    result: CelType
+
+    def applied(self, is_method: bool, types: list[CelType]) -> CelType | None:
+        """Return what the function gives for arguments of these types; None if it is not for them."""
+        if is_method is not self.is_method or len(types) != len(self.parameters):
+            return None
+        bound: dict[str, CelType] = {}
+        if all(_fits(given, wanted, bound) for given, wanted in zip(types, self.parameters, strict=True)):
+            return _filled(self.result, bound)
+        return None
+
+
+def read_signature(text: str) -> Signature:
+    """Read a signature such as `string.(string) -> bool`."""
+    match = _SIGNATURE.fullmatch(text)
+    assert match is not None, f"{text} is not a signature"
+    arguments = read_type(f"of({match['arguments']})").parts if match["arguments"] else ()
+    target = (read_type(match["target"]),) if match["target"] else ()
+    return Signature(bool(target), (*target, *arguments), read_type(match["result"]))
+
+
+def _fits(given: CelType, wanted: CelType, bound: dict[str, CelType]) -> bool:
+    """Return whether a value of one type may stand where another is wanted; binds the letters in `wanted`."""
+    if _is_variable(wanted.name):
+        known = bound.get(wanted.name)
+        if known is None or known.name == "dyn" or (known.name == "null" and given.name in _NULLABLE):
+            bound[wanted.name] = given
+            return True
+        return _fits(given, known, bound)
+    if "dyn" in (given.name, wanted.name) or (given.name == "null" and wanted.name in _NULLABLE):
+        return True
+    if given.name != wanted.name or given.fields is not wanted.fields:
+        return False
+    return all(_fits(one, other, bound) for one, other in zip(given.parts, wanted.parts, strict=False))
+
+
+def _filled(kind: CelType, bound: dict[str, CelType]) -> CelType:
+    if _is_variable(kind.name):
+        return bound.get(kind.name, DYN)
+    return CelType(kind.name, tuple(_filled(part, bound) for part in kind.parts)) if kind.parts else kind

@@ -1,0 +1,52 @@
+"""Telling what an update left as it was, so that old faults are not held against it.
+
+A value of the new object is compared with the one it came from: properties by name, items of a list of type map by
+their keys; items of other lists have no past of their own (Kubernetes: apiserver/pkg/cel/common/equality.go).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.api.custom.structural import Json, Structural
+
+UNKNOWN: Any = object()
+"""The old value of what has none: an object just created, or an item that cannot be traced back."""
+
+
+def old_property(old: Json, key: str) -> Json:
+    """Return what the property at `key` was."""
+    return old.get(key, UNKNOWN) if isinstance(old, dict) else UNKNOWN
+
+
+def old_item(old: Json, item: Json, schema: Structural) -> Json:
+    """Return what an item of a list was: the one with the same keys, in a list of type map."""
+    if schema.list_type != "map" or not isinstance(old, list) or not isinstance(item, dict):
+        return UNKNOWN
+    keys = [item.get(key) for key in schema.list_keys]
+    for candidate in old:
+        if isinstance(candidate, dict) and [candidate.get(key) for key in schema.list_keys] == keys:
+            return candidate
+    return UNKNOWN
+
+
+def unchanged(value: Json, old: Json, schema: Structural | None) -> bool:
+    """Return whether a value is as it was; the order of a list of type map does not matter."""
+    if isinstance(value, dict) and isinstance(old, dict):
+        if len(value) != len(old) or schema is None:
+            return False
+        return all(
+            key in old and schema.child(key) is not None and unchanged(item, old[key], schema.child(key))
+            for key, item in value.items()
+        )
+    if isinstance(value, list) and isinstance(old, list):
+        if len(value) != len(old):
+            return False
+        if schema is None or schema.list_type != "map":
+            return value == old
+        return all(_unchanged_item(item, old_item(old, item, schema), schema.items) for item in value)
+    return type(value) is type(old) and bool(value == old)
+
+
+def _unchanged_item(item: Json, old: Json, schema: Structural | None) -> bool:
+    return old is not UNKNOWN and unchanged(item, old, schema)

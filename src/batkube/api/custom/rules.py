@@ -1,0 +1,211 @@
+"""The rules of a schema (x-kubernetes-validations), judged on instances.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go. What a rule would cost there is not counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from batkube.api import field_errors
+from batkube.api.custom.cel.checking import Scope
+from batkube.api.custom.cel.programs import Program
+from batkube.api.custom.cel.trees import SourceError, Unsupported
+from batkube.api.custom.cel.typed import DYN, cel_type, cel_value
+from batkube.api.custom.cel.values import NO_OVERLOAD, NONE, CelError, Optional
+from batkube.api.custom.field_paths import BadPath, resolve
+from batkube.api.custom.ratcheting import UNKNOWN, old_item, old_property, unchanged
+from batkube.api.custom.structural import Json, Rule, Structural
+from batkube.api.custom.validating import NOWHERE
+from batkube.api.field_errors import FieldError
+
+_LONGEST_MESSAGE = 5 * 1024
+
+
+class CompiledRule(msgspec.Struct, frozen=True):
+    """A rule ready to judge."""
+
+    rule: Rule
+    program: Program
+    message: Program | None
+    uses_old: bool
+    #: Where, below the value, a failure is reported.
+    field: str
+
+
+class _Rules(msgspec.Struct, frozen=True):
+    """The rules of one schema and of those below it; only places with rules are here."""
+
+    schema: Structural
+    is_resource: bool
+    rules: tuple[CompiledRule, ...]
+    properties: dict[str, _Rules]
+    additional: _Rules | None
+    items: _Rules | None
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """A value that is judged, and its past."""
+
+    value: Any
+    #: What it was, UNKNOWN if it has no past that can be traced.
+    old: Any
+    path: str
+    #: Whether it is part of something that has not changed as a whole.
+    within_unchanged: bool
+
+
+def scope_of(schema: Structural, *, is_resource: bool, optional_old: bool) -> Scope | None:
+    """Return the variables of a rule with their types; None if expressions cannot see the value at all."""
+    kind = cel_type(schema, is_resource=is_resource)
+    return None if kind is None else {"self": kind, "oldSelf": DYN if optional_old else kind}
+
+
+class RuleSet:
+    """All rules of one version's schema."""
+
+    def __init__(self, schema: Structural, *, is_resource: bool = True) -> None:
+        #: Rules that cannot be run here, and why; a fidelity note is due for each.
+        self.unsupported: list[str] = []
+        self._rules = self._compiled(schema, is_resource=is_resource)
+        self.exist = self._rules is not None
+
+    def errors(self, value: Json, old: Json | None, path: str = "") -> list[FieldError]:
+        """Return the rules that a value breaks; rules about change are judged on updates only."""
+        errors: list[FieldError] = []
+        if self._rules is not None:
+            place = _Place(value, UNKNOWN if old is None else old, path, within_unchanged=False)
+            _judge(self._rules, place, errors)
+        return errors
+
+    def _compiled(self, schema: Structural, *, is_resource: bool) -> _Rules | None:
+        properties = {
+            name: found
+            for name, part in schema.properties.items()
+            if (found := self._compiled(part, is_resource=part.embedded)) is not None
+        }
+        below = [
+            None if part is None else self._compiled(part, is_resource=part.embedded)
+            for part in (schema.additional, schema.items)
+        ]
+        rules = tuple(filter(None, (self._rule(rule, schema, is_resource) for rule in schema.rules)))
+        if not rules and not properties and not any(below):
+            return None
+        return _Rules(schema, is_resource, rules, properties, *below)
+
+    def _rule(self, rule: Rule, schema: Structural, is_resource: bool) -> CompiledRule | None:
+        scope = scope_of(schema, is_resource=is_resource, optional_old=rule.optional_old_self is True)
+        if scope is None:
+            return None
+        try:
+            program = Program(rule.rule, scope)
+            message = Program(rule.message_expression, scope) if rule.message_expression else None
+        except (SourceError, Unsupported) as problem:
+            self.unsupported.append(f"{rule.rule}: {problem}")
+            return None
+        return CompiledRule(rule, program, message, "oldSelf" in program.names, _field(rule, schema))
+
+
+def _field(rule: Rule, schema: Structural) -> str:
+    try:
+        return resolve(rule.field_path, schema).text if rule.field_path else ""
+    except BadPath:
+        return ""
+
+
+def _judge(rules: _Rules, place: _Place, errors: list[FieldError]) -> None:
+    value, old = place.value, place.old
+    if value is None:
+        return
+    is_correlated = old is not UNKNOWN
+    if rules.rules:
+        _judge_here(rules, place, errors)
+    if not isinstance(value, dict | list):
+        return
+    held = place.within_unchanged if not is_correlated else unchanged(value, old, rules.schema)
+    if isinstance(value, list) and rules.items is not None:
+        for index, item in enumerate(value):
+            below = _Place(item, old_item(old, item, rules.schema), f"{place.path}[{index}]", held)
+            _judge(rules.items, below, errors)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            part = rules.properties.get(key)
+            path = f"{place.path}.{key}" if place.path else key
+            if part is None:
+                if rules.additional is None or key in rules.schema.properties:
+                    continue
+                part, path = rules.additional, f"{place.path}[{key}]"
+            _judge(part, _Place(item, old_property(old, key), path, held), errors)
+
+
+def _judge_here(rules: _Rules, place: _Place, errors: list[FieldError]) -> None:
+    kind = rules.schema.types[0] if rules.schema.types and not rules.schema.int_or_string else ""
+    has_old = place.old is not UNKNOWN and place.old is not None
+    field = place.path or NOWHERE
+    try:
+        seen = cel_value(place.value, rules.schema, is_resource=rules.is_resource)
+        before = cel_value(place.old, rules.schema, is_resource=rules.is_resource) if has_old else None
+    except CelError as problem:
+        errors.append(field_errors.invalid(field, kind, f"{problem} evaluating rule: {_told(rules.rules[0].rule)}"))
+        return
+    for compiled in rules.rules:
+        is_optional = compiled.rule.optional_old_self is True
+        if compiled.uses_old and not has_old and not is_optional:
+            continue
+        variables = {"self": seen, "oldSelf": before}
+        if is_optional:
+            variables["oldSelf"] = Optional(True, before) if has_old else NONE
+        error = _broken(compiled, variables, field, kind)
+        if error is not None and (compiled.uses_old or not _is_held(rules, place)):
+            errors.append(error)
+
+
+def _is_held(rules: _Rules, place: _Place) -> bool:
+    """Return whether the value is as it was, so that what was wrong with it already passes."""
+    if place.old is UNKNOWN:
+        return place.within_unchanged
+    return unchanged(place.value, place.old, rules.schema)
+
+
+def _broken(compiled: CompiledRule, variables: dict[str, Any], field: str, kind: str) -> FieldError | None:
+    rule = compiled.rule
+    try:
+        holds = compiled.program(variables)
+    except CelError as problem:
+        if str(problem).startswith(NO_OVERLOAD):
+            unfit = "call arguments did not match a supported operator, function or macro signature for rule"
+            return field_errors.invalid(field, kind, f"'{problem}': {unfit}: {_told(rule)}")
+        return field_errors.invalid(field, kind, f"{problem} evaluating rule: {_told(rule)}")
+    if holds is True:
+        return None
+    if compiled.field:
+        field = compiled.field if field == NOWHERE else f"{field}.{compiled.field}"
+    return _as_reason(rule.reason, field, kind, _message(compiled, variables))
+
+
+def _message(compiled: CompiledRule, variables: dict[str, Any]) -> str:
+    if compiled.message is not None:
+        try:
+            text = compiled.message(variables)
+        except CelError:
+            text = ""
+        text = text.strip() if isinstance(text, str) else ""
+        if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
+            return text
+    return compiled.rule.message.strip() or f"failed rule: {compiled.rule.rule.strip()}"
+
+
+def _told(rule: Rule) -> str:
+    return rule.message.strip() or rule.rule.strip()
+
+
+def _as_reason(reason: str, field: str, kind: str, message: str) -> FieldError:
+    if reason == "FieldValueForbidden":
+        return field_errors.forbidden(field, message)
+    if reason == "FieldValueRequired":
+        return field_errors.required(field, message)
+    if reason == "FieldValueDuplicate":
+        return field_errors.duplicate(field, kind)
+    return field_errors.invalid(field, kind, message)

@@ -1,0 +1,63 @@
+"""The rules for texts and numbers: lengths, patterns, formats, bounds, multiples."""
+
+from __future__ import annotations
+
+from batkube.api import field_errors
+from batkube.api.custom.structural import Structural
+from batkube.api.field_errors import FieldError, go_quote
+from batkube.cluster.go_text import go_value
+
+Found = list[tuple[str, FieldError]]
+
+
+def text_problems(schema: Structural, value: str, path: str, field: str) -> Found:
+    """Return the first of length and pattern that is broken, and a broken format."""
+    found = _shape_problem(schema, value, path, field)
+    if schema.format_check is not None and not schema.format_check(value):
+        text = f"{path} in body must be of type {schema.format}: {go_quote(value)}"
+        found.append((text, field_errors.type_invalid(field, value, text)))
+    return found
+
+
+def _shape_problem(schema: Structural, value: str, path: str, field: str) -> Found:
+    # The lengths are counted in characters, although one of the messages says bytes.
+    if schema.max_length is not None and len(value) > schema.max_length:
+        text = f"{path} in body should be at most {schema.max_length} chars long"
+        return [(text, field_errors.too_long(field, schema.max_length))]
+    if schema.min_length is not None and len(value) < schema.min_length:
+        text = f"{path} in body should be at least {schema.min_length} chars long"
+        return [(text, field_errors.invalid(field, value, text))]
+    if schema.pattern_check is not None and schema.pattern_check.search(value) is None:
+        text = f"{path} in body should match '{schema.pattern}'"
+        return [(text, field_errors.invalid(field, value, text))]
+    return []
+
+
+def number_problems(schema: Structural, value: int | float, path: str, field: str) -> Found:
+    """Return broken multiples and bounds; for an integer, the limits count without their fraction, as there."""
+    problems = []
+    if schema.multiple_of is not None:
+        problems.append(_multiple_problem(value, schema.multiple_of, path))
+    if schema.minimum is not None:
+        limit = int(schema.minimum) if isinstance(value, int) else schema.minimum
+        if value < limit or (schema.exclusive_minimum and value == limit):
+            words = "greater than" if schema.exclusive_minimum else "greater than or equal to"
+            problems.append(f"{path} in body should be {words} {go_value(limit)}")
+    if schema.maximum is not None:
+        limit = int(schema.maximum) if isinstance(value, int) else schema.maximum
+        if value > limit or (schema.exclusive_maximum and value == limit):
+            words = "less than" if schema.exclusive_maximum else "less than or equal to"
+            problems.append(f"{path} in body should be {words} {go_value(limit)}")
+    return [(text, field_errors.invalid(field, value, text)) for text in problems if text]
+
+
+def _multiple_problem(value: int | float, factor: int | float, path: str) -> str:
+    if isinstance(value, int):
+        factor = int(factor)
+        broken = factor > 0 and value % factor != 0
+    else:
+        quotient = value / factor if factor >= 1 else 1 / factor * value
+        broken = abs(quotient - round(quotient)) > 1e-9 * max(abs(quotient), 1e-300)
+    if factor <= 0:
+        return f"factor MultipleOf declared for {path} must be positive: {go_value(factor)}"
+    return f"{path} in body should be a multiple of {go_value(factor)}" if broken else ""

@@ -1,0 +1,244 @@
+"""The one module that touches sockets: HTTP/1.1 around the server's pure `handle`.
+
+httptools parses; a connection answers one request after another and, when an answer is a stream, passes chunks on until
+either side ends it. A reader that is too slow pauses its stream (see `watches`), so that nothing piles up here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Protocol
+from urllib.parse import parse_qs, unquote
+
+import httptools
+
+from batkube.api.messages import Request, Response, Stream
+
+MAX_BODY = 3 * 1024 * 1024
+"""Kubernetes refuses larger bodies (apiserver: MaxRequestBodyBytes)."""
+
+_MAX_HEADERS = 1024 * 1024
+_HIGH_WATER = 1024 * 1024
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+class Handler(Protocol):
+    """What answers requests."""
+
+    def handle(self, request: Request) -> Response | Stream:
+        """Answer `request`."""
+
+    def too_large(self) -> Response:
+        """Answer a request whose body is beyond `MAX_BODY`."""
+
+
+class Connection(asyncio.Protocol):
+    """One client connection: parses requests, writes answers, and is the sink of a stream."""
+
+    def __init__(self, handler: Handler, open_connections: set[Connection]) -> None:
+        self._handler = handler
+        self._open = open_connections
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._stream: Stream | None = None
+        self._writable = True
+        self._begin()
+
+    def _begin(self) -> None:
+        self._url = b""
+        self._headers: dict[str, str] = {}
+        self._header_bytes = 0
+        self._body: list[bytes] = []
+        self._size = 0
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection over."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=_HIGH_WATER)
+        self._open.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection and end its stream."""
+        self._transport = None
+        self._open.discard(self)
+        if self._stream is not None:
+            self._stream.stop()
+            self._stream = None
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came; a client that does not speak HTTP is told so and dropped."""
+        if self._stream is not None:
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._close()
+        except httptools.HttpParserError:
+            if self._transport is not None:
+                self._transport.write(
+                    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                    b"Connection: close\r\n\r\n400 Bad Request"
+                )
+            self._close()
+
+    def pause_writing(self) -> None:
+        """Hold the stream back: the reader does not keep up."""
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        """Let the stream go on."""
+        self._writable = True
+        if self._stream is not None:
+            self._stream.resume()
+
+    # httptools callbacks
+
+    def on_url(self, url: bytes) -> None:
+        """Collect the target."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Collect a header; repeated ones are joined by a comma, as HTTP allows."""
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > _MAX_HEADERS:
+            raise httptools.HttpParserError("headers too large")
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
+
+    def on_headers_complete(self) -> None:
+        """Invite the body, should the client wait for it."""
+        if self._headers.get("expect", "").lower() == "100-continue" and self._transport is not None:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        """Collect the body as far as it is allowed to go."""
+        self._size += len(body)
+        if self._size <= MAX_BODY:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        """Answer the request."""
+        keep_alive = self._parser.should_keep_alive()
+        if self._stream is not None or self._transport is None:
+            return
+        if self._size > MAX_BODY:
+            answer: Response | Stream = self._handler.too_large()
+        else:
+            answer = self._handler.handle(self._request())
+        is_head = self._parser.get_method() == b"HEAD"
+        self._begin()
+        if isinstance(answer, Response):
+            self._respond(answer, keep_alive, is_head)
+        else:
+            self._start(answer)
+
+    def _request(self) -> Request:
+        target, _, query = self._url.decode("latin-1").partition("?")
+        if not target.startswith("/"):
+            target = "/" + target.partition("://")[2].partition("/")[2] if "://" in target else "/" + target
+        return Request(
+            self._parser.get_method().decode("latin-1"),
+            unquote(target),
+            parse_qs(query, keep_blank_values=True) if query else {},
+            self._headers,
+            b"".join(self._body),
+        )
+
+    # Answers
+
+    def _respond(self, answer: Response, keep_alive: bool, is_head: bool) -> None:
+        if self._transport is None:
+            return
+        head = [
+            f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Unknown')}\r\n",
+            f"Content-Type: {answer.content_type}\r\nContent-Length: {len(answer.body)}\r\n",
+        ]
+        head.extend(f"{name}: {value}\r\n" for name, value in answer.headers)
+        if not keep_alive:
+            head.append("Connection: close\r\n")
+        head.append("\r\n")
+        data = "".join(head).encode("latin-1", "replace")
+        self._transport.write(data if is_head else data + answer.body)
+        if not keep_alive:
+            self._close()
+
+    def _start(self, stream: Stream) -> None:
+        assert self._transport is not None
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {stream.content_type}\r\nTransfer-Encoding: chunked\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in stream.headers)
+        self._transport.write(head.encode("latin-1") + b"\r\n")
+        self._stream = stream
+        stream.start(self)
+
+    # Sink
+
+    @property
+    def writable(self) -> bool:
+        """Whether the reader keeps up."""
+        return self._writable and self._transport is not None
+
+    def write(self, data: bytes) -> None:
+        """Send a chunk."""
+        if self._transport is not None:
+            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def close(self) -> None:
+        """End the stream, and the connection with it."""
+        self._stream = None
+        if self._transport is not None:
+            self._transport.write(b"0\r\n\r\n")
+        self._close()
+
+    def _close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
+class LoopTimers:
+    """Timers on the real clock of the event loop, divided by the speed of the virtual clock."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, speed: float = 1.0) -> None:
+        self._loop = loop
+        self._speed = speed
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` in `seconds` of virtual time."""
+        return self._loop.call_later(seconds / self._speed, callback).cancel
+
+
+class Listener:
+    """A listening server and its connections."""
+
+    def __init__(self, server: asyncio.Server, connections: set[Connection]) -> None:
+        self._server = server
+        self._connections = connections
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def disconnect(self) -> None:
+        """Drop every connection, and go on listening."""
+        for connection in sorted(self._connections, key=id):
+            connection._close()
+
+    async def close(self) -> None:
+        """Stop listening and drop every connection."""
+        self._server.close()
+        self.disconnect()
+        await asyncio.sleep(0)
+
+
+async def listen(handler: Handler, host: str, port: int, tls: ssl.SSLContext | None = None) -> Listener:
+    """Serve `handler` on `host`:`port` (0 for any free port) within the running event loop."""
+    connections: set[Connection] = set()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(handler, connections), host, port, ssl=tls, backlog=512)
+    return Listener(server, connections)

@@ -1,0 +1,111 @@
+"""The API for components within the process: the `Client` of controllers, kubelets and schedulers.
+
+Their writes go the way of everybody's, without the bytes: defaults, admission, strategies, validation, ownership.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from batkube.api import subresources
+from batkube.api.authentication import User
+from batkube.api.deletion import Deleter
+from batkube.api.options import DeleteOptions, WriteOptions
+from batkube.api.registry import Registry
+from batkube.api.served import Served
+from batkube.api.statuses import Failure
+from batkube.api.writes import Write
+from batkube.cluster.client import Refused
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import Key, KubeObject
+from batkube.kernel.errors import Bug
+from batkube.kernel.instants import Instant
+
+_MASTERS = ("system:masters",)
+
+
+def _copied(value: KubeObject) -> KubeObject:
+    """Return a deep copy, which the pipeline may edit."""
+    copy: KubeObject = msgspec.json.decode(msgspec.json.encode(value))
+    return copy
+
+
+class InProcessClient:
+    """The API server for one component, whose name becomes the manager of the fields it writes."""
+
+    def __init__(self, component: str, served: Served, registry: Registry, deleter: Deleter) -> None:
+        self._user = User(f"system:{component}", "", _MASTERS, is_master=True)
+        self._options = WriteOptions(False, component, "Ignore", None)
+        self._served = served
+        self._registry = registry
+        self._deleter = deleter
+
+    def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
+        """Create an object, or post it to a sub-resource of the object it names."""
+        try:
+            write = self._write(storage, obj, now, subresource)
+            if subresource == "binding":
+                return subresources.bind(self._registry, write, obj)
+            if subresource == "eviction":
+                return subresources.evict(self._registry, self._deleter, write, obj)
+            value = _copied(obj)
+            self._served.behaviour(write.resource).default(write.resource, value)
+            self._registry.create(write, value)
+        except Failure as failure:
+            raise Refused(failure.code, failure.reason, failure.message) from failure
+        return self._live(storage, write.key)
+
+    def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
+        """Put `obj` in the place of what is there, whatever its version."""
+        value = _copied(obj)
+        try:
+            write = self._write(storage, obj, now, subresource)
+            # Nobody else acts meanwhile, so the present version is the one that was read; some kinds insist on one.
+            value["metadata"]["resourceVersion"] = str(self._registry.store.version_of(storage, write.key) or "")
+            self._registry.update(write, lambda _: value, upsert=False)
+        except Failure as failure:
+            raise Refused(failure.code, failure.reason, failure.message) from failure
+        return self._registry.store.get(storage, write.key) or value
+
+    def delete(
+        self,
+        storage: str,
+        key: Key,
+        now: Instant,
+        *,
+        propagation: str | None = None,
+        grace_s: int | None = None,
+        uid: str | None = None,
+    ) -> None:
+        """Delete the object at `key`; only if it is the one with this `uid`, when one is given."""
+        namespace, _, name = key.rpartition("/")
+        options = DeleteOptions(grace_s, uid, None, propagation)
+        try:
+            self._deleter.delete(self._resource(storage), namespace, name, options, now)
+        except Failure as failure:
+            raise Refused(failure.code, failure.reason, failure.message) from failure
+
+    def _write(self, storage: str, obj: KubeObject, now: Instant, subresource: str) -> Write:
+        resource, meta = self._resource(storage), obj["metadata"]
+        return Write(
+            resource,
+            resource,
+            meta.get("namespace", "") if resource.namespaced else "",
+            meta.get("name", ""),
+            subresource,
+            self._options,
+            self._user,
+            now,
+        )
+
+    def _resource(self, storage: str) -> Resource:
+        resource = self._served.stored_as(storage)
+        if resource is None:
+            raise Bug(f"nothing is stored as {storage}")
+        return resource
+
+    def _live(self, storage: str, key: Key) -> KubeObject:
+        value = self._registry.store.get(storage, key)
+        if value is None:
+            raise Bug(f"a new object of {storage} is gone: {key}")
+        return value

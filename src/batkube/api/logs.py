@@ -1,0 +1,108 @@
+"""The log of a simulated container: a line when it started and one when it ended, which is all that happened.
+
+Options and refusals as of the real server and kubelet (Kubernetes: pkg/registry/core/pod/strategy.go, LogLocation;
+pkg/kubelet/kubelet_pods.go, validateContainerLogStatus).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from batkube.api import statuses
+from batkube.api.messages import TEXT, Response
+from batkube.api.objects import NO_SUCH_METHOD, Call
+from batkube.cluster.store import Key, KubeObject, Store
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human, instant_of, rfc3339
+
+
+class Line(NamedTuple):
+    """One line of a log."""
+
+    at: Instant
+    text: str
+
+
+class Logs:
+    """Answers requests for `pods/log`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def answer(self, call: Call) -> Response:
+        """Return the log that a request asks for."""
+        if call.asked.verb != "get":
+            raise NO_SUCH_METHOD
+        pod = self._store.get("pods", Key(f"{call.asked.namespace}/{call.asked.name}"))
+        if pod is None:
+            raise statuses.not_found(call.resource, call.asked.name)
+        name = _container_name(pod, call.request.first("container"))
+        if not pod["spec"].get("nodeName"):
+            return Response(200, b"", TEXT)
+        lines = _lines(pod, name, previous=call.request.flag("previous"))
+        return Response(200, _chosen(call, lines).encode(), TEXT)
+
+
+def _container_name(pod: KubeObject, asked: str) -> str:
+    """Return the container meant; refuse one that is not there, and silence where there are several."""
+    name, spec = pod["metadata"]["name"], pod["spec"]
+    containers = [one["name"] for one in spec["containers"]]
+    first = [one["name"] for one in spec.get("initContainers") or ()]
+    known = [*containers, *first, *(one["name"] for one in spec.get("ephemeralContainers") or ())]
+    if asked:
+        if asked not in known:
+            raise statuses.bad_request(f"container {asked} is not valid for pod {name}")
+        return asked
+    if len(containers) == 1 and not first:
+        return str(containers[0])
+    choices = f"choose one of: [{' '.join(containers)}]"
+    if first:
+        choices += f" or one of the init containers: [{' '.join(first)}]"
+    raise statuses.bad_request(f"a container name must be specified for pod {name}, {choices}")
+
+
+def _lines(pod: KubeObject, name: str, *, previous: bool) -> list[Line]:
+    """Return everything a container has logged in its present, or its previous, run."""
+    status = pod.get("status", {})
+    known = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    found = next((one for one in known if one["name"] == name), None)
+    who = f'container "{name}" in pod "{pod["metadata"]["name"]}"'
+    if found is None:
+        raise statuses.bad_request(f"{who} is not available")
+    state, last = found["state"], found.get("lastState", {}).get("terminated")
+    if previous:
+        if last is None:
+            raise statuses.bad_request(f"previous terminated {who} not found")
+        return _run(pod, found, last["startedAt"], last)
+    if "running" in state:
+        return _run(pod, found, state["running"]["startedAt"], None)
+    ended = state.get("terminated") or last
+    if ended is not None:
+        return _run(pod, found, ended["startedAt"], ended)
+    reason = state.get("waiting", {}).get("reason", "ContainerCreating")
+    raise statuses.bad_request(f"{who} is waiting to start: {reason}")
+
+
+def _run(pod: KubeObject, container: KubeObject, started: str, ended: KubeObject | None) -> list[Line]:
+    where = f"{container['image']} on {pod['spec']['nodeName']}"
+    begin = instant_of(started)
+    lines = [Line(begin, f"batkube: simulated container {container['name']} ({where}) started")]
+    if ended is not None:
+        end = instant_of(ended["finishedAt"])
+        told = f"ended with exit code {ended['exitCode']} after {human(end - begin)}"
+        lines.append(Line(end, f"batkube: simulated container {container['name']} {told}"))
+    return lines
+
+
+def _chosen(call: Call, lines: list[Line]) -> str:
+    """Return the part of a log that the options of a request ask for, as text."""
+    first = call.request.first
+    if first("sinceSeconds").isdigit():
+        since = call.now - int(first("sinceSeconds")) * NANOSECONDS_PER_SECOND
+        lines = [line for line in lines if line.at >= since]
+    elif first("sinceTime"):
+        lines = [line for line in lines if line.at >= instant_of(first("sinceTime"))]
+    if first("tailLines").isdigit():
+        lines = lines[max(0, len(lines) - int(first("tailLines"))) :]
+    stamped = call.request.flag("timestamps")
+    text = "".join(f"{rfc3339(line.at) + ' ' if stamped else ''}{line.text}\n" for line in lines)
+    return text[: int(first("limitBytes"))] if first("limitBytes").isdigit() else text

@@ -1,0 +1,73 @@
+"""How long ago, in as few characters as `kubectl get` spends on it."""
+
+from __future__ import annotations
+
+import re
+
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, instant_of
+
+UNKNOWN = "<unknown>"
+INVALID = "<invalid>"
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def since(timestamp: str | None, now: Instant) -> str:
+    """Return how long ago `timestamp` was (Kubernetes: translateTimestampSince)."""
+    return human_duration(now - instant_of(timestamp)) if timestamp else UNKNOWN
+
+
+def age(value: KubeObject, now: Instant) -> str:
+    """Return the age of an object."""
+    return since(value["metadata"].get("creationTimestamp"), now)
+
+
+def between(start: str, end: str) -> str:
+    """Return the time from one timestamp to another."""
+    return human_duration(instant_of(end) - instant_of(start))
+
+
+def human_duration(ns: int) -> str:
+    """Return a length of time with two or three digits of precision.
+
+    Kubernetes: HumanDuration of apimachinery/pkg/util/duration, which takes up to two seconds in the future for
+    clocks that differ.
+    """
+    if ns <= -2 * NANOSECONDS_PER_SECOND:
+        return INVALID
+    seconds = max(ns, 0) // NANOSECONDS_PER_SECOND
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two_parts(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two_parts(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two_parts(days, "d", hours % 24, "h")
+    if days < 2 * 365:
+        return f"{days}d"
+    if days < 8 * 365:
+        return _two_parts(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two_parts(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+
+
+def since_any_text(text: str, now: Instant) -> str:
+    """Return how long ago a text that a client chose was, for columns of custom resources.
+
+    Kubernetes: cellForJSONValue of apiextensions-apiserver/pkg/registry/customresource/tableconvertor.
+    """
+    if text in ("", "null"):
+        return UNKNOWN
+    try:
+        return since(text, now) if _RFC3339.fullmatch(text) else INVALID
+    except ValueError:
+        return INVALID

@@ -1,0 +1,114 @@
+"""Kubernetes' protobuf: objects as kube-scheduler and other Go clients send and want them.
+
+A message does not say what it is, so an object travels in an envelope: four magic bytes and a `runtime.Unknown`, which
+tells apiVersion and kind and holds the object's own message. The events of a watch are `WatchEvent` messages around
+such envelopes, each after its length. (Kubernetes: apimachinery/pkg/runtime/serializer/protobuf, util/framer.)
+
+The messages themselves are made and read by `api.wire`, compiled from the schemas of the kinds; custom resources have
+no protobuf. Tables have none either.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from batkube.api.wire.decoding import message_decoder
+from batkube.api.wire.encoding import message_encoder
+from batkube.api.wire.values import fields, text_of
+from batkube.api.wire.varints import DecodeError, EndsEarly, delimited
+from batkube.cluster.schemas import Schema
+from batkube.cluster.store import KubeObject
+
+__all__ = [
+    "DecodeError",
+    "Envelope",
+    "decode",
+    "encode",
+    "envelope",
+    "open_envelope",
+    "unwrap",
+    "watch_frame",
+]
+
+#: What an envelope begins with (Kubernetes: protoEncodingPrefix).
+MAGIC = b"k8s\0"
+#: The end of every envelope: neither a content encoding nor a content type is told.
+_NO_CONTENT = b"\x1a\0\x22\0"
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """An object that has not been looked into yet."""
+
+    api_version: str
+    kind: str
+    #: The object's message, without apiVersion and kind.
+    raw: bytes
+
+
+def encode(value: KubeObject, schema: Schema) -> bytes:
+    """Return an object's message, which tells neither its apiVersion nor its kind."""
+    return message_encoder(schema)(value)
+
+
+def decode(data: bytes, schema: Schema) -> dict[str, Any]:
+    """Return the object that a message stands for, in the form in which it is stored; raises DecodeError."""
+    try:
+        return message_decoder(schema)(data, 0, len(data))
+    except IndexError:
+        raise EndsEarly from None
+    except RecursionError:
+        raise DecodeError("proto: exceeded max depth") from None
+
+
+def envelope(value: KubeObject, schema: Schema) -> bytes:
+    """Return an object, or a list of them, in its envelope."""
+    names = (value.get("apiVersion", ""), value.get("kind", ""))
+    type_meta = delimited(b"\x0a", names[0].encode()) + delimited(b"\x12", names[1].encode())
+    return MAGIC + delimited(b"\x0a", type_meta) + delimited(b"\x12", encode(value, schema)) + _NO_CONTENT
+
+
+def unwrap(data: bytes) -> Envelope:
+    """Return what an envelope holds, its message unread; raises DecodeError."""
+    if not data:
+        raise DecodeError("empty data")
+    if not data.startswith(MAGIC):
+        expected = " ".join(str(byte) for byte in MAGIC)
+        raise DecodeError(f"provided data does not appear to be a protobuf message, expected prefix [{expected}]")
+    if len(data) == len(MAGIC):
+        raise DecodeError("empty body")
+    type_meta, raw = _byte_fields(data[len(MAGIC) :])
+    api_version, kind = _byte_fields(type_meta)
+    return Envelope(text_of(api_version), text_of(kind), raw)
+
+
+def _byte_fields(data: bytes) -> tuple[bytes, bytes]:
+    """Return the fields 1 and 2 of a message, which both have a length."""
+    try:
+        found = dict(fields(data, 0, len(data)))
+    except IndexError:
+        raise EndsEarly from None
+    one, other = found.get(1, b""), found.get(2, b"")
+    if not isinstance(one, bytes) or not isinstance(other, bytes):
+        raise DecodeError("proto: wrong wireType = 0 for field TypeMeta")
+    return one, other
+
+
+def open_envelope(data: bytes, schema: Schema) -> KubeObject:
+    """Return the object in an envelope, with its kind and apiVersion if they are told; raises DecodeError.
+
+    An object of another kind than that of `schema` is not read any further, so that the caller can say what it is.
+    """
+    found = unwrap(data)
+    told = {"kind": found.kind, "apiVersion": found.api_version}
+    value: KubeObject = {field: text for field, text in told.items() if text}
+    if not found.kind or found.kind == schema.go.rpartition(".")[2]:
+        value.update(decode(found.raw, schema))
+    return value
+
+
+def watch_frame(change: str, enveloped: bytes) -> bytes:
+    """Return an event of a watch (`ADDED`, …, `BOOKMARK`, `ERROR`) around an object in its envelope."""
+    event = delimited(b"\x0a", change.encode()) + delimited(b"\x12", delimited(b"\x0a", enveloped))
+    return len(event).to_bytes(4) + event

@@ -1,0 +1,100 @@
+"""The API server without its sockets: a request goes in, an answer comes out.
+
+Who asks is found first, then what is asked for, then whether that is allowed; only then is the path looked at more
+closely. So failures come in the order of the real server.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from batkube.api import statuses
+from batkube.api.authentication import Authenticator
+from batkube.api.authorization import Attributes, Authorizer
+from batkube.api.encoding import encode
+from batkube.api.health import Counters
+from batkube.api.impersonation import acting_as
+from batkube.api.messages import JSON, Request, Response, Stream
+from batkube.api.negotiation import negotiate_failure
+from batkube.api.objects import NO_SUCH_PATH, Objects
+from batkube.api.paths import Paths
+from batkube.api.routing import Route, route
+from batkube.api.statuses import Failure
+from batkube.cluster.schemas import Schema
+from batkube.kernel.instants import Instant
+
+log = logging.getLogger(__name__)
+
+
+class ApiServer:
+    """Answers requests (the Handler of `http`)."""
+
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        objects: Objects,
+        paths: Paths,
+        counters: Counters,
+        now: Callable[[], Instant],
+        settle: Callable[[Instant], None],
+        status: Schema,
+    ) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._objects = objects
+        self._paths = paths
+        self._counters = counters
+        self._now = now
+        #: Does what follows from a write at once, such as serving a kind that was just defined.
+        self._settle = settle
+        #: The schema of Status, which protobuf needs.
+        self._status = status
+
+    def handle(self, request: Request) -> Response | Stream:
+        """Answer one request; whatever is in it, there is an answer."""
+        asked = route(request)
+        try:
+            answer = self._answer(request, asked)
+        except Failure as failure:
+            answer = self._failed(failure, request)
+        except RecursionError:
+            answer = self._failed(statuses.bad_request("the request is nested too deeply"), request)
+        except Exception as problem:
+            log.exception("%s %s failed", request.method, request.path)
+            text = f"Internal error occurred: {type(problem).__name__}: {problem}"
+            details = {"causes": [{"message": f"{type(problem).__name__}: {problem}"}]}
+            answer = self._failed(Failure(500, "InternalError", text, details), request)
+        self._counters.count(asked.verb, asked.resource, answer.status if isinstance(answer, Response) else 200)
+        return answer
+
+    def too_large(self) -> Response:
+        """Answer a request whose body is larger than is taken."""
+        failure = Failure(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
+        return Response(413, encode(failure.status(), JSON))
+
+    def _answer(self, request: Request, asked: Route) -> Response | Stream:
+        now = self._now()
+        user = acting_as(self._authenticator.user(request.headers), request.headers, self._authorizer)
+        if not user.is_master:
+            self._authorizer.require(user, _attributes(asked))
+        if asked.is_resource and self._objects.serves_group(asked.group):
+            answer = self._objects.handle(request, asked, user, now)
+            self._settle(now)
+            return answer
+        return self._paths.handle(request, asked) or NO_SUCH_PATH
+
+    def _failed(self, failure: Failure, request: Request) -> Response:
+        form = negotiate_failure(request.headers.get("accept", ""))
+        retry = (failure.details or {}).get("retryAfterSeconds")
+        headers = (*failure.headers, ("Retry-After", str(retry))) if retry else failure.headers
+        return Response(failure.code, encode(failure.status(), form.media_type, self._status), form.media_type, headers)
+
+
+def _attributes(asked: Route) -> Attributes:
+    if not asked.is_resource:
+        return Attributes(asked.verb, path=asked.path)
+    return Attributes(
+        asked.verb, asked.group, asked.version, asked.resource, asked.subresource, asked.namespace, asked.name
+    )

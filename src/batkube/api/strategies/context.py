@@ -1,0 +1,18 @@
+"""What strategies know beside the objects themselves."""
+
+from __future__ import annotations
+
+import msgspec
+
+from batkube.cluster.store import Store
+from batkube.kernel.instants import Instant
+
+
+class Context(msgspec.Struct, frozen=True):
+    """The circumstances of a write."""
+
+    store: Store
+    now: Instant
+    #: The name and the groups of the user who writes.
+    user: str = ""
+    groups: tuple[str, ...] = ()

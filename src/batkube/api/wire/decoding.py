@@ -1,0 +1,263 @@
+"""From protobuf to dictionaries, in the very form in which JSON of the same object would have been stored.
+
+That form is Go's: what it would print after having read the message. So a field that may be left out (`omitempty`) is
+missing when it is empty, others are there, empty or null, even if nothing was sent, and structs that are no pointers
+are always there. Fields that nobody knows are skipped.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from batkube.api.wire.disguises import disguise_of
+from batkube.api.wire.encoding import WIRES, with_embedded
+from batkube.api.wire.values import READERS, Json, signed
+from batkube.api.wire.varints import BYTES, END_GROUP, VARINT, DecodeError, EndsEarly, read_varint, skip
+from batkube.cluster.decoding import zero
+from batkube.cluster.schemas import Field, Schema, Shape
+
+Read = Callable[[bytes, int, int], Json]
+"""Returns the value that lies between two positions of the data."""
+
+Take = Callable[[dict[str, Any], str, Json], None]
+"""Puts a value that was read into the fields found so far."""
+
+_unpack_double = struct.Struct("<d").unpack_from
+
+
+class _Entry(NamedTuple):
+    """A field as it is found by its tag; `take` is None where the value is the field."""
+
+    name: str
+    read: Read
+    take: Take | None
+
+
+class _Shown(NamedTuple):
+    """A field as JSON shows it: even if it is empty, and what if it was not sent."""
+
+    name: str
+    if_empty: bool
+    #: Makes the value of a field that Go always shows; None for one that it leaves out.
+    fresh: Callable[[], Json] | None
+
+
+class MessageDecoder:
+    """Reads one type of message; compiled at its first use, since types may contain themselves."""
+
+    __slots__ = ("_embedded", "_entries", "_names", "_scalars", "_schema", "_shown")
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._shown: list[_Shown] | None = None
+        #: The fields that have a length, by tag.
+        self._entries: dict[int, _Entry] = {}
+        #: The others: integers, booleans, floats.
+        self._scalars: dict[int, _Entry] = {}
+        #: The names of both by their number.
+        self._names: dict[int, str] = {}
+        #: Messages whose fields belong to this one, by tag.
+        self._embedded: dict[int, MessageDecoder] = {}
+
+    def __call__(self, data: bytes, start: int, end: int) -> dict[str, Any]:
+        """Return the message between two positions."""
+        found: dict[str, Any] = {}
+        self._find(data, start, end, found)
+        return self._finished(found)
+
+    def _find(self, data: bytes, start: int, end: int, found: dict[str, Any]) -> None:
+        """Read the fields between two positions into `found`."""
+        if self._shown is None:
+            self._compile()
+        entries, position = self._entries, start
+        while position < end:
+            # Nearly all tags are of one or two bytes, nearly all lengths of one: a call would cost more than reading.
+            key = data[position]
+            position += 1
+            if key > 0x7F:
+                high = data[position]
+                if high > 0x7F:
+                    key, position = read_varint(data, position - 1)
+                else:
+                    key = key & 0x7F | high << 7
+                    position += 1
+            entry = entries.get(key)
+            if entry is None:
+                position = self._find_other(data, position, end, key, found)
+                continue
+            length = data[position]
+            position += 1
+            if length > 0x7F:
+                length, position = read_varint(data, position - 1)
+            stop = position + length
+            if stop > end:
+                raise EndsEarly
+            name, read, take = entry
+            if take is None:
+                found[name] = read(data, position, stop)
+            else:
+                take(found, name, read(data, position, stop))
+            position = stop
+        if position != end:
+            raise EndsEarly
+
+    def _find_other(self, data: bytes, position: int, end: int, key: int, found: dict[str, Any]) -> int:
+        """Read a number or an embedded message, or pass over an unknown field; return where it ends."""
+        scalar = self._scalars.get(key)
+        if scalar is not None:
+            stop = read_varint(data, position)[1] if key & 7 == VARINT else position + 8
+            if stop > end:
+                raise EndsEarly
+            name, read, take = scalar
+            if take is None:
+                found[name] = read(data, position, stop)
+            else:
+                take(found, name, read(data, position, stop))
+            return stop
+        if key not in self._embedded:
+            return self._skipped(data, position, key)
+        length, position = read_varint(data, position)
+        if position + length > end:
+            raise EndsEarly
+        self._embedded[key]._find(data, position, position + length, found)
+        return position + length
+
+    def _skipped(self, data: bytes, position: int, key: int) -> int:
+        """Return where an unknown field ends, unless Go would refuse it."""
+        number, wire = key >> 3, key & 7
+        if wire == END_GROUP:
+            raise DecodeError(f"proto: {self._schema.go}: wiretype end group for non-group")
+        if not 0 < number < 1 << 31:
+            raise DecodeError(f"proto: {self._schema.go}: illegal tag {signed(number, 32)} (wire type {key})")
+        name = self._names.get(number)
+        if name is not None:
+            raise DecodeError(f"proto: wrong wireType = {wire} for field {name[0].upper()}{name[1:]}")
+        return skip(data, position, wire)
+
+    def _finished(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields in the order of the Go struct, and those that Go shows though they were not sent."""
+        finished: dict[str, Any] = {}
+        for name, if_empty, fresh in self._shown or ():
+            if name in found:
+                value = found[name]
+                if value or if_empty:
+                    finished[name] = value
+            elif fresh is not None:
+                finished[name] = fresh()
+        return finished
+
+    def _compile(self) -> None:
+        for name, field in with_embedded(self._schema).items():
+            if name not in self._schema.fields:
+                self._embedded[field.number << 3 | BYTES] = message_decoder(field.schema)
+                continue
+            self._names[field.number] = name
+            for wire, read, take in _readers(field.schema):
+                entries = self._entries if wire == BYTES else self._scalars
+                entries[field.number << 3 | wire] = _Entry(name, read, take)
+        always = zero(self._schema)
+        self._shown = [
+            _Shown(name, field.pointer or name in always, _fresh(always[name]) if name in always else None)
+            for name, field in self._schema.fields.items()
+            if field.number
+        ]
+
+
+@functools.cache
+def message_decoder(schema: Schema) -> MessageDecoder:
+    """Return what reads a struct; the same for the same schema."""
+    return MessageDecoder(schema)
+
+
+def _fresh(value: Json) -> Callable[[], Json]:
+    """Return a function that makes a copy of `value`, since what is decoded may be edited."""
+    return dict if value == {} else functools.partial(copy.deepcopy, value)
+
+
+def _readers(schema: Schema) -> list[tuple[int, Read, Take | None]]:
+    """Return the wire types in which a field may come, how to read each, and what to do with what was read."""
+    if schema.shape is Shape.MAP and schema.items is not None:
+        return [(BYTES, _map_entry(schema.items), _take_pairs)]
+    if schema.shape is not Shape.LIST or disguise_of(schema) is not None or schema.items is None:
+        return [(WIRES.get(schema.shape, BYTES), _reader(schema), None)]
+    wire, read = WIRES.get(schema.items.shape, BYTES), _reader(schema.items)
+    if wire == VARINT:
+        return [(wire, read, _take_one), (BYTES, _packed(read), _take_all)]
+    return [(wire, read, _take_one)]
+
+
+def _take_one(found: dict[str, Any], name: str, value: Json) -> None:
+    found.setdefault(name, []).append(value)
+
+
+def _take_all(found: dict[str, Any], name: str, values: Json) -> None:
+    if values:
+        found.setdefault(name, []).extend(values)
+
+
+def _take_pairs(found: dict[str, Any], name: str, pairs: Json) -> None:
+    found.setdefault(name, {}).update(pairs)
+
+
+def _reader(schema: Schema) -> Read:
+    """Return what reads one value."""
+    disguise = disguise_of(schema)
+    if disguise is not None:
+        decode, mask = message_decoder(disguise.schema), disguise.mask
+        return lambda data, start, end: mask(decode(data, start, end))
+    match schema.shape:
+        case Shape.STRUCT:
+            return message_decoder(schema)
+        case Shape.STRING:
+            return _text
+        case Shape.INTEGER:
+            bits = 32 if schema.go == "int32" else 64
+            return lambda data, start, end: signed(read_varint(data, start)[0], bits)
+        case Shape.BOOLEAN:
+            return lambda data, start, end: read_varint(data, start)[0] != 0
+        case Shape.NUMBER:
+            return lambda data, start, end: _unpack_double(data, start)[0]
+    read_body = READERS[schema.shape]
+    return lambda data, start, end: read_body(data[start:end])
+
+
+def _text(data: bytes, start: int, end: int) -> str:
+    return str(data[start:end], "utf-8", "replace")
+
+
+def _packed(read: Read) -> Read:
+    """Return what reads a list of integers written one after the other, as others than Go may send it."""
+
+    def read_all(data: bytes, start: int, end: int) -> list[Json]:
+        values = []
+        while start < end:
+            values.append(read(data, start, end))
+            _, start = read_varint(data, start)
+        if start != end:
+            raise EndsEarly
+        return values
+
+    return read_all
+
+
+def _map_entry(items: Schema) -> Read:
+    """Return what reads an entry of a map: the message of a key and a value, either of which may be missing."""
+    entry = Schema(
+        Shape.STRUCT,
+        go="MapEntry",
+        fields={
+            "key": Field("key", Schema(Shape.STRING), omit_empty=False, number=1),
+            "value": Field("value", items, omit_empty=False, number=2),
+        },
+    )
+    decode = message_decoder(entry)
+
+    def read(data: bytes, start: int, end: int) -> dict[str, Json]:
+        pair = decode(data, start, end)
+        return {pair["key"]: pair["value"]}
+
+    return read

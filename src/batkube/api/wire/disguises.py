@@ -1,0 +1,80 @@
+"""Types that are one thing in JSON and a small message in protobuf.
+
+A list of texts that has a Go type of its own is a message with a list in it; a JSON schema's "either a schema or
+something else" is a message with a field for each. Both are encoded as the struct that they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from batkube.cluster.schemas import Field, Schema, Shape
+
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+#: Go's names of lists that are messages: `message ExtraValue { repeated string items = 1; }`.
+_WRAPPED_LISTS = ("v1.ExtraValue", "v1.Verbs")
+
+
+class Disguise(NamedTuple):
+    """The struct that a value stands for, and the way there and back."""
+
+    schema: Schema
+    unmask: Callable[[Any], dict[str, Any]]
+    mask: Callable[[dict[str, Any]], Any]
+
+
+def disguise_of(schema: Schema) -> Disguise | None:
+    """Return what a schema is in protobuf, if not what it looks like."""
+    if schema.shape is Shape.LIST and schema.go in _WRAPPED_LISTS:
+        plain = Schema(Shape.LIST, items=schema.items)
+        return Disguise(_struct(_field("items", 1, plain)), lambda value: {"items": value}, _items)
+    if schema.shape is not Shape.ANY or schema.items is None:
+        return None
+    either = _field("schema", 1, schema.items, pointer=True)
+    match schema.name.removeprefix(_EXTENSIONS):
+        case "JSONSchemaPropsOrBool":
+            allows = _field("allows", 1, Schema(Shape.BOOLEAN))
+            return Disguise(
+                _struct(allows, _field("schema", 2, schema.items, pointer=True)), _or_bool, _schema_or_allows
+            )
+        case "JSONSchemaPropsOrArray":
+            return Disguise(_struct(either, _list("jSONSchemas", schema.items)), _or("jSONSchemas"), _list_or_schema)
+        case "JSONSchemaPropsOrStringArray":
+            texts = _list("property", Schema(Shape.STRING))
+            return Disguise(_struct(either, texts), _or("property"), _list_or_schema)
+    return None
+
+
+def _field(name: str, number: int, schema: Schema, pointer: bool = False) -> Field:
+    return Field(name, schema, pointer=pointer, number=number)
+
+
+def _list(name: str, items: Schema) -> Field:
+    return _field(name, 2, Schema(Shape.LIST, items=items))
+
+
+def _struct(*fields: Field) -> Schema:
+    return Schema(Shape.STRUCT, fields={field.name: field for field in fields})
+
+
+def _items(value: dict[str, Any]) -> list[Any]:
+    items: list[Any] = value.get("items", [])
+    return items
+
+
+def _or_bool(value: bool | dict[str, Any]) -> dict[str, Any]:
+    return {"allows": value} if isinstance(value, bool) else {"allows": True, "schema": value}
+
+
+def _schema_or_allows(value: dict[str, Any]) -> bool | dict[str, Any]:
+    schema: bool | dict[str, Any] = value.get("schema", value.get("allows", False))
+    return schema
+
+
+def _or(name: str) -> Callable[[Any], dict[str, Any]]:
+    return lambda value: {name: value} if isinstance(value, list) else {"schema": value}
+
+
+def _list_or_schema(value: dict[str, Any]) -> list[Any] | dict[str, Any] | None:
+    return value.get("jSONSchemas") or value.get("property") or value.get("schema")

@@ -1,0 +1,157 @@
+"""From dictionaries to protobuf.
+
+Go writes the fields of a message by ascending number and, since Kubernetes' messages have few pointers, writes most of
+them always: a text that is not set is a tag and the length zero. A schema is therefore compiled into a list of
+(name, what to write when it is missing, how to write it), and encoding an object walks that list. Kubernetes: the
+generated.pb.go files, made by gogo/protobuf: lists are not packed, maps are sorted by key.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from batkube.api.wire.disguises import disguise_of
+from batkube.api.wire.values import BODIES, ZEROS, Json
+from batkube.api.wire.varints import BYTES, FIXED64, VARINT, delimited, signed_varint, tag, varint
+from batkube.cluster.schemas import Field, Schema, Shape
+
+Write = Callable[[Json], bytes]
+"""Returns a value as protobuf: with its tag, or the body of a message only."""
+
+_pack_double = struct.Struct("<d").pack
+#: The wire types of what is not delimited.
+WIRES = {Shape.INTEGER: VARINT, Shape.BOOLEAN: VARINT, Shape.NUMBER: FIXED64}
+#: What writes nothing at all when it is empty.
+_COLLECTIONS = (Shape.LIST, Shape.MAP, Shape.BYTES)
+
+
+class MessageEncoder:
+    """Writes the body of one type of message; compiled at its first use, since types may contain themselves."""
+
+    __slots__ = ("_embedded", "_plan", "_schema")
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._plan: list[tuple[str, bytes, Write]] | None = None
+        #: The names in the plan of messages whose fields JSON shows among those of this one.
+        self._embedded: tuple[str, ...] = ()
+
+    def __call__(self, value: Mapping[str, Any]) -> bytes:
+        """Return the body of the message that `value` stands for."""
+        plan = self._plan
+        if plan is None:
+            plan = self._plan = self._compiled()
+        if self._embedded:
+            value = {**value, **dict.fromkeys(self._embedded, value)}
+        get = value.get
+        parts = []
+        for name, absent, write in plan:
+            part = get(name)
+            parts.append(absent if part is None else write(part))
+        return b"".join(parts)
+
+    def _compiled(self) -> list[tuple[str, bytes, Write]]:
+        fields = with_embedded(self._schema)
+        self._embedded = tuple(name for name in fields if name not in self._schema.fields)
+        ordered = sorted(fields.items(), key=lambda item: item[1].number)
+        return [(name, _absent(field), _writer(field.number, field.schema)) for name, field in ordered]
+
+
+@functools.cache
+def message_encoder(schema: Schema) -> MessageEncoder:
+    """Return what writes a struct; the same for the same schema."""
+    return MessageEncoder(schema)
+
+
+def with_embedded(schema: Schema) -> dict[str, Field]:
+    """Return the fields of a struct as protobuf has them: those of embedded structs within a message of their own.
+
+    Such a message is called `<number>`, which is no name in JSON.
+    """
+    fields = {name: field for name, field in schema.fields.items() if field.number and not field.within}
+    embedded: dict[int, dict[str, Field]] = {}
+    for name, field in schema.fields.items():
+        if field.within:
+            inner = msgspec.structs.replace(field, within=field.within[1:])
+            embedded.setdefault(field.within[0], {})[name] = inner
+    for number, inner_fields in embedded.items():
+        fields[f"<{number}>"] = Field(f"<{number}>", Schema(Shape.STRUCT, fields=inner_fields), number=number)
+    return fields
+
+
+def _absent(field: Field) -> bytes:
+    """Return what Go writes for a field that is not set: nothing for a pointer, else its zero value."""
+    schema = field.schema
+    if field.pointer or schema.shape in _COLLECTIONS:
+        return b""
+    if schema.shape in (Shape.TIME, Shape.MICRO_TIME, Shape.ANY):
+        return tag(field.number, BYTES) + b"\0"
+    return _writer(field.number, schema)({} if schema.shape is Shape.STRUCT else ZEROS[schema.shape])
+
+
+def _writer(number: int, schema: Schema) -> Write:
+    """Return what writes the field `number` of a message, or each of its elements."""
+    shape = schema.shape
+    if shape is Shape.LIST and disguise_of(schema) is None:
+        return _list_writer(number, schema)
+    if shape is Shape.MAP:
+        return _map_writer(number, schema)
+    prefix = tag(number, WIRES.get(shape, BYTES))
+    if shape is Shape.INTEGER:
+        return lambda value: prefix + signed_varint(value)
+    if shape is Shape.BOOLEAN:
+        words = prefix + b"\0", prefix + b"\1"
+        return lambda value: words[value]
+    if shape is Shape.NUMBER:
+        return lambda value: prefix + _pack_double(value)
+    if shape is Shape.STRING:
+        return _text_writer(prefix)
+    body = _body(schema)
+    return lambda value: delimited(prefix, body(value))
+
+
+def _text_writer(prefix: bytes) -> Write:
+    def write(value: str) -> bytes:
+        data = value.encode()
+        return prefix + varint(len(data)) + data
+
+    return write
+
+
+def _list_writer(number: int, schema: Schema) -> Write:
+    assert schema.items is not None
+    write = _writer(number, schema.items)
+    return lambda values: b"".join(map(write, values))
+
+
+def _map_writer(number: int, schema: Schema) -> Write:
+    """Return what writes a map: a message for each entry, its key as field 1 and its value as field 2."""
+    assert schema.items is not None
+    prefix, write_key, write_value = tag(number, BYTES), _text_writer(b"\x0a"), _writer(2, schema.items)
+    # Go writes no value for nil bytes.
+    nothing = b"" if schema.items.shape is Shape.BYTES else b"\x12\0"
+
+    def write(pairs: Mapping[str, Json]) -> bytes:
+        entries = [
+            delimited(prefix, write_key(key) + (nothing if value is None else write_value(value)))
+            for key, value in sorted(pairs.items())
+        ]
+        return b"".join(entries)
+
+    return write
+
+
+def _body(schema: Schema) -> Write:
+    """Return what writes a value that is delimited, without its tag and length."""
+    disguise = disguise_of(schema)
+    if disguise is not None:
+        encode, unmask = message_encoder(disguise.schema), disguise.unmask
+        return lambda value: encode(unmask(value))
+    if schema.shape is Shape.STRUCT:
+        return message_encoder(schema)
+    return BODIES[schema.shape]

@@ -1,0 +1,220 @@
+"""Values that are messages of their own in protobuf and something simpler in JSON.
+
+Each type has a pair: how its JSON becomes the body of the message, and back. (Kubernetes: the files *_proto.go and
+generated.pb.go of apimachinery's api/resource, apis/meta/v1, util/intstr and runtime.)
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from batkube.api.wire.varints import BYTES, VARINT, DecodeError, EndsEarly, delimited, read_varint, signed_varint, skip
+from batkube.cluster.quantity_text import NotAQuantity, stored_quantity
+from batkube.cluster.schemas import Shape
+from batkube.cluster.time_text import format_duration
+from batkube.kernel.instants import (
+    EPOCH,
+    NANOSECONDS_PER_SECOND,
+    Instant,
+    instant_of,
+    rfc3339,
+    rfc3339_micro,
+)
+
+Json = Any
+"""Any JSON value."""
+
+_EPOCH_SECONDS = int(EPOCH.timestamp())
+#: Year 1 to year 9999, which is what RFC 3339 can write.
+_FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
+
+#: A part of a duration as Go prints it.
+_DURATION_PART = re.compile(r"([0-9]+)\.?([0-9]*)(ns|µs|ms|s|m|h)")
+_UNIT_NS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+
+
+def fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the fields 1, 2, 3… of a small message: integers, or the bytes of whatever has a length."""
+    position = start
+    while position < end:
+        key, position = read_varint(data, position)
+        number, wire = key >> 3, key & 7
+        if wire == VARINT:
+            value, position = read_varint(data, position)
+            yield number, value
+        elif wire == BYTES:
+            length, position = read_varint(data, position)
+            yield number, data[position : position + length]
+            position += length
+        else:
+            position = skip(data, position, wire)
+    if position != end:
+        raise EndsEarly
+
+
+def signed(number: int, bits: int) -> int:
+    """Return the low `bits` of a varint as Go's int32 or int64."""
+    number &= (1 << bits) - 1
+    return number - (1 << bits) if number >> (bits - 1) else number
+
+
+def text_of(data: bytes) -> str:
+    """Return bytes as the text that Go would print: what is no UTF-8 is replaced."""
+    return data.decode("utf-8", "replace")
+
+
+@functools.lru_cache(maxsize=4096)
+def quantity_body(value: str) -> bytes:
+    """Return a quantity, which protobuf keeps as its text."""
+    return delimited(b"\x0a", str(value).encode())
+
+
+@functools.lru_cache(maxsize=4096)
+def _quantity(body: bytes) -> str:
+    text = dict(fields(body, 0, len(body))).get(1, b"")
+    if not isinstance(text, bytes):
+        raise DecodeError("proto: wrong wireType = 0 for field String_")
+    try:
+        return stored_quantity(text_of(text)) if text else "0"
+    except NotAQuantity as problem:
+        raise DecodeError(str(problem)) from None
+
+
+def int_or_string_body(value: int | str) -> bytes:
+    """Return an IntOrString: its type, the number and the text, all three always written."""
+    if isinstance(value, str):
+        return b"\x08\x01\x10\x00" + delimited(b"\x1a", value.encode())
+    return b"\x08\x00\x10" + signed_varint(value) + b"\x1a\x00"
+
+
+def _int_or_string(body: bytes) -> int | str:
+    found = dict(fields(body, 0, len(body)))
+    kind, text, number = found.get(1, 0), found.get(3, b""), found.get(2, 0)
+    if kind == 0 and isinstance(number, int):
+        return signed(number, 32)
+    if kind == 1 and isinstance(text, bytes):
+        return text_of(text)
+    raise DecodeError(f"impossible IntOrString.Type {kind!r}")
+
+
+def time_body(timestamp: str | None) -> bytes:
+    """Return a Time: whole seconds since 1970; nothing at all for the zero time."""
+    return _time_body(timestamp, 1) if timestamp else b""
+
+
+def micro_time_body(timestamp: str | None) -> bytes:
+    """Return a MicroTime: seconds and nanoseconds, the latter in whole microseconds."""
+    return _time_body(timestamp, 1_000_000) if timestamp else b""
+
+
+@functools.lru_cache(maxsize=4096)
+def _time_body(timestamp: str, precision: int) -> bytes:
+    seconds, nanoseconds = divmod(instant_of(timestamp), NANOSECONDS_PER_SECOND)
+    if precision == 1:
+        nanoseconds = 0
+    return b"\x08" + signed_varint(seconds + _EPOCH_SECONDS) + b"\x10" + signed_varint(nanoseconds)
+
+
+def _instant(body: bytes) -> Instant | None:
+    found = dict(fields(body, 0, len(body)))
+    seconds, nanoseconds = found.get(1, 0), found.get(2, 0)
+    if not isinstance(seconds, int) or not isinstance(nanoseconds, int):
+        raise DecodeError("proto: wrong wireType = 2 for field Seconds")
+    seconds, nanoseconds = signed(seconds, 64), signed(nanoseconds, 32)
+    if not _FIRST_SECOND <= seconds <= _LAST_SECOND or not 0 <= nanoseconds < NANOSECONDS_PER_SECOND:
+        raise DecodeError("Time.MarshalJSON: year outside of range [0,9999]")
+    # Go's zero time, the first second of year 1, is the time that is not set.
+    if seconds == _FIRST_SECOND and not nanoseconds:
+        return None
+    return Instant((seconds - _EPOCH_SECONDS) * NANOSECONDS_PER_SECOND + nanoseconds)
+
+
+@functools.lru_cache(maxsize=4096)
+def _time(body: bytes) -> str | None:
+    instant = _instant(body) if body else None
+    return None if instant is None else rfc3339(instant)
+
+
+@functools.lru_cache(maxsize=4096)
+def _micro_time(body: bytes) -> str | None:
+    instant = _instant(body) if body else None
+    return None if instant is None else rfc3339_micro(instant)
+
+
+def duration_body(text: str) -> bytes:
+    """Return a Duration given in Go's notation, such as `1m30s`: its nanoseconds."""
+    total = 0
+    for whole, fraction, unit in _DURATION_PART.findall(text):
+        total += int(whole) * _UNIT_NS[unit] + int(fraction or 0) * _UNIT_NS[unit] // 10 ** len(fraction)
+    return b"\x08" + signed_varint(-total if text.startswith("-") else total)
+
+
+def _duration(body: bytes) -> str:
+    number = dict(fields(body, 0, len(body))).get(1, 0)
+    if not isinstance(number, int):
+        raise DecodeError("proto: wrong wireType = 2 for field Duration")
+    ns = signed(number, 64)
+    return "-" + format_duration(-ns) if ns < 0 else format_duration(ns)
+
+
+def raw_body(value: Json) -> bytes:
+    """Return free-form JSON (RawExtension, FieldsV1, JSON of apiextensions): its text as bytes."""
+    return b"" if value is None else delimited(b"\x0a", msgspec.json.encode(value))
+
+
+def _raw(body: bytes) -> Json:
+    found = dict(fields(body, 0, len(body))).get(1)
+    if not isinstance(found, bytes) or not found:
+        return None
+    try:
+        return msgspec.json.decode(found)
+    except msgspec.DecodeError as problem:
+        raise DecodeError(str(problem)) from problem
+
+
+def bytes_of(value: str) -> bytes:
+    """Return what base64 in JSON stands for."""
+    return base64.b64decode(value)
+
+
+def base64_of(data: bytes) -> str:
+    """Return bytes as base64."""
+    return binascii.b2a_base64(data, newline=False).decode()
+
+
+#: How the body of each type is made from JSON, and JSON from it.
+BODIES: dict[Shape, Callable[[Json], bytes]] = {
+    Shape.QUANTITY: quantity_body,
+    Shape.INT_OR_STRING: int_or_string_body,
+    Shape.TIME: time_body,
+    Shape.MICRO_TIME: micro_time_body,
+    Shape.DURATION: duration_body,
+    Shape.ANY: raw_body,
+    Shape.BYTES: bytes_of,
+}
+READERS: dict[Shape, Callable[[bytes], Json]] = {
+    Shape.QUANTITY: _quantity,
+    Shape.INT_OR_STRING: _int_or_string,
+    Shape.TIME: _time,
+    Shape.MICRO_TIME: _micro_time,
+    Shape.DURATION: _duration,
+    Shape.ANY: _raw,
+    Shape.BYTES: base64_of,
+}
+#: What JSON shows where the value is missing and Go has no pointer that could be nil.
+ZEROS: dict[Shape, Json] = {
+    Shape.STRING: "",
+    Shape.INTEGER: 0,
+    Shape.NUMBER: 0.0,
+    Shape.BOOLEAN: False,
+    Shape.QUANTITY: "0",
+    Shape.INT_OR_STRING: 0,
+    Shape.DURATION: "0s",
+}

@@ -1,0 +1,96 @@
+"""Integers as protobuf writes them: seven bits a byte, the lowest first, the high bit set on all but the last."""
+
+from __future__ import annotations
+
+VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = range(6)
+"""The wire types, the low three bits of every tag: how to find the end of the field."""
+
+#: What a varint can hold.
+UINT64 = (1 << 64) - 1
+
+
+class DecodeError(ValueError):
+    """The bytes are not a message of the expected type; the text is what Go says of them."""
+
+
+class EndsEarly(DecodeError):
+    """A field reaches beyond the end of its message."""
+
+    def __init__(self) -> None:
+        super().__init__("unexpected EOF")
+
+
+def _encoded(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+#: Most lengths and many values are small, and looked up.
+_SMALL = [_encoded(number) for number in range(1 << 11)]
+
+
+def varint(number: int) -> bytes:
+    """Return a number that is not negative."""
+    return _SMALL[number] if number < 1 << 11 else _encoded(number)
+
+
+def signed_varint(number: int) -> bytes:
+    """Return a number of at most 64 bits; negative ones take ten bytes, as two's complement, int32 too."""
+    return varint(number & UINT64)
+
+
+def tag(number: int, wire: int) -> bytes:
+    """Return what precedes the field `number`."""
+    return varint(number << 3 | wire)
+
+
+def delimited(prefix: bytes, body: bytes) -> bytes:
+    """Return a field whose length is told: its tag, the length, the bytes."""
+    return prefix + varint(len(body)) + body
+
+
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return the number at `position` and where it ends; raises IndexError at the end of the data."""
+    byte = data[position]
+    if byte < 0x80:
+        return byte, position + 1
+    number, shift = byte & 0x7F, 7
+    while shift < 64:
+        position += 1
+        byte = data[position]
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number & UINT64, position + 1
+        shift += 7
+    raise DecodeError("proto: integer overflow")
+
+
+def skip(data: bytes, position: int, wire: int) -> int:
+    """Return where a field that nobody knows ends; groups, long out of use, may nest."""
+    depth = 0
+    while True:
+        if wire == VARINT:
+            _, position = read_varint(data, position)
+        elif wire == FIXED64:
+            position += 8
+        elif wire == BYTES:
+            length, position = read_varint(data, position)
+            position += length
+        elif wire == START_GROUP:
+            depth += 1
+        elif wire == END_GROUP:
+            if not depth:
+                raise DecodeError("proto: unexpected end of group")
+            depth -= 1
+        elif wire == FIXED32:
+            position += 4
+        else:
+            raise DecodeError(f"proto: illegal wireType {wire}")
+        if not depth:
+            return position
+        key, position = read_varint(data, position)
+        wire = key & 7

@@ -1,0 +1,105 @@
+"""`batkube serve`: a simulated cluster for kubectl and any other client, in real time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batkube.cli.run import policy_arguments
+from batkube.kernel.errors import InputError
+from batkube.policies.catalogue import load_policy
+from batkube.policies.interface import Policy
+from batkube.simulation.scenario import POLICY_PREFIX
+
+#: Faster than this, a day passes in a second.
+_SPEED_MAX = 86_400.0
+
+
+def serve(
+    platform: Annotated[
+        str | None, typer.Option(help="SimGrid .xml, Node .yaml, openb .csv, or a shorthand such as '1000x8,32Gi'.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder to write the kubeconfig to; must not exist yet.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; any free one unless given.")] = 0,
+    listen: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    speed: Annotated[float, typer.Option(help="Virtual seconds per real second.")] = 1.0,
+    scheduler: Annotated[
+        str, typer.Option(help="default: like kube-scheduler; policy:NAME; none: an attached one binds the pods.")
+    ] = "default",
+    scheduler_arg: Annotated[
+        list[str] | None, typer.Option(help="name=value, handed to the policy; may be repeated.")
+    ] = None,
+    latencies: Annotated[Path | None, typer.Option(help="Start-up and completion delays (YAML).")] = None,
+    token_auth_file: Annotated[
+        Path | None, typer.Option(help="Users and their tokens, as kube-apiserver's option of this name.")
+    ] = None,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="The API alone: no nodes, kubelets, controllers or scheduler.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="The seed of every random stream.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the path of the kubeconfig only.")] = False,
+) -> None:
+    """Serve the Kubernetes API of a simulated cluster until interrupted."""
+    from batkube.execution.latencies import read_latencies
+    from batkube.platforms.reading import read_platform
+    from batkube.simulation.serving import Address, Service, serve
+
+    _check(platform, out, speed, bare)
+    assert out is not None
+    service = Service(
+        platform=None if platform is None or bare else read_platform(platform),
+        out=out,
+        force=force,
+        host=listen,
+        port=port,
+        speed=speed,
+        scheduler=_scheduler(scheduler, scheduler_arg or []),
+        latencies=None if latencies is None else read_latencies(latencies),
+        token_file=token_auth_file,
+        seed=seed,
+        command=["batkube", *sys.argv[1:]],
+    )
+
+    def announce(address: Address) -> None:
+        if quiet:
+            typer.echo(str(address.kubeconfig))
+        else:
+            nodes = 0 if service.platform is None else len(service.platform.machines)
+            what = "the bare API" if bare else f"{nodes:,} node{'s' if nodes != 1 else ''}"
+            typer.echo(
+                f"serving {what} at {address.url}; use it with: export KUBECONFIG={address.kubeconfig.resolve()}"
+            )
+        sys.stdout.flush()
+
+    serve(service, announce)
+
+
+def _scheduler(text: str, arguments: list[str]) -> Policy | bool:
+    """Return the policy that `text` names, or whether there is to be a scheduler at all."""
+    if text.startswith(POLICY_PREFIX):
+        return load_policy(text.removeprefix(POLICY_PREFIX), policy_arguments(arguments))
+    if arguments:
+        raise InputError("--scheduler-arg", problem="there is no policy to hand it to", remedy="name a policy:NAME")
+    if text not in ("default", "none"):
+        raise InputError(
+            f"--scheduler {text}",
+            problem="is no scheduler",
+            remedy="give default, none or policy:NAME (batkube policies)",
+        )
+    return text == "default"
+
+
+def _check(platform: str | None, out: Path | None, speed: float, bare: bool) -> None:
+    """Refuse what makes no sense before anything is started."""
+    if out is None:
+        raise InputError("batkube serve", problem="no output folder given", remedy="add --out DIR")
+    if platform is None and not bare:
+        raise InputError(
+            "batkube serve", problem="no platform given", remedy="add --platform, such as 16x4,16Gi; or --bare"
+        )
+    if not 0 < speed <= _SPEED_MAX:
+        raise InputError(f"--speed {speed:g}", problem="must be more than 0 and at most 86400")

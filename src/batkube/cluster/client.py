@@ -1,0 +1,49 @@
+"""How the parts of a cluster write: the API as controllers, kubelets and schedulers inside the process see it.
+
+What they make goes the same way as what kubectl makes, so that defaults, admission, quota, generation and finalizers
+apply to it as on a real cluster. They read from the store itself and are the only ones running while they act, so
+there are no conflicts to retry.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from batkube.cluster.store import Key, KubeObject
+from batkube.kernel.instants import Instant
+
+
+class Refused(Exception):
+    """The server did not do what was asked, for the reason and with the code that its Status gives."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+
+
+class Client(Protocol):
+    """The API server, for one component.
+
+    `storage` is the name of a kind in the store: `pods`, `jobs.batch`. Objects handed over are not edited and may share
+    parts with stored ones; objects returned are those in the store. Every method may raise `Refused`.
+    """
+
+    def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
+        """Create an object, or post it to a sub-resource of the object it names (`binding`, `eviction`)."""
+
+    def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
+        """Put `obj` in the place of what is there, whatever its version; `subresource` is `status`, `finalize`, …."""
+
+    def delete(
+        self,
+        storage: str,
+        key: Key,
+        now: Instant,
+        *,
+        propagation: str | None = None,
+        grace_s: int | None = None,
+        uid: str | None = None,
+    ) -> None:
+        """Delete the object at `key`; only if it is the one with this `uid`, when one is given."""

@@ -1,0 +1,141 @@
+"""Events: what components tell people of an object, as `kubectl describe` and `kubectl events` show it.
+
+An event that repeats is counted instead of written again. Most components use the first form of events (core/v1, with
+`count` and two timestamps; client-go: tools/record), the scheduler the newer one (events.k8s.io, with `eventTime`, an
+action and a `series`; client-go: tools/events). Both are the same objects in the store.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Literal
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.references import key_of
+from batkube.cluster.store import Key, KubeObject, Store
+from batkube.kernel.instants import UNIX_START, Duration, Instant, rfc3339, rfc3339_micro, seconds
+
+EVENT = "events"
+
+EventType = Literal["Normal", "Warning"]
+
+#: How many events a component remembers in order to count their repetition (client-go: maxLruCacheEntries).
+_REMEMBERED = 4096
+#: A repetition later than this is a new event: the real server forgets events after an hour (--event-ttl).
+TTL: Duration = seconds(3600)
+
+
+class EventRecorder:
+    """Records events in the name of one component."""
+
+    def __init__(
+        self, store: Store, client: Client, component: str, *, host: str = "", as_series: bool = False
+    ) -> None:
+        """With `as_series` in the newer form."""
+        self._store = store
+        self._client = client
+        self._component = component
+        self._host = host
+        self._as_series = as_series
+        #: The keys of the latest events by what makes them equal, least recent first.
+        self._known: OrderedDict[tuple[str, ...], Key] = OrderedDict()
+
+    def record(
+        self,
+        about: KubeObject,
+        storage: str,
+        event_type: EventType,
+        reason: str,
+        message: str,
+        now: Instant,
+        *,
+        field_path: str = "",
+        action: str = "",
+        host: str = "",
+    ) -> None:
+        """Tell of `about`, an object of kind `storage`. An event that the server refuses is lost, as for real."""
+        metadata = about["metadata"]
+        identity = (metadata["uid"], field_path, event_type, reason, message, host)
+        key = self._known.get(identity)
+        known = None if key is None else self._store.get(EVENT, key)
+        try:
+            if known is not None:
+                self._client.update(EVENT, self._repeated(known, now), now)
+                self._known.move_to_end(identity)
+                return
+            event = self._event(about, storage, event_type, reason, message, now, field_path, action, host)
+            self._known[identity] = key_of(self._client.create(EVENT, event, now))
+        except Refused:
+            self._known.pop(identity, None)
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+
+    def _repeated(self, event: KubeObject, now: Instant) -> KubeObject:
+        if not self._as_series:
+            return {**event, "count": event.get("count", 1) + 1, "lastTimestamp": rfc3339(now)}
+        count = event.get("series", {}).get("count", 1) + 1
+        return {**event, "series": {"count": count, "lastObservedTime": rfc3339_micro(now)}}
+
+    def _event(
+        self,
+        about: KubeObject,
+        storage: str,
+        event_type: EventType,
+        reason: str,
+        message: str,
+        now: Instant,
+        field_path: str,
+        action: str,
+        host: str,
+    ) -> KubeObject:
+        metadata = about["metadata"]
+        namespace = metadata.get("namespace", "default")
+        involved = {
+            "kind": about["kind"],
+            "namespace": metadata.get("namespace"),
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+            "apiVersion": about["apiVersion"],
+            "resourceVersion": str(self._store.version_of(storage, key_of(about)) or ""),
+            "fieldPath": field_path,
+        }
+        event: KubeObject = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": self._free_name(namespace, metadata["name"], now), "namespace": namespace},
+            "involvedObject": {field: value for field, value in involved.items() if value},
+            "reason": reason,
+            "message": message,
+            "type": event_type,
+        }
+        return {**event, **(self._series_form(action, now) if self._as_series else self._count_form(host, now))}
+
+    def _count_form(self, host: str, now: Instant) -> KubeObject:
+        host = host or self._host
+        return {
+            "source": {"component": self._component, "host": host} if host else {"component": self._component},
+            "firstTimestamp": rfc3339(now),
+            "lastTimestamp": rfc3339(now),
+            "count": 1,
+            "eventTime": None,
+            "reportingComponent": self._component,
+            "reportingInstance": host,
+        }
+
+    def _series_form(self, action: str, now: Instant) -> KubeObject:
+        return {
+            "source": {},
+            "firstTimestamp": None,
+            "lastTimestamp": None,
+            "eventTime": rfc3339_micro(now),
+            "action": action,
+            "reportingComponent": self._component,
+            "reportingInstance": f"{self._component}-{self._host}",
+        }
+
+    def _free_name(self, namespace: str, name: str, now: Instant) -> str:
+        """Return a name as client-go gives, the object's and the time; the next nanosecond when it is taken."""
+        number = now - UNIX_START
+        while self._store.get(EVENT, Key(f"{namespace}/{name}.{number:x}")) is not None:
+            number += 1
+        return f"{name}.{number:x}"

@@ -1,0 +1,234 @@
+"""The kinds that a cluster knows: names, scope, verbs and schema of each, built-in or custom.
+
+A `Resource` is what a path names (`/apis/apps/v1/…/deployments`): one kind in one version. Objects are stored once per
+`storage` name, whatever version they are asked for in. The `KindTable` holds them all; its built-in part is read from
+`kinds.json`, which `scripts/derive_kinds` derives from Kubernetes itself, and CustomResourceDefinitions add to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batkube.cluster.definitions import Definitions
+from batkube.cluster.schemas import Schema
+from batkube.kernel.errors import Bug
+
+#: Kinds that two groups serve and that are stored once (Kubernetes: events.k8s.io is another view of core events).
+_SHARED_STORAGE = {"events.events.k8s.io": "events", "pods.metrics.k8s.io": "", "nodes.metrics.k8s.io": ""}
+#: Served by an aggregated server where there is one; its registration puts it behind all other groups.
+METRICS_GROUP = "metrics.k8s.io"
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STABILITY = {"alpha": 0, "beta": 1, None: 2}
+
+
+class SubResource(msgspec.Struct, frozen=True):
+    """Something below an object, such as `status` or `scale`."""
+
+    name: str
+    #: The kind of what is sent and answered, with its group and version where they differ from the resource's.
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+
+
+class Resource(msgspec.Struct, eq=False):
+    """One kind of object in one version, as discovery tells it."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    schema: Schema
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: dict[str, SubResource] = {}
+    #: Whether a CustomResourceDefinition made it.
+    custom: bool = False
+    #: Of a custom one: the JSON paths by which its fields may be selected, such as `.spec.color`.
+    selectable_fields: tuple[str, ...] = ()
+    #: The kind of a list of them; a custom one may be called anything.
+    list_kind: str = ""
+    #: `v1`, `apps/v1`.
+    api_version: str = ""
+    #: The name of the resource in the store: `pods`, `deployments.apps`; "" when it is not stored.
+    storage: str = ""
+    #: The resource as error messages name it (Go's GroupResource): `pods`, `deployments.apps`, `events.events.k8s.io`.
+    group_resource: str = ""
+    #: The kind as validation errors name it: `Pod`, `Deployment.apps`.
+    qualified_kind: str = ""
+
+    def __post_init__(self) -> None:
+        """Compose the names that every request needs, once."""
+        suffix = f".{self.group}" if self.group else ""
+        self.api_version = f"{self.group}/{self.version}" if self.group else self.version
+        self.group_resource = self.plural + suffix
+        self.qualified_kind = self.kind + suffix
+        self.list_kind = self.list_kind or f"{self.kind}List"
+        self.storage = _SHARED_STORAGE.get(self.group_resource, self.group_resource)
+
+
+class Group(msgspec.Struct, frozen=True):
+    """An API group and its versions, the preferred one first."""
+
+    name: str
+    versions: tuple[str, ...]
+
+    @property
+    def preferred(self) -> str:
+        """The version that clients should take."""
+        return self.versions[0]
+
+
+def version_rank(version: str) -> tuple[int, int, int, str]:
+    """Sort key of versions, best first: stable before beta before alpha, newer before older, the rest by name.
+
+    Kubernetes: apimachinery/pkg/version, CompareKubeAwareVersionStrings.
+    """
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (1, 0, 0, version)
+    major, stability, minor = match.groups()
+    return (-_STABILITY[stability], -int(major), -int(minor or 0), "")
+
+
+class KindTable:
+    """Every resource that is served, and every definition they consist of."""
+
+    def __init__(self, raw: dict[str, Any], *, metrics: bool = False) -> None:
+        self._definitions = Definitions(raw["definitions"])
+        #: The definition of each kind by `group/version/Kind`, lists, options and sub-resources included.
+        self._kinds: dict[str, str] = raw["kinds"]
+        #: All kinds with a Go type by `group/version`, versions that are not served included.
+        self._registered: dict[str, list[str]] = raw["registered"]
+        #: The version of Kubernetes that the table was derived from.
+        self.kubernetes: str = raw["kubernetes"]
+        #: The built-in groups in the order of discovery, with the order of their versions.
+        self._groups: dict[str, list[str]] = raw["groups"]
+        #: Counts additions and removals, so that what is computed from the table can be kept until it changes.
+        self.revision = 0
+        self._by_path: dict[tuple[str, str, str], Resource] = {}
+        self._by_kind: dict[tuple[str, str, str], Resource] = {}
+        for entry in raw["resources"]:
+            if metrics or entry["group"] != METRICS_GROUP:
+                definition = self._kinds[f"{entry['group']}/{entry['version']}/{entry['kind']}"]
+                self.add(msgspec.convert(entry, _RawResource).resource(self.definition(definition)))
+
+    @classmethod
+    def builtin(cls, *, metrics: bool = False) -> KindTable:
+        """Return a table of the built-in kinds of Kubernetes, with or without those of a metrics server."""
+        return cls(_derived(), metrics=metrics)
+
+    def resource(self, group: str, version: str, plural: str) -> Resource | None:
+        """Return the resource that a path names, or None."""
+        return self._by_path.get((group, version, plural))
+
+    def of_kind(self, group: str, version: str, kind: str) -> Resource | None:
+        """Return the resource of a kind, or None."""
+        return self._by_kind.get((group, version, kind))
+
+    def has_group(self, group: str) -> bool:
+        """Return whether any resource of the group is served."""
+        return any(served == group for served, _, _ in self._by_path)
+
+    def definition(self, name: str) -> Schema:
+        """Return the schema of any built-in struct by its OpenAPI name, such as `io.k8s.api.core.v1.PodSpec`."""
+        return self._definitions.schema(name)
+
+    def definition_of(self, group: str, version: str, kind: str) -> Schema:
+        """Return the schema of any built-in kind; group `meta.k8s.io` has DeleteOptions, Status and the like."""
+        return self._definitions.schema(self._kinds[f"{group}/{version}/{kind}"])
+
+    def knows_kind(self, group: str, version: str, kind: str) -> bool:
+        """Return whether the real server has a Go type for such a kind, or a definition of it, served or not."""
+        return (group, version, kind) in self._by_kind or kind in self._registered.get(f"{group}/{version}", ())
+
+    def kinds_by_definition(self) -> dict[str, list[tuple[str, str, str]]]:
+        """Return which kinds (group, version, kind) each built-in definition stands for."""
+        kinds: dict[str, list[tuple[str, str, str]]] = {}
+        for path, name in self._kinds.items():
+            group, version, kind = path.split("/")
+            kinds.setdefault(name, []).append(("" if group == "meta.k8s.io" else group, version, kind))
+        return kinds
+
+    def add(self, resource: Resource) -> None:
+        """Serve `resource` from now on; in the place of one with the same path, if there is one."""
+        path = (resource.group, resource.version, resource.plural)
+        if path in self._by_path:
+            self.remove(self._by_path[path])
+        self._by_path[path] = resource
+        self._by_kind[resource.group, resource.version, resource.kind] = resource
+        self.revision += 1
+
+    def remove(self, resource: Resource) -> None:
+        """Serve `resource` no more."""
+        if self._by_path.pop((resource.group, resource.version, resource.plural), None) is not resource:
+            raise Bug(f"removed {resource.group_resource} {resource.version}, which was not in the table")
+        self._by_kind.pop((resource.group, resource.version, resource.kind), None)
+        self.revision += 1
+
+    def resources(self) -> list[Resource]:
+        """Return all resources in the order of discovery: by group, then version, then name."""
+        ranks = {group.name: number for number, group in enumerate(self.groups())}
+        versions = {group.name: group.versions for group in self.groups()}
+        return sorted(
+            self._by_path.values(),
+            key=lambda each: (ranks[each.group], versions[each.group].index(each.version), each.plural),
+        )
+
+    def groups(self) -> list[Group]:
+        """Return the groups in the order of discovery: built-in, custom by name, metrics last.
+
+        Kubernetes: the priorities of APIServices (controlplane/apiserver/aggregator.go, crdregistration_controller.go).
+        """
+        served: dict[str, list[str]] = {}
+        for group, version, _ in self._by_path:
+            versions = served.setdefault(group, [])
+            if version not in versions:
+                versions.append(version)
+        builtin = list(self._groups)
+        customs = [name for name in served if name not in self._groups]
+        order = {name: (name == METRICS_GROUP, number) for number, name in enumerate([*builtin, *sorted(customs)])}
+        return [
+            Group(name, tuple(self._ordered(name, served[name])))
+            for name in sorted(served, key=lambda each: order[each])
+        ]
+
+    def _ordered(self, group: str, versions: list[str]) -> list[str]:
+        """Return the versions of a group, the preferred one first."""
+        builtin = [version for version in self._groups.get(group, []) if version in versions]
+        return builtin + sorted((each for each in versions if each not in builtin), key=version_rank)
+
+
+class _RawResource(msgspec.Struct):
+    """A resource as the table writes it: without the schema, which its kind leads to."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: dict[str, SubResource] = {}
+
+    def resource(self, schema: Schema) -> Resource:
+        """Return the resource with its schema."""
+        return Resource(**{name: getattr(self, name) for name in self.__struct_fields__}, schema=schema)
+
+
+@functools.cache
+def _derived() -> dict[str, Any]:
+    """Return the derived table; read once per process."""
+    raw: dict[str, Any] = msgspec.json.decode(Path(__file__).with_name("kinds.json").read_bytes())
+    return raw

@@ -1,0 +1,59 @@
+"""What a pod's status says, in the questions that controllers, kubelets and schedulers ask of it."""
+
+from __future__ import annotations
+
+from batkube.cluster.references import condition_of, is_being_deleted
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, instant_of
+
+TERMINAL_PHASES = ("Succeeded", "Failed")
+
+
+def phase_of(pod: KubeObject) -> str:
+    """Return the pod's phase; Pending when it has none yet."""
+    phase: str = pod.get("status", {}).get("phase", "Pending")
+    return phase
+
+
+def node_of_pod(pod: KubeObject) -> str:
+    """Return the name of the node that the pod is bound to, or ""."""
+    name: str = pod["spec"].get("nodeName", "")
+    return name
+
+
+def is_finished(pod: KubeObject) -> bool:
+    """Return whether the pod's containers have ended and will not start again."""
+    return phase_of(pod) in TERMINAL_PHASES
+
+
+def is_active(pod: KubeObject) -> bool:
+    """Return whether the pod runs or will run (Kubernetes: controller.IsPodActive)."""
+    return not is_finished(pod) and not is_being_deleted(pod)
+
+
+def ready_since(pod: KubeObject) -> Instant | None:
+    """Return since when the pod is ready, or None when it is not."""
+    condition = condition_of(pod, "Ready")
+    if condition is None or condition["status"] != "True":
+        return None
+    return instant_of(condition["lastTransitionTime"])
+
+
+def is_ready(pod: KubeObject) -> bool:
+    """Return whether the pod is ready to serve."""
+    condition = condition_of(pod, "Ready")
+    return condition is not None and condition["status"] == "True"
+
+
+def available_in(pod: KubeObject, min_ready_s: int, now: Instant) -> Duration | None:
+    """Return in how long the pod will count as available: 0 when it does already, None when it is not ready."""
+    since = ready_since(pod)
+    if since is None:
+        return None
+    return Duration(max(0, since + min_ready_s * NANOSECONDS_PER_SECOND - now) if min_ready_s else 0)
+
+
+def restarts_of(pod: KubeObject) -> int:
+    """Return how often the container that was restarted most often was."""
+    statuses = pod.get("status", {}).get("containerStatuses") or ()
+    return max((status["restartCount"] for status in statuses), default=0)

@@ -1,0 +1,97 @@
+"""What objects say of themselves and of each other: keys, owners, conditions.
+
+Small questions that controllers, kubelets and schedulers all ask of the metadata and status of any object.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.cluster.store import Key, KubeObject
+from batkube.kernel.instants import Instant, rfc3339
+
+Condition = dict[str, Any]
+
+
+def key_of(obj: KubeObject) -> Key:
+    """Return the key of an object within its kind."""
+    metadata = obj["metadata"]
+    namespace = metadata.get("namespace")
+    return Key(f"{namespace}/{metadata['name']}" if namespace else metadata["name"])
+
+
+def namespace_of(key: Key) -> str:
+    """Return the namespace of the object at `key`, or "" when it has none."""
+    return key.rpartition("/")[0]
+
+
+def name_of(key: Key) -> str:
+    """Return the name of the object at `key`."""
+    return key.rpartition("/")[2]
+
+
+def controller_of(obj: KubeObject) -> KubeObject | None:
+    """Return the owner reference of the controller that manages `obj`, or None (metav1.GetControllerOf)."""
+    for reference in obj["metadata"].get("ownerReferences", ()):
+        if reference.get("controller"):
+            found: KubeObject = reference
+            return found
+    return None
+
+
+def controller_reference(owner: KubeObject) -> KubeObject:
+    """Return the reference that makes `owner` the controller of what carries it (metav1.NewControllerRef)."""
+    metadata = owner["metadata"]
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def is_being_deleted(obj: KubeObject) -> bool:
+    """Return whether the object waits for its finalizers or its grace period."""
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def condition_of(obj: KubeObject, kind: str) -> Condition | None:
+    """Return the condition of type `kind` in the object's status, or None."""
+    for condition in obj.get("status", {}).get("conditions") or ():
+        if condition["type"] == kind:
+            found: Condition = condition
+            return found
+    return None
+
+
+def has_condition(obj: KubeObject, kind: str, status: str = "True") -> bool:
+    """Return whether the object has a condition of this type and status."""
+    condition = condition_of(obj, kind)
+    return condition is not None and condition["status"] == status
+
+
+def with_condition(conditions: list[Condition], new: Condition, now: Instant) -> list[Condition]:
+    """Return `conditions` with `new` in the place of the one of its type, or at the end.
+
+    The time of the last transition stays while the status does (Kubernetes: podutil.UpdatePodCondition).
+    """
+    old = next((one for one in conditions if one["type"] == new["type"]), None)
+    unchanged = old is not None and old["status"] == new["status"]
+    since = old["lastTransitionTime"] if old is not None and unchanged else rfc3339(now)
+    made = {**new, "lastTransitionTime": since}
+    if old is None:
+        return [*conditions, made]
+    return [made if one is old else one for one in conditions]
+
+
+def replaced(obj: KubeObject, **parts: Any) -> KubeObject:  # noqa: ANN401 - any JSON
+    """Return `obj` with some of its top-level parts replaced; the rest is shared."""
+    return {**obj, **parts}
+
+
+def with_metadata(obj: KubeObject, **fields: Any) -> KubeObject:  # noqa: ANN401 - any JSON
+    """Return `obj` with these fields of its metadata, leaving out those that are None."""
+    metadata = {**obj["metadata"], **fields}
+    return {**obj, "metadata": {name: value for name, value in metadata.items() if value is not None}}

@@ -1,0 +1,299 @@
+"""Label selectors: which objects a client, a controller or a disruption budget means.
+
+There are two notations for the same thing: a text in a query (`app in (a,b),!tier`) and the LabelSelector of an object
+(`matchLabels`, `matchExpressions`). Both become a `LabelSelector`: requirements that must all hold. A text that cannot
+be understood is refused in the words of the real server (Kubernetes: apimachinery/pkg/labels/selector.go).
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from batkube.cluster.go_text import go_quote
+from batkube.cluster.label_syntax import label_key_problems, label_value_problems
+
+
+class SelectorError(ValueError):
+    """The text or object is no selector; the message is what the real server answers."""
+
+
+class Operator(enum.Enum):
+    """How a requirement relates a label to its values; the value is its name in texts and messages."""
+
+    IN = "in"
+    NOT_IN = "notin"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    GREATER_THAN = "gt"
+    LESS_THAN = "lt"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+
+
+def _integer(text: str) -> int | None:
+    """Read an int64 as Go's strconv.ParseInt does, or return None."""
+    if not _is_integer(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+_is_integer = re.compile(r"[+-]?[0-9]+").fullmatch
+
+
+def _compares(value: str | None, bound: str, greater: bool) -> bool:
+    number, limit = _integer(value or ""), _integer(bound)
+    return number is not None and limit is not None and (number > limit if greater else number < limit)
+
+
+#: Whether a label's value (None: the object has no such label) fits the values of a requirement.
+_FITS: dict[Operator, Callable[[str | None, tuple[str, ...]], bool]] = {
+    Operator.IN: lambda value, values: value in values,
+    Operator.EQUALS: lambda value, values: value in values,
+    Operator.DOUBLE_EQUALS: lambda value, values: value in values,
+    Operator.NOT_IN: lambda value, values: value not in values,
+    Operator.NOT_EQUALS: lambda value, values: value not in values,
+    Operator.GREATER_THAN: lambda value, values: _compares(value, values[0], greater=True),
+    Operator.LESS_THAN: lambda value, values: _compares(value, values[0], greater=False),
+    Operator.EXISTS: lambda value, _: value is not None,
+    Operator.DOES_NOT_EXIST: lambda value, _: value is None,
+}
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """One condition on one label."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Write it as the real server does in `status.selector` of a scale."""
+        match self.operator:
+            case Operator.EXISTS:
+                return self.key
+            case Operator.DOES_NOT_EXIST:
+                return "!" + self.key
+            case Operator.IN | Operator.NOT_IN:
+                return f"{self.key} {self.operator.value} ({','.join(sorted(self.values))})"
+            case Operator.GREATER_THAN | Operator.LESS_THAN:
+                return f"{self.key}{'>' if self.operator is Operator.GREATER_THAN else '<'}{self.values[0]}"
+            case _:
+                return f"{self.key}{self.operator.value}{self.values[0]}"
+
+
+class LabelSelector:
+    """Requirements that must all hold; without any it selects everything."""
+
+    __slots__ = ("_tests", "requirements")
+
+    def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
+        self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
+        self._tests = [(one.key, _FITS[one.operator], one.values) for one in self.requirements]
+
+    def __bool__(self) -> bool:
+        """Whether it restricts anything."""
+        return bool(self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(str(requirement) for requirement in self.requirements)
+
+    def matches(self, labels: Mapping[str, str] | None) -> bool:
+        """Return whether an object with these labels is selected."""
+        get = (labels or {}).get
+        for key, fits, values in self._tests:  # noqa: SIM110 - runs for every object listed; `all` costs twice
+            if not fits(get(key), values):
+                return False
+        return True
+
+
+class _Nothing(LabelSelector):
+    """Selects no object: what a LabelSelector that is not there stands for."""
+
+    def matches(self, labels: Mapping[str, str] | None) -> bool:
+        return False
+
+
+EVERYTHING = LabelSelector()
+NOTHING = _Nothing()
+
+#: The operators of matchExpressions.
+_OBJECT_OPERATORS = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+
+
+def selector_of(value: Mapping[str, Any] | None) -> LabelSelector:
+    """Return the selector that a LabelSelector object stands for; None selects nothing, an empty one everything."""
+    if value is None:
+        return NOTHING
+    found = [_requirement(key, Operator.EQUALS, (text,)) for key, text in (value.get("matchLabels") or {}).items()]
+    for expression in value.get("matchExpressions") or ():
+        operator = _OBJECT_OPERATORS.get(expression.get("operator", ""))
+        if operator is None:
+            raise SelectorError(f"{go_quote(expression.get('operator', ''))} is not a valid label selector operator")
+        found.append(_requirement(expression.get("key", ""), operator, tuple(expression.get("values") or ())))
+    return LabelSelector(found)
+
+
+def selector_of_labels(labels: Mapping[str, str] | None) -> LabelSelector:
+    """Return the selector of objects that have all these labels, as `spec.selector` of a service means it."""
+    return LabelSelector(Requirement(key, Operator.EQUALS, (value,)) for key, value in (labels or {}).items())
+
+
+def parse_labels(text: str) -> LabelSelector:
+    """Return the selector that the text of a query stands for; raises SelectorError."""
+    return LabelSelector(_Parser(text).requirements()) if text else EVERYTHING
+
+
+def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
+    """Return a requirement, once it is sure to be one (Kubernetes: labels.NewRequirement)."""
+    problems = (
+        [f"key: Invalid value: {go_quote(key)}: {'; '.join(found)}"] if (found := label_key_problems(key)) else []
+    )
+    if operator in (Operator.IN, Operator.NOT_IN) and not values:
+        problems.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
+    if operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST) and values:
+        shown = msgspec.json.encode(values).decode()
+        problems.append(f"values: Invalid value: {shown}: values set must be empty for exists and does not exist")
+    for index, value in enumerate(values):
+        if operator in (Operator.GREATER_THAN, Operator.LESS_THAN) and _integer(value) is None:
+            problem = "for 'Gt', 'Lt' operators, the value must be an integer"
+            problems.append(f"values[{index}]: Invalid value: {go_quote(value)}: {problem}")
+    for index, value in enumerate(values):
+        if found := label_value_problems(value):
+            problems.append(f"values[{index}][{key}]: Invalid value: {go_quote(value)}: {'; '.join(found)}")
+    if problems:
+        raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    return Requirement(key, operator, values)
+
+
+_BINARY_OPERATORS = {
+    "in": Operator.IN,
+    "notin": Operator.NOT_IN,
+    "=": Operator.EQUALS,
+    "==": Operator.DOUBLE_EQUALS,
+    "!=": Operator.NOT_EQUALS,
+    ">": Operator.GREATER_THAN,
+    "<": Operator.LESS_THAN,
+}
+_EXPECTED_OPERATORS = ", ".join(operator.value for operator in _BINARY_OPERATORS.values())
+#: A symbol or a word; a NUL ends a word, and where a word should begin it ends the text, as in Go's lexer.
+_tokens = re.compile(r"[ \t\r\n]*(==|!=|[=!(),><]|(?P<word>[^ \t\r\n=!(),><\0]+)\0?|\0)").match
+_END = ""
+
+
+class _Parser:
+    """Reads the tokens of a selector from left to right; messages as in labels/selector.go."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[tuple[str, bool]] = []
+        self._position = 0
+        position = 0
+        while (token := _tokens(text, position)) is not None and token[1] != "\0":
+            self._tokens.append((token["word"], True) if token["word"] else (token[1], False))
+            position = token.end()
+        self._tokens.append((_END, False))
+
+    def requirements(self) -> list[Requirement]:
+        """Return every requirement of the text."""
+        found: list[Requirement] = []
+        while True:
+            token, is_word = self._peek()
+            if token == _END:
+                return found
+            if not is_word and token != "!":
+                raise SelectorError(f"found '{token}', expected: !, identifier, or 'end of string'")
+            try:
+                found.append(self._one())
+            except SelectorError as problem:
+                raise SelectorError(f"unable to parse requirement: {problem}") from None
+            token, _ = self._next()
+            if token == _END:
+                return found
+            if token != ",":
+                raise SelectorError(f"found '{token}', expected: ',' or 'end of string'")
+            token, is_word = self._peek()
+            if not is_word and token != "!":
+                raise SelectorError(f"found '{token}', expected: identifier after ','")
+
+    def _peek(self) -> tuple[str, bool]:
+        return self._tokens[self._position]
+
+    def _next(self) -> tuple[str, bool]:
+        self._position += 1
+        return self._tokens[self._position - 1]
+
+    def _one(self) -> Requirement:
+        token, is_word = self._next()
+        negated = token == "!" and not is_word
+        key, is_word = self._next() if negated else (token, is_word)
+        if not is_word:
+            raise SelectorError(f"found '{key}', expected: identifier")
+        if problems := label_key_problems(key):
+            raise SelectorError(f"<nil>: Invalid value: {go_quote(key)}: {'; '.join(problems)}")
+        if negated:
+            return _requirement(key, Operator.DOES_NOT_EXIST, ())
+        if self._peek()[0] in (_END, ","):
+            return _requirement(key, Operator.EXISTS, ())
+        token, _ = self._next()
+        operator = _BINARY_OPERATORS.get(token)
+        if operator is None:
+            raise SelectorError(f"found '{token}', expected: {_EXPECTED_OPERATORS}")
+        several = operator in (Operator.IN, Operator.NOT_IN)
+        return _requirement(key, operator, self._several_values() if several else (self._one_value(),))
+
+    def _one_value(self) -> str:
+        if self._peek()[0] in (_END, ","):
+            return ""
+        token, is_word = self._next()
+        if not is_word:
+            raise SelectorError(f"found '{token}', expected: identifier")
+        return token
+
+    def _several_values(self) -> tuple[str, ...]:
+        token, _ = self._next()
+        if token != "(":
+            raise SelectorError(f"found '{token}' expected: '('")
+        token, is_word = self._peek()
+        if token == ")":
+            self._next()
+            return ("",)
+        if not is_word and token != ",":
+            raise SelectorError(f"found '{token}', expected: ',', ')' or identifier")
+        values = self._listed_values()
+        self._next()
+        return tuple(sorted(values))
+
+    def _listed_values(self) -> dict[str, None]:
+        """Read values up to the closing parenthesis; nothing between two commas is an empty value."""
+        values: dict[str, None] = {}
+        while True:
+            token, is_word = self._next()
+            following = self._peek()[0] if token != _END else _END
+            if is_word:
+                values[token] = None
+                if following == ")":
+                    return values
+                if following != ",":
+                    raise SelectorError(f"found '{following}', expected: ',' or ')'")
+            elif token == ",":
+                if not values:
+                    values[""] = None
+                if following == ")":
+                    values[""] = None
+                    return values
+                if following == ",":
+                    self._next()
+                    values[""] = None
+            else:
+                raise SelectorError(f"found '{token}', expected: ',', or identifier")

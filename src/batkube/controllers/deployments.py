@@ -1,0 +1,334 @@
+"""Deployments: rolling from one ReplicaSet to the next, all at once or little by little, and back.
+
+Kubernetes: pkg/controller/deployment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.pods import is_finished
+from batkube.cluster.references import is_being_deleted, namespace_of, with_metadata
+from batkube.cluster.selectors import selector_of
+from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
+from batkube.controllers import rollout_plan as plan
+from batkube.controllers import rollout_status as progress
+from batkube.controllers.controlled import Controlled, may_be_adopted_anew
+from batkube.controllers.pod_control import claim, owner_key_if
+from batkube.controllers.replica_sets import REPLICA_SET
+from batkube.controllers.rollbacks import rolled_back
+from batkube.controllers.rollout_plan import size
+from batkube.controllers.work_queue import WorkQueue
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.instants import Instant
+
+DEPLOYMENT = "deployments.apps"
+_ALREADY_EXISTS = "AlreadyExists"
+#: A history of this many revisions means all (math.MaxInt32).
+_NO_LIMIT = 2**31 - 1
+
+
+class Deployments:
+    """Rolls every Deployment out."""
+
+    def __init__(
+        self,
+        store: Store,
+        agenda: Agenda,
+        client: Client,
+        events: EventRecorder,
+        pods: Controlled,
+        replica_sets: Controlled,
+    ) -> None:
+        self._store = store
+        self._client = client
+        self._events = events
+        self._pods = pods
+        self._replica_sets = replica_sets
+        self._queue = WorkQueue(agenda, self._reconcile)
+        store.listen(DEPLOYMENT, self._hear)
+        replica_sets.listen(self._hear_replica_set)
+        pods.listen(self._hear_pod)
+
+    # What it hears
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is not DELETED:
+            for key in batch.keys:
+                self._queue.add(key, now)
+
+    def _hear_replica_set(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
+        namespace = namespace_of(change.key)
+        if controller is None:
+            if may_be_adopted_anew(change):
+                for key in self._store.entries(DEPLOYMENT):
+                    if namespace_of(key) == namespace:
+                        self._queue.add(key, now)
+        elif (name := owner_key_if(controller, "apps", "Deployment")) is not None:
+            self._queue.add(Key(f"{namespace}/{name}"), now)
+
+    def _hear_pod(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
+        """Recreation waits for the last of the old pods, of which no ReplicaSet may know any more."""
+        if change.type is not DELETED or (name := owner_key_if(controller, "apps", "ReplicaSet")) is None:
+            return
+        replica_set = self._store.get(REPLICA_SET, Key(f"{namespace_of(change.key)}/{name}"))
+        if replica_set is not None:
+            for reference in replica_set["metadata"].get("ownerReferences", ()):
+                if owner_key_if(reference, "apps", "Deployment") is not None:
+                    self._queue.add(Key(f"{namespace_of(change.key)}/{reference['name']}"), now)
+
+    # What it does
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        deployment = self._store.get(DEPLOYMENT, key)
+        if deployment is None:
+            return
+        owned = self._claimed(deployment, now)
+        new, others = plan.split(deployment, owned)
+        if is_being_deleted(deployment):
+            self._write_status(deployment, progress.counted(deployment, new, others, now), now)
+            return
+        deployment = self._note_pause(deployment, now)
+        if not deployment["spec"].get("paused") and plan.ROLLBACK_TO in plan.annotations_of(deployment):
+            self._roll_back(deployment, [*others, *([] if new is None else [new])], now)
+            return
+        if new is not None:
+            deployment, new = self._sync_revision(deployment, new, others, now)
+        if deployment["spec"].get("paused") or plan.is_scaled(deployment, [*others, *([] if new is None else [new])]):
+            self._scale(deployment, new, others, now)
+        elif plan.is_rolling(deployment):
+            self._roll(deployment, new, others, now)
+        else:
+            self._recreate(deployment, new, others, now)
+
+    def _claimed(self, deployment: KubeObject, now: Instant) -> list[KubeObject]:
+        metadata = deployment["metadata"]
+        selector = selector_of(deployment["spec"].get("selector"))
+        own, orphans = self._replica_sets.of(metadata["uid"]), self._replica_sets.orphans(metadata["namespace"])
+        return claim(self._client, REPLICA_SET, deployment, selector, own, orphans, now)
+
+    def _note_pause(self, deployment: KubeObject, now: Instant) -> KubeObject:
+        """Say that the deployment is paused, or goes on: a pause does not count as lack of progress."""
+        status = deployment.get("status", {})
+        current = progress.status_condition(status, progress.PROGRESSING)
+        reason = None if current is None else current["reason"]
+        paused = bool(deployment["spec"].get("paused"))
+        was_paused = reason == progress.PAUSED
+        if not progress.has_deadline(deployment) or reason == progress.TIMED_OUT or paused == was_paused:
+            return deployment
+        word = ("DeploymentPaused", "paused") if paused else ("DeploymentResumed", "resumed")
+        condition = progress.new_condition(progress.PROGRESSING, "Unknown", word[0], f"Deployment is {word[1]}", now)
+        conditions = progress.with_set(status.get("conditions") or (), condition)
+        return self._write_status(deployment, {**status, "conditions": conditions}, now)
+
+    # The new ReplicaSet
+
+    def _sync_revision(
+        self, deployment: KubeObject, new: KubeObject, others: Sequence[KubeObject], now: Instant
+    ) -> tuple[KubeObject, KubeObject]:
+        """Give the new ReplicaSet the highest revision and the annotations, and the deployment the revision."""
+        revision = max((plan.revision_of(one) for one in others), default=0) + 1
+        annotations = plan.annotations_for_new(deployment, plan.annotations_of(new), revision)
+        min_ready_s = deployment["spec"].get("minReadySeconds")
+        if annotations != plan.annotations_of(new) or min_ready_s != new["spec"].get("minReadySeconds"):
+            spec = {name: value for name, value in new["spec"].items() if name != "minReadySeconds"}
+            if min_ready_s:
+                spec["minReadySeconds"] = min_ready_s
+            new = self._client.update(REPLICA_SET, {**with_metadata(new, annotations=annotations), "spec": spec}, now)
+        message = f'Found new replica set "{new["metadata"]["name"]}"'
+        deployment = self._note_new(deployment, new, ("FoundNewReplicaSet", message), now, only_if_silent=True)
+        return deployment, new
+
+    def _note_new(
+        self,
+        deployment: KubeObject,
+        new: KubeObject,
+        condition: tuple[str, str],
+        now: Instant,
+        *,
+        only_if_silent: bool,
+    ) -> KubeObject:
+        """Write the revision of the new ReplicaSet, and the reason and message of how it came, into the deployment."""
+        status = deployment.get("status", {})
+        current = progress.status_condition(status, progress.PROGRESSING)
+        if progress.has_deadline(deployment) and (current is None or not only_if_silent):
+            said = progress.new_condition(progress.PROGRESSING, "True", *condition, now)
+            status = {**status, "conditions": progress.with_set(status.get("conditions") or (), said)}
+        revision = plan.annotations_of(new).get(plan.REVISION, "")
+        annotations = {**plan.annotations_of(deployment), plan.REVISION: revision}
+        if annotations == plan.annotations_of(deployment) and status is deployment.get("status"):
+            return deployment
+        changed = {**with_metadata(deployment, annotations=annotations), "status": status}
+        return self._client.update(DEPLOYMENT, changed, now, subresource="status")
+
+    def _create_new(
+        self, deployment: KubeObject, others: Sequence[KubeObject], now: Instant
+    ) -> tuple[KubeObject, KubeObject]:
+        """Create the ReplicaSet of the present template."""
+        replica_set = plan.new_replica_set(deployment, others)
+        name = replica_set["metadata"]["name"]
+        try:
+            new = self._client.create(REPLICA_SET, replica_set, now)
+        except Refused as refusal:
+            self._explain_failure(deployment, name, refusal, now)
+            raise
+        if size(new):
+            message = f"Scaled up replica set {name} from 0 to {size(new)}"
+            self._tell(deployment, "Normal", "ScalingReplicaSet", message, now)
+        message = f'Created new replica set "{name}"'
+        deployment = self._note_new(deployment, new, ("NewReplicaSetCreated", message), now, only_if_silent=False)
+        return deployment, new
+
+    def _explain_failure(self, deployment: KubeObject, name: str, refusal: Refused, now: Instant) -> None:
+        status = deployment.get("status", {})
+        if refusal.reason == _ALREADY_EXISTS:
+            # Another ReplicaSet has the name, by chance: the next attempt hashes the template differently.
+            collisions = status.get("collisionCount", 0) + 1
+            self._write_status(deployment, {**status, "collisionCount": collisions}, now)
+            return
+        message = f'Failed to create new replica set "{name}": {refusal.message}'
+        if progress.has_deadline(deployment):
+            condition = progress.new_condition(progress.PROGRESSING, "False", "ReplicaSetCreateError", message, now)
+            conditions = progress.with_set(status.get("conditions") or (), condition)
+            self._write_status(deployment, {**status, "conditions": conditions}, now)
+        self._tell(deployment, "Warning", "ReplicaSetCreateError", message, now)
+
+    # The three ways of going on
+
+    def _scale(
+        self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant
+    ) -> None:
+        """Give the ReplicaSets that have pods their share of a size that changed."""
+        everyone = [*others, *([] if new is None else [new])]
+        active = [one for one in everyone if size(one)]
+        if len(active) <= 1:
+            latest = active or [new or others[-1]] if everyone else []
+            sizes = [(one, size(deployment)) for one in latest]
+        elif plan.is_saturated(deployment, new):
+            sizes = [(one, 0) for one in active if one is not new]
+        else:
+            sizes = plan.proportional_sizes(deployment, everyone) if plan.is_rolling(deployment) else []
+        changed = {one["metadata"]["uid"]: self._resize(deployment, one, count, now) for one, count in sizes}
+        new = new and changed.get(new["metadata"]["uid"], new)
+        others = [changed.get(one["metadata"]["uid"], one) for one in others]
+        if deployment["spec"].get("paused"):
+            self._forget_old(deployment, others, now)
+        self._write_status(deployment, progress.counted(deployment, new, others, now), now)
+
+    def _roll(self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant) -> None:
+        """Take one step of a rolling update: grow the new ReplicaSet, or shrink the old ones."""
+        if new is None:
+            deployment, new = self._create_new(deployment, others, now)
+        wanted = size(deployment)
+        goal = wanted if size(new) > wanted else plan.size_of_new(deployment, others, size(new))
+        if goal != size(new):
+            new = self._resize(deployment, new, goal, now)
+        else:
+            others, has_shrunk = self._shrink_old(deployment, new, others, now)
+            if not has_shrunk and progress.is_complete(deployment, deployment.get("status", {})):
+                self._forget_old(deployment, others, now)
+        self._write_progress(deployment, new, others, now)
+
+    def _shrink_old(
+        self, deployment: KubeObject, new: KubeObject, others: Sequence[KubeObject], now: Instant
+    ) -> tuple[list[KubeObject], bool]:
+        """Delete old pods while enough stay available, those that are not available first."""
+        min_available = size(deployment) - plan.max_unavailable(deployment)
+        new_unavailable = size(new) - _available(new)
+        spare = plan.total_size([*others, new]) - min_available - new_unavailable
+        if spare <= 0 or not plan.total_size(others):
+            return list(others), False
+        left = list(others)
+        for number, one in enumerate(left):
+            cut = min(spare, size(one) - _available(one))
+            if cut > 0:
+                left[number] = self._resize(deployment, one, size(one) - cut, now)
+                spare -= cut
+        surplus = sum(_available(one) for one in [*left, new]) - min_available
+        for number, one in enumerate(left):
+            cut = min(size(one), surplus)
+            if cut > 0:
+                left[number] = self._resize(deployment, one, size(one) - cut, now)
+                surplus -= cut
+        return left, any(after is not before for after, before in zip(left, others, strict=True))
+
+    def _recreate(
+        self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant
+    ) -> None:
+        """Delete all old pods; when they are gone, create the new ones."""
+        if any(size(one) for one in others):
+            others = [self._resize(deployment, one, 0, now) for one in others]
+        elif not self._old_pods_run(others):
+            if new is None:
+                deployment, new = self._create_new(deployment, others, now)
+            new = self._resize(deployment, new, size(deployment), now)
+            if progress.is_complete(deployment, deployment.get("status", {})):
+                self._forget_old(deployment, others, now)
+        self._write_progress(deployment, new, others, now)
+
+    def _old_pods_run(self, others: Sequence[KubeObject]) -> bool:
+        return any(
+            one.get("status", {}).get("replicas", 0)
+            or any(not is_finished(pod) for pod in self._pods.of(one["metadata"]["uid"]))
+            for one in others
+        )
+
+    def _roll_back(self, deployment: KubeObject, owned: Sequence[KubeObject], now: Instant) -> None:
+        """Take the template of an earlier revision, as the annotation of the old API asks."""
+        changed, kind, reason, message = rolled_back(deployment, owned)
+        self._tell(deployment, kind, reason, message, now)
+        self._client.update(DEPLOYMENT, changed, now)
+
+    # Writing
+
+    def _resize(self, deployment: KubeObject, replica_set: KubeObject, count: int, now: Instant) -> KubeObject:
+        """Give a ReplicaSet another size, and note the deployment's in it."""
+        annotations = {**plan.annotations_of(replica_set), **plan.size_annotations(deployment)}
+        before = size(replica_set)
+        if before == count and annotations == plan.annotations_of(replica_set):
+            return replica_set
+        changed = {
+            **with_metadata(replica_set, annotations=annotations),
+            "spec": {**replica_set["spec"], "replicas": count},
+        }
+        written = self._client.update(REPLICA_SET, changed, now)
+        if before != count:
+            direction, name = "up" if before < count else "down", replica_set["metadata"]["name"]
+            message = f"Scaled {direction} replica set {name} from {before} to {count}"
+            self._tell(deployment, "Normal", "ScalingReplicaSet", message, now)
+        return written
+
+    def _forget_old(self, deployment: KubeObject, others: Sequence[KubeObject], now: Instant) -> None:
+        """Delete the oldest revisions beyond the limit of the history."""
+        limit = deployment["spec"].get("revisionHistoryLimit", _NO_LIMIT)
+        alive = sorted((one for one in others if not is_being_deleted(one)), key=plan.revision_of)
+        for one in alive[: max(0, len(alive) - limit)]:
+            status, metadata = one.get("status", {}), one["metadata"]
+            is_seen = metadata.get("generation", 0) <= status.get("observedGeneration", 0)
+            if not size(one) and not status.get("replicas", 0) and is_seen:
+                self._client.delete(REPLICA_SET, Key(f"{metadata['namespace']}/{metadata['name']}"), now)
+
+    def _write_progress(
+        self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant
+    ) -> None:
+        status = progress.during_rollout(deployment, new, others, now)
+        if self._write_status(deployment, status, now) is deployment:
+            wait = progress.next_check(deployment, status, now)
+            if wait is not None:
+                metadata = deployment["metadata"]
+                self._queue.add_after(Key(f"{metadata['namespace']}/{metadata['name']}"), now, wait)
+
+    def _write_status(self, deployment: KubeObject, status: KubeObject, now: Instant) -> KubeObject:
+        if status == deployment.get("status", {}):
+            return deployment
+        return self._client.update(DEPLOYMENT, {**deployment, "status": status}, now, subresource="status")
+
+    def _tell(self, deployment: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
+        self._events.record(deployment, DEPLOYMENT, kind, reason, message, now)
+
+
+def _available(replica_set: KubeObject) -> int:
+    count: int = replica_set.get("status", {}).get("availableReplicas", 0)
+    return count

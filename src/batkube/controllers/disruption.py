@@ -1,0 +1,151 @@
+"""PodDisruptionBudgets: how many of the pods they protect may be evicted now.
+
+Kubernetes: pkg/controller/disruption. The eviction sub-resource reads the number and counts it down; this controller
+sets it from what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.cluster.client import Client
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.pods import is_ready
+from batkube.cluster.references import Condition, controller_of, is_being_deleted, namespace_of, with_condition
+from batkube.cluster.selectors import selector_of
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.controllers.scaling import scaled
+from batkube.controllers.work_queue import WorkQueue
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.instants import Duration, Instant, instant_of, seconds
+
+BUDGET, POD = "poddisruptionbudgets.policy", "pods"
+#: How long an eviction may take to show before it no longer counts.
+_DELETION_TIMEOUT: Duration = seconds(120)
+#: The kinds that have a size, by the kind in an owner reference.
+_SCALED = {
+    "ReplicaSet": "replicasets.apps",
+    "StatefulSet": "statefulsets.apps",
+    "Deployment": "deployments.apps",
+    "ReplicationController": "replicationcontrollers",
+}
+
+
+class Disruption:
+    """Keeps the status of every budget."""
+
+    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder) -> None:
+        self._store = store
+        self._client = client
+        self._events = events
+        self._queue = WorkQueue(agenda, self._reconcile)
+        store.listen(BUDGET, self._hear)
+        store.listen(POD, self._hear_pods)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is not DELETED:
+            for key in batch.keys:
+                self._queue.add(key, now)
+
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        budgets = self._store.entries(BUDGET)
+        if not budgets:
+            return
+        for change in batch.changes():
+            namespace = namespace_of(change.key)
+            for key, (budget, _) in budgets.items():
+                if namespace_of(key) == namespace and _selects(budget, change.object):
+                    self._queue.add(key, now)
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        budget = self._store.get(BUDGET, key)
+        if budget is None:
+            return
+        prefix = f"{namespace_of(key)}/"
+        pods = [
+            pod
+            for pod_key, (pod, _) in self._store.entries(POD).items()
+            if pod_key.startswith(prefix) and _selects(budget, pod)
+        ]
+        if not pods:
+            self._events.record(budget, BUDGET, "Normal", "NoPods", "No matching pods found", now)
+        disrupted = self._still_expected(budget, pods, now)
+        expected, desired = self._expected(budget, pods)
+        healthy = sum(
+            is_ready(pod) and not is_being_deleted(pod) and pod["metadata"]["name"] not in disrupted for pod in pods
+        )
+        allowed = max(0, healthy - desired) if expected > 0 else 0
+        status = _status(budget, (healthy, desired, expected, allowed), disrupted, now)
+        if status != budget.get("status"):
+            self._client.update(BUDGET, {**budget, "status": status}, now, subresource="status")
+        if disrupted:
+            self._queue.add_after(key, now, _DELETION_TIMEOUT)
+
+    def _still_expected(self, budget: KubeObject, pods: Sequence[KubeObject], now: Instant) -> dict[str, str]:
+        """Return the evicted pods that are about to go, with when they were evicted."""
+        evicted: dict[str, str] = budget.get("status", {}).get("disruptedPods") or {}
+        present = {pod["metadata"]["name"] for pod in pods if not is_being_deleted(pod)}
+        return {
+            name: at for name, at in evicted.items() if name in present and instant_of(at) + _DELETION_TIMEOUT > now
+        }
+
+    def _expected(self, budget: KubeObject, pods: Sequence[KubeObject]) -> tuple[int, int]:
+        """Return how many pods there should be, and how many of them must be healthy."""
+        spec = budget["spec"]
+        least = spec.get("minAvailable")
+        if "maxUnavailable" in spec:
+            count = self._scale(pods)
+            return count, max(0, count - scaled(spec["maxUnavailable"], count, round_up=True))
+        if isinstance(least, str):
+            count = self._scale(pods)
+            return count, scaled(least, count, round_up=True)
+        return len(pods), least or 0
+
+    def _scale(self, pods: Sequence[KubeObject]) -> int:
+        """Return how many pods the controllers of `pods` are asked to have, together."""
+        sizes: dict[str, int] = {}
+        for pod in pods:
+            reference = controller_of(pod)
+            owner = reference and self._owner(reference, pod["metadata"]["namespace"])
+            while owner:
+                sizes[owner["metadata"]["uid"]] = owner["spec"].get("replicas", 1)
+                reference = controller_of(owner)
+                above = reference and self._owner(reference, pod["metadata"]["namespace"])
+                if not above:
+                    break
+                del sizes[owner["metadata"]["uid"]]
+                owner = above
+        return sum(sizes.values())
+
+    def _owner(self, reference: KubeObject, namespace: str) -> KubeObject | None:
+        storage = _SCALED.get(reference["kind"])
+        owner = None if storage is None else self._store.get(storage, Key(f"{namespace}/{reference['name']}"))
+        return owner if owner is not None and owner["metadata"]["uid"] == reference["uid"] else None
+
+
+def _selects(budget: KubeObject, pod: KubeObject) -> bool:
+    return selector_of(budget["spec"].get("selector")).matches(pod["metadata"].get("labels"))
+
+
+def _status(
+    budget: KubeObject, counts: tuple[int, int, int, int], disrupted: dict[str, str], now: Instant
+) -> KubeObject:
+    healthy, desired, expected, allowed = counts
+    generation = budget["metadata"].get("generation", 0)
+    condition: Condition = {
+        "type": "DisruptionAllowed",
+        "status": "True" if allowed else "False",
+        "observedGeneration": generation,
+        "reason": "SufficientPods" if allowed else "InsufficientPods",
+        "message": "",
+    }
+    conditions = with_condition(budget.get("status", {}).get("conditions") or [], condition, now)
+    status: KubeObject = {
+        "observedGeneration": generation,
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+        "conditions": conditions,
+    }
+    return {**status, "disruptedPods": disrupted} if disrupted else status

@@ -1,0 +1,269 @@
+"""Jobs: pods that run to completion, as many as asked, again when they fail, until enough have succeeded.
+
+Kubernetes: pkg/controller/job. Pods carry a finalizer until they are counted: first their uids are noted in the status,
+then the finalizers go, then the counters grow, so that no pod is counted twice or lost.
+"""
+
+from __future__ import annotations
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.pods import is_ready
+from batkube.cluster.references import condition_of, has_condition, is_being_deleted, namespace_of, with_metadata
+from batkube.cluster.selectors import selector_of
+from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
+from batkube.controllers.controlled import Controlled
+from batkube.controllers.job_ends import completion_of, failure_of
+from batkube.controllers.job_pods import plan_pods, surplus
+from batkube.controllers.job_sync import FINALIZER, JobSync, has_finalizer, is_suspended, new_condition
+from batkube.controllers.pod_control import NOT_FOUND, POD, PodControl, claim, owner_key_if
+from batkube.controllers.pod_failures import Failures
+from batkube.controllers.work_queue import WorkQueue
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.instants import Duration, Instant, instant_of, rfc3339, seconds
+
+JOB = "jobs.batch"
+_OURS = "kubernetes.io/job-controller"
+#: The most pods counted, and the most created or deleted, in one look.
+_AT_ONCE = 500
+_TERMINAL = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
+
+
+class Jobs:
+    """Brings every Job to its end."""
+
+    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder, pods: Controlled) -> None:
+        self._store = store
+        self._client = client
+        self._events = events
+        self._pods = pods
+        self._pod_control = PodControl(client, events, JOB)
+        self._queue = WorkQueue(agenda, self._reconcile)
+        self._orphans = WorkQueue(agenda, self._free_orphan)
+        #: By Job: the failures since its last success, which decide how long to wait before the next pod.
+        self._failures: dict[Key, Failures] = {}
+        store.listen(JOB, self._hear)
+        pods.listen(self._hear_pod)
+
+    # What it hears
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        for key, job in zip(batch.keys, batch.objects, strict=True):
+            if batch.type is DELETED:
+                self._failures.pop(key, None)
+                for pod in self._pods.of(job["metadata"]["uid"]):
+                    self._orphans.add(Key(f"{namespace_of(key)}/{pod['metadata']['name']}"), now)
+            else:
+                self._queue.add(key, now)
+
+    def _hear_pod(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
+        name = owner_key_if(controller, "batch", "Job")
+        if name is not None:
+            self._queue.add(Key(f"{namespace_of(change.key)}/{name}"), now)
+        if change.type is not DELETED and has_finalizer(change.object) and is_being_deleted(change.object):
+            self._orphans.add(change.key, now)
+
+    def _free_orphan(self, key: Key, now: Instant) -> None:
+        """Take the finalizer from a pod whose Job no longer counts it."""
+        pod = self._store.get(POD, key)
+        if pod is None or not has_finalizer(pod):
+            return
+        for reference in pod["metadata"].get("ownerReferences", ()):
+            if owner_key_if(reference, "batch", "Job") is not None:
+                job = self._store.get(JOB, Key(f"{namespace_of(key)}/{reference['name']}"))
+                if job is not None and job["metadata"]["uid"] == reference["uid"] and not is_finished(job):
+                    return
+        self._drop_finalizer(pod, now)
+
+    # One look
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        job = self._store.get(JOB, key)
+        if job is None or is_finished(job) or job["spec"].get("managedBy", _OURS) != _OURS:
+            return
+        sync = JobSync(job, self._claimed(job, now))
+        if not sync.status.get("startTime") and not is_suspended(job):
+            sync.status["startTime"] = rfc3339(now)
+        failures = self._failures.get(key, Failures()).after(sync.new_succeeded, sync.new_failed)
+        self._failures[key] = failures
+        sync.verdict = failure_of(sync, now)
+        self._book_deadline(key, sync, now)
+        active, problem = len(sync.active), None
+        if sync.verdict is not None:
+            active, problem = self._delete_active(sync, now)
+        else:
+            if not is_being_deleted(job):
+                active, problem = self._manage(key, sync, failures, now)
+            sync.verdict = completion_of(sync, active, now)
+            if sync.verdict is None:
+                self._note_suspension(sync, now)
+        self._track(sync, active, now)
+        if problem is not None:
+            raise problem
+
+    def _claimed(self, job: KubeObject, now: Instant) -> list[KubeObject]:
+        metadata = job["metadata"]
+        own, orphans = self._pods.of(metadata["uid"]), self._pods.orphans(metadata["namespace"])
+        selector = selector_of(job["spec"].get("selector"))
+        return claim(self._client, POD, job, selector, own, orphans, now, finalizer=FINALIZER)
+
+    def _book_deadline(self, key: Key, sync: JobSync, now: Instant) -> None:
+        limit_s = sync.spec.get("activeDeadlineSeconds")
+        if limit_s is not None and sync.verdict is None and not is_suspended(sync.job):
+            due = instant_of(sync.status["startTime"]) + seconds(limit_s)
+            self._queue.add_after(key, now, Duration(max(0, due - now)))
+
+    # Pods
+
+    def _delete_active(self, sync: JobSync, now: Instant) -> tuple[int, Refused | None]:
+        """Delete what still runs of a Job that has ended; the Job is over only when that worked."""
+        left, problem = len(sync.active), None
+        for pod in sync.active:
+            try:
+                self._pod_control.delete(sync.job, pod, now)
+            except Refused as refusal:
+                problem = problem or refusal
+                continue
+            left -= 1
+            sync.terminating += 1
+            sync.ready -= is_ready(pod)
+        if left:
+            sync.verdict = None
+        return left, problem
+
+    def _manage(self, key: Key, sync: JobSync, failures: Failures, now: Instant) -> tuple[int, Refused | None]:
+        """Create or delete pods, so that as many are active as should be; return how many are."""
+        victims = surplus(sync)[:_AT_ONCE]
+        if victims:
+            return self._delete(sync, victims, now)
+        plan = plan_pods(sync, failures, now)
+        if plan.wait:
+            self._queue.add_after(key, now, plan.wait)
+        if not plan.templates:
+            return len(sync.active), None
+        made, problem = self._pod_control.create_many(sync.job, plan.templates[:_AT_ONCE], now)
+        return len(sync.active) + made, problem
+
+    def _delete(self, sync: JobSync, victims: list[KubeObject], now: Instant) -> tuple[int, Refused | None]:
+        left, problem = len(sync.active), None
+        for pod in victims:
+            try:
+                self._drop_finalizer(pod, now)
+                self._pod_control.delete(sync.job, pod, now)
+            except Refused as refusal:
+                problem = problem or refusal
+                continue
+            left -= 1
+            sync.terminating += 1
+            sync.ready -= is_ready(pod)
+        return left, problem
+
+    def _drop_finalizer(self, pod: KubeObject, now: Instant) -> None:
+        finalizers = [one for one in pod["metadata"].get("finalizers", ()) if one != FINALIZER]
+        try:
+            self._client.update(POD, with_metadata(pod, finalizers=finalizers or None), now)
+        except Refused as refusal:
+            if refusal.code != NOT_FOUND:
+                raise
+
+    # Status
+
+    def _note_suspension(self, sync: JobSync, now: Instant) -> None:
+        """Say that the Job was suspended, or goes on; its time starts anew then."""
+        suspended = is_suspended(sync.job)
+        old = next((one for one in sync.conditions if one["type"] == "Suspended"), None)
+        status = "True" if suspended else "False"
+        if (old is None and not suspended) or (old is not None and old["status"] == status):
+            return
+        word = "suspended" if suspended else "resumed"
+        new = new_condition("Suspended", status, f"Job{word.capitalize()}", f"Job {word}", now)
+        sync.conditions = [new if one is old else one for one in sync.conditions] if old else [*sync.conditions, new]
+        self._tell(sync.job, "Normal", word.capitalize(), f"Job {word}", now)
+        if not suspended:
+            sync.status["startTime"] = rfc3339(now)
+
+    def _track(self, sync: JobSync, active: int, now: Instant) -> None:
+        """Count the pods that ended, let them go, and finish the Job when its end is certain."""
+        tracked = [pod for pod in sync.pods if has_finalizer(pod)]
+        held = {pod["metadata"]["uid"] for pod in tracked}
+        sync.settle([uid for uid in (*sync.uncounted_succeeded, *sync.uncounted_failed) if uid not in held])
+        leaving = [pod for pod in tracked if sync.may_forget(pod)]
+        is_partial, leaving = len(leaving) > _AT_ONCE, leaving[:_AT_ONCE]
+        sync.count(leaving)
+        final = self._interim(sync, now)
+        self._write(sync, active, now)
+        for pod in leaving:
+            self._drop_finalizer(pod, now)
+        sync.settle([pod["metadata"]["uid"] for pod in leaving])
+        uncounted = sync.uncounted_succeeded or sync.uncounted_failed
+        if final is not None and not is_partial and not uncounted and not sync.terminating:
+            sync.conditions.append(final)
+            if final["type"] == "Complete":
+                sync.status["completionTime"] = final["lastTransitionTime"]
+        else:
+            final = None
+        self._write(sync, active, now)
+        if final is not None:
+            self._tell_end(sync, final, now)
+
+    def _interim(self, sync: JobSync, now: Instant) -> KubeObject | None:
+        """Note that the end is decided, and return the condition of when it is reached."""
+        verdict = sync.verdict
+        if verdict is None:
+            return None
+        if verdict["type"] in _TERMINAL:
+            if not any(one["type"] == verdict["type"] for one in sync.conditions):
+                sync.conditions.append(verdict)
+            return new_condition(_TERMINAL[verdict["type"]], "True", verdict["reason"], verdict["message"], now)
+        return verdict
+
+    def _write(self, sync: JobSync, active: int, now: Instant) -> None:
+        changed = sync.written(active, now)
+        if changed["status"] != sync.job.get("status"):
+            sync.job = self._client.update(JOB, changed, now, subresource="status")
+
+    def _tell_end(self, sync: JobSync, condition: KubeObject, now: Instant) -> None:
+        if condition["type"] == "Complete":
+            if sync.completions is not None and sync.status.get("succeeded", 0) > sync.completions:
+                message = "Too many succeeded pods running after completion count reached"
+                self._tell(sync.job, "Warning", "TooManySucceededPods", message, now)
+            self._tell(sync.job, "Normal", "Completed", "Job completed", now)
+        else:
+            self._tell(sync.job, "Warning", condition["reason"], condition["message"], now)
+
+    def _tell(self, job: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
+        self._events.record(job, JOB, kind, reason, message, now)
+
+
+def is_finished(job: KubeObject) -> bool:
+    """Return whether the Job has completed or failed."""
+    return has_condition(job, "Complete") or has_condition(job, "Failed")
+
+
+class FinishedJobs:
+    """Deletes finished Jobs when their time to live is over (Kubernetes: pkg/controller/ttlafterfinished)."""
+
+    def __init__(self, store: Store, agenda: Agenda, client: Client) -> None:
+        self._store = store
+        self._client = client
+        self._queue = WorkQueue(agenda, self._reconcile)
+        store.listen(JOB, self._hear)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is not DELETED:
+            for key, job in zip(batch.keys, batch.objects, strict=True):
+                if "ttlSecondsAfterFinished" in job["spec"] and is_finished(job):
+                    self._queue.add(key, now)
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        job = self._store.get(JOB, key)
+        if job is None or "ttlSecondsAfterFinished" not in job["spec"] or is_being_deleted(job):
+            return
+        end = condition_of(job, "Complete") or condition_of(job, "Failed")
+        if end is None:
+            return
+        due = instant_of(end["lastTransitionTime"]) + seconds(job["spec"]["ttlSecondsAfterFinished"])
+        if due > now:
+            self._queue.add_after(key, now, Duration(due - now))
+            return
+        self._client.delete(JOB, key, now, propagation="Foreground", uid=job["metadata"]["uid"])

@@ -1,0 +1,157 @@
+"""Namespaces that are deleted: first all they hold, then they themselves; and what every new one holds.
+
+Kubernetes: pkg/controller/namespace/deletion, and pkg/controller/serviceaccount for the account `default`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.references import Condition, is_being_deleted, with_condition
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.controllers.object_graph import ObjectGraph, Place
+from batkube.controllers.work_queue import WorkQueue
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.instants import Instant
+
+NAMESPACE = "namespaces"
+SERVICE_ACCOUNT = "serviceaccounts"
+_FINALIZER = "kubernetes"
+
+#: The conditions of a namespace that goes, each with the reason and message of when there is nothing to say.
+_ALL_WELL = {
+    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+
+
+class Namespaces:
+    """Empties namespaces that were deleted."""
+
+    def __init__(self, store: Store, agenda: Agenda, client: Client, graph: ObjectGraph) -> None:
+        self._store = store
+        self._client = client
+        self._graph = graph
+        self._queue = WorkQueue(agenda, self._reconcile)
+        store.listen(NAMESPACE, self._hear)
+        graph.listen(self._hear_content)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is not DELETED:
+            for key, namespace in zip(batch.keys, batch.objects, strict=True):
+                if is_being_deleted(namespace):
+                    self._queue.add(key, now)
+
+    def _hear_content(self, uid: str, before: KubeObject | None, after: KubeObject | None, now: Instant) -> None:
+        """Look again when something left a namespace that waits for it."""
+        if after is None and before is not None:
+            key = Key(before["metadata"].get("namespace", ""))
+            namespace = self._store.get(NAMESPACE, key) if key else None
+            if namespace is not None and is_being_deleted(namespace):
+                self._queue.add(key, now)
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        namespace = self._store.get(NAMESPACE, key)
+        if namespace is None or not is_being_deleted(namespace):
+            return
+        if _FINALIZER not in namespace["spec"].get("finalizers", ()):
+            return
+        failures = self._delete_content(key, now)
+        left = self._graph.content(key)
+        namespace = self._explain(namespace, left, failures, now)
+        if not left and not failures:
+            finalizers = [one for one in namespace["spec"]["finalizers"] if one != _FINALIZER]
+            spec = {"finalizers": finalizers} if finalizers else {}
+            self._client.update(NAMESPACE, {**namespace, "spec": spec}, now, subresource="finalize")
+
+    def _delete_content(self, key: Key, now: Instant) -> list[str]:
+        """Delete everything in the namespace that is not going already; return what could not be."""
+        failures = []
+        for place in self._graph.content(key):
+            obj = self._store.get(*place)
+            if obj is None or is_being_deleted(obj):
+                continue
+            try:
+                self._client.delete(*place, now, propagation="Background")
+            except Refused as refusal:
+                if refusal.code not in (404, 405):
+                    failures.append(refusal.message)
+        return failures
+
+    def _explain(self, namespace: KubeObject, left: list[Place], failures: list[str], now: Instant) -> KubeObject:
+        troubles = self._troubles(left, failures)
+        status = namespace.get("status", {})
+        conditions: list[Condition] = status.get("conditions") or []
+        for kind, (reason, message) in _ALL_WELL.items():
+            trouble = troubles.get(kind)
+            new = {"type": kind, "status": "False", "reason": reason, "message": message}
+            if trouble is not None:
+                new |= {"status": "True", "reason": trouble[0], "message": trouble[1]}
+            conditions = with_condition(conditions, new, now)
+        if conditions == status.get("conditions"):
+            return namespace
+        changed = {**namespace, "status": {**status, "conditions": conditions}}
+        return self._client.update(NAMESPACE, changed, now, subresource="status")
+
+    def _troubles(self, left: list[Place], failures: list[str]) -> dict[str, tuple[str, str]]:
+        troubles = {}
+        if failures:
+            told = f"Failed to delete all resource types, {len(failures)} remaining: {', '.join(sorted(failures))}"
+            troubles["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", told
+        if left:
+            kinds = Counter(place.storage if "." in place.storage else f"{place.storage}." for place in left)
+            listed = ", ".join(sorted(f"{kind} has {count} resource instances" for kind, count in kinds.items()))
+            troubles["NamespaceContentRemaining"] = "SomeResourcesRemain", f"Some resources are remaining: {listed}"
+        finalizers = Counter(
+            finalizer
+            for place in left
+            for finalizer in (self._store.get(*place) or {"metadata": {}})["metadata"].get("finalizers", ())
+        )
+        if finalizers:
+            listed = ", ".join(sorted(f"{name} in {count} resource instances" for name, count in finalizers.items()))
+            message = f"Some content in the namespace has finalizers remaining: {listed}"
+            troubles["NamespaceFinalizersRemaining"] = "SomeFinalizersRemain", message
+        return troubles
+
+
+class ServiceAccounts:
+    """Sees that every namespace has its account `default`, without which no pod could be made there."""
+
+    def __init__(self, store: Store, agenda: Agenda, client: Client) -> None:
+        self._store = store
+        self._client = client
+        self._queue = WorkQueue(agenda, self._reconcile)
+        store.listen(NAMESPACE, self._hear)
+        store.listen(SERVICE_ACCOUNT, self._hear_accounts)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is not DELETED:
+            for key in batch.keys:
+                self._queue.add(key, now)
+
+    def _hear_accounts(self, batch: Batch, now: Instant) -> None:
+        if batch.type is DELETED:
+            for key in batch.keys:
+                self._queue.add(Key(key.partition("/")[0]), now)
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        namespace = self._store.get(NAMESPACE, key)
+        if namespace is None or is_being_deleted(namespace):
+            return
+        if self._store.get(SERVICE_ACCOUNT, Key(f"{key}/default")) is None:
+            account = {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "metadata": {"name": "default", "namespace": str(key)},
+            }
+            self._client.create(SERVICE_ACCOUNT, account, now)

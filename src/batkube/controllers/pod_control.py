@@ -1,0 +1,164 @@
+"""Pods on behalf of a controller object: made from its template, adopted, released and deleted, each with its event.
+
+Kubernetes: pkg/controller/controller_utils.go (RealPodControl) and controller_ref_manager.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.references import controller_of, controller_reference, is_being_deleted, key_of, with_metadata
+from batkube.cluster.selectors import LabelSelector
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
+
+POD = "pods"
+NOT_FOUND = 404
+#: The first batch of a slow start; each that succeeds is followed by one twice as large.
+_SLOW_START = 1
+
+
+class PodControl:
+    """Writes pods for controllers of one kind."""
+
+    def __init__(self, client: Client, events: EventRecorder, owner_storage: str) -> None:
+        self._client = client
+        self._events = events
+        self._owner_storage = owner_storage
+
+    def create(self, owner: KubeObject, template: KubeObject, now: Instant, *, generate_name: str = "") -> KubeObject:
+        """Create a pod of `template` that `owner` controls."""
+        metadata = owner["metadata"]
+        given = template.get("metadata") or {}
+        made = {
+            "generateName": generate_name or f"{metadata['name']}-",
+            "namespace": metadata["namespace"],
+            "labels": given.get("labels"),
+            "annotations": given.get("annotations"),
+            "ownerReferences": [controller_reference(owner)],
+            "finalizers": given.get("finalizers"),
+        }
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {field: value for field, value in made.items() if value},
+            "spec": template["spec"],
+        }
+        try:
+            created = self._client.create(POD, pod, now)
+        except Refused as refusal:
+            self._tell(owner, "Warning", "FailedCreate", f"Error creating: {refusal.message}", now)
+            raise
+        self._tell(owner, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}", now)
+        return created
+
+    def create_many(
+        self, owner: KubeObject, templates: Sequence[tuple[KubeObject, str]], now: Instant
+    ) -> tuple[int, Refused | None]:
+        """Create a pod of each template and prefix of a name, and return how many there are, and what stopped it.
+
+        In batches of 1, 2, 4, …: when one fails the rest of its batch is still tried and no further one, so that a
+        quota that is used up is not asked five hundred times (Kubernetes: slowStartBatch).
+        """
+        made, size, problem = 0, _SLOW_START, None
+        position = 0
+        while position < len(templates) and problem is None:
+            for template, prefix in templates[position : position + size]:
+                try:
+                    self.create(owner, template, now, generate_name=prefix)
+                    made += 1
+                except Refused as refusal:
+                    problem = problem or refusal
+            position += size
+            size *= 2
+        return made, problem
+
+    def delete(self, owner: KubeObject, pod: KubeObject, now: Instant) -> None:
+        """Delete a pod; one that is gone already is as good."""
+        try:
+            self._client.delete(POD, key_of(pod), now)
+        except Refused as refusal:
+            if refusal.code == NOT_FOUND:
+                return
+            self._tell(owner, "Warning", "FailedDelete", f"Error deleting: {refusal.message}", now)
+            raise
+        self._tell(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}", now)
+
+    def _tell(self, owner: KubeObject, kind: str, reason: str, message: str, now: Instant) -> None:
+        self._events.record(
+            owner, self._owner_storage, "Warning" if kind == "Warning" else "Normal", reason, message, now
+        )
+
+
+def claim(
+    client: Client,
+    storage: str,
+    owner: KubeObject,
+    selector: LabelSelector,
+    own: Iterable[KubeObject],
+    orphans: Iterable[KubeObject],
+    now: Instant,
+    *,
+    finalizer: str = "",
+) -> list[KubeObject]:
+    """Return the objects that `owner` controls, after releasing what no longer matches and adopting what does.
+
+    Adopted objects get `finalizer` too. An owner that is being deleted claims what it has and changes nothing.
+    """
+    is_leaving = is_being_deleted(owner)
+    claimed = []
+    for obj in own:
+        if selector.matches(obj["metadata"].get("labels")):
+            claimed.append(obj)
+        elif not is_leaving:
+            _write(client, storage, _released(obj, owner, finalizer), now)
+    if is_leaving:
+        return claimed
+    for obj in orphans:
+        if not is_being_deleted(obj) and selector.matches(obj["metadata"].get("labels")):
+            adopted = _write(client, storage, _adopted(obj, owner, finalizer), now)
+            if adopted is not None:
+                claimed.append(adopted)
+    return claimed
+
+
+def _adopted(obj: KubeObject, owner: KubeObject, finalizer: str) -> KubeObject:
+    metadata = obj["metadata"]
+    finalizers = metadata.get("finalizers", [])
+    if finalizer and finalizer not in finalizers:
+        finalizers = [*finalizers, finalizer]
+    references = [*metadata.get("ownerReferences", ()), controller_reference(owner)]
+    return with_metadata(obj, ownerReferences=references, finalizers=finalizers or None)
+
+
+def _released(obj: KubeObject, owner: KubeObject, finalizer: str) -> KubeObject:
+    metadata = obj["metadata"]
+    uid = owner["metadata"]["uid"]
+    references = [one for one in metadata.get("ownerReferences", ()) if one["uid"] != uid]
+    finalizers = [one for one in metadata.get("finalizers", ()) if one != finalizer]
+    return with_metadata(obj, ownerReferences=references or None, finalizers=finalizers or None)
+
+
+def _write(client: Client, storage: str, obj: KubeObject, now: Instant) -> KubeObject | None:
+    try:
+        return client.update(storage, obj, now)
+    except Refused as refusal:
+        if refusal.code == NOT_FOUND:
+            return None
+        raise
+
+
+def owner_key_if(reference: KubeObject | None, group: str, kind: str) -> str | None:
+    """Return the name of the controller when `reference` is to a `kind` of API group `group`, else None."""
+    if reference is None or reference["kind"] != kind or reference["apiVersion"].partition("/")[0] != group:
+        return None
+    name: str = reference["name"]
+    return name
+
+
+def is_controlled_by(obj: KubeObject, owner: KubeObject) -> bool:
+    """Return whether `owner` is the controller of `obj`."""
+    reference = controller_of(obj)
+    return reference is not None and reference["uid"] == owner["metadata"]["uid"]

@@ -1,0 +1,170 @@
+"""ReplicaSets: as many pods as asked for, no more and no less.
+
+Kubernetes: pkg/controller/replicaset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.pods import available_in, is_active, is_ready
+from batkube.cluster.references import controller_of, is_being_deleted, namespace_of
+from batkube.cluster.selectors import LabelSelector, selector_of
+from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
+from batkube.controllers.controlled import Controlled, may_be_adopted_anew
+from batkube.controllers.pod_control import POD, PodControl, claim, owner_key_if
+from batkube.controllers.victims import by_rank
+from batkube.controllers.work_queue import WorkQueue
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.instants import Instant, rfc3339
+
+REPLICA_SET = "replicasets.apps"
+#: The most pods created or deleted in one go.
+_BURST = 500
+_FAILURE = "ReplicaFailure"
+
+
+class ReplicaSets:
+    """Keeps every ReplicaSet at its size."""
+
+    def __init__(
+        self,
+        store: Store,
+        agenda: Agenda,
+        client: Client,
+        events: EventRecorder,
+        pods: Controlled,
+        replica_sets: Controlled,
+    ) -> None:
+        self._store = store
+        self._client = client
+        self._pods = pods
+        self._replica_sets = replica_sets
+        self._pod_control = PodControl(client, events, REPLICA_SET)
+        self._queue = WorkQueue(agenda, self._reconcile)
+        store.listen(REPLICA_SET, self._hear)
+        pods.listen(self._hear_pod)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is not DELETED:
+            for key in batch.keys:
+                self._queue.add(key, now)
+
+    def _hear_pod(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
+        namespace = namespace_of(change.key)
+        if controller is None:
+            if may_be_adopted_anew(change):
+                for key in self._matching(namespace, change.object):
+                    self._queue.add(key, now)
+        elif (name := owner_key_if(controller, "apps", "ReplicaSet")) is not None:
+            self._queue.add(Key(f"{namespace}/{name}"), now)
+
+    def _matching(self, namespace: str, pod: KubeObject) -> list[Key]:
+        """Return the ReplicaSets that would adopt a pod without controller."""
+        labels = pod["metadata"].get("labels")
+        if not labels:
+            return []
+        prefix = f"{namespace}/"
+        return [
+            key
+            for key, (replica_set, _) in self._store.entries(REPLICA_SET).items()
+            if key.startswith(prefix) and selector_of(replica_set["spec"].get("selector")).matches(labels)
+        ]
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        replica_set = self._store.get(REPLICA_SET, key)
+        if replica_set is None:
+            return
+        selector = selector_of(replica_set["spec"].get("selector"))
+        pods = self._claimed(replica_set, selector, now)
+        problem: Refused | None = None
+        if not is_being_deleted(replica_set):
+            problem = self._manage(replica_set, pods, now)
+        status = _status(replica_set, pods, problem, now)
+        if status != replica_set.get("status"):
+            self._client.update(REPLICA_SET, {**replica_set, "status": status}, now, subresource="status")
+        if problem is not None:
+            raise problem
+        self._look_again_when_available(key, replica_set, pods, now)
+
+    def _claimed(self, replica_set: KubeObject, selector: LabelSelector, now: Instant) -> list[KubeObject]:
+        metadata = replica_set["metadata"]
+        own = [pod for pod in self._pods.of(metadata["uid"]) if is_active(pod)]
+        orphans = [pod for pod in self._pods.orphans(metadata["namespace"]) if is_active(pod)]
+        return claim(self._client, POD, replica_set, selector, own, orphans, now)
+
+    def _manage(self, replica_set: KubeObject, pods: Sequence[KubeObject], now: Instant) -> Refused | None:
+        """Create or delete pods; return what could not be done."""
+        spec = replica_set["spec"]
+        missing = spec.get("replicas", 1) - len(pods)
+        if missing > 0:
+            templates = [(spec["template"], "")] * min(missing, _BURST)
+            return self._pod_control.create_many(replica_set, templates, now)[1]
+        problem: Refused | None = None
+        if missing < 0:
+            victims = by_rank(pods, self._related(replica_set), now)[: min(-missing, _BURST)]
+            for pod in victims:
+                try:
+                    self._pod_control.delete(replica_set, pod, now)
+                except Refused as refusal:
+                    problem = problem or refusal
+        return problem
+
+    def _related(self, replica_set: KubeObject) -> list[KubeObject]:
+        """Return the pods of all ReplicaSets that have the same controller."""
+        reference = controller_of(replica_set)
+        siblings = [replica_set] if reference is None else self._replica_sets.of(reference["uid"])
+        return [pod for sibling in siblings for pod in self._pods.of(sibling["metadata"]["uid"])]
+
+    def _look_again_when_available(
+        self, key: Key, replica_set: KubeObject, pods: Sequence[KubeObject], now: Instant
+    ) -> None:
+        min_ready_s = replica_set["spec"].get("minReadySeconds", 0)
+        if min_ready_s:
+            waits = [wait for pod in pods if (wait := available_in(pod, min_ready_s, now))]
+            if waits:
+                self._queue.add_after(key, now, min(waits))
+
+
+def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: Refused | None, now: Instant) -> KubeObject:
+    spec = replica_set["spec"]
+    min_ready_s = spec.get("minReadySeconds", 0)
+    template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    counts = {
+        "fullyLabeledReplicas": sum(template_labels.items() <= _labels(pod).items() for pod in pods),
+        "readyReplicas": sum(is_ready(pod) for pod in pods),
+        "availableReplicas": sum(available_in(pod, min_ready_s, now) == 0 for pod in pods),
+    }
+    conditions = _conditions(replica_set, len(pods), problem, now)
+    return {
+        "replicas": len(pods),
+        **{name: count for name, count in counts.items() if count},
+        "observedGeneration": replica_set["metadata"].get("generation", 0),
+        **({"conditions": conditions} if conditions else {}),
+    }
+
+
+def _labels(pod: KubeObject) -> dict[str, str]:
+    labels: dict[str, str] = pod["metadata"].get("labels") or {}
+    return labels
+
+
+def _conditions(replica_set: KubeObject, pod_count: int, problem: Refused | None, now: Instant) -> list[dict[str, str]]:
+    """Return the conditions, with one that says what could not be done while it cannot."""
+    present = replica_set.get("status", {}).get("conditions") or []
+    others = [one for one in present if one["type"] != _FAILURE]
+    if problem is None:
+        return others
+    if len(others) < len(present):
+        return list(present)
+    reason = "FailedCreate" if pod_count < replica_set["spec"].get("replicas", 1) else "FailedDelete"
+    failure = {
+        "type": _FAILURE,
+        "status": "True",
+        "lastTransitionTime": rfc3339(now),
+        "reason": reason,
+        "message": problem.message,
+    }
+    return [*others, failure]

@@ -1,0 +1,190 @@
+"""What the status of a Deployment says of its rollout, in the words that `kubectl rollout status` understands.
+
+Kubernetes: pkg/controller/deployment, progress.go and sync.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.cluster.references import Condition
+from batkube.cluster.store import KubeObject
+from batkube.controllers.rollout_plan import max_unavailable, size, total_size
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, instant_of, rfc3339
+
+PROGRESSING = "Progressing"
+AVAILABLE = "Available"
+FAILURE = "ReplicaFailure"
+TIMED_OUT = "ProgressDeadlineExceeded"
+PAUSED = "DeploymentPaused"
+COMPLETE = "NewReplicaSetAvailable"
+#: A deadline of this many seconds means none (math.MaxInt32).
+_NO_LIMIT = 2**31 - 1
+
+
+def has_deadline(deployment: KubeObject) -> bool:
+    """Return whether its progress is watched."""
+    return bool(deployment["spec"].get("progressDeadlineSeconds", _NO_LIMIT) != _NO_LIMIT)
+
+
+def status_condition(status: KubeObject, kind: str) -> Condition | None:
+    """Return the condition of type `kind` in `status`, or None."""
+    return next((one for one in status.get("conditions") or () if one["type"] == kind), None)
+
+
+def new_condition(kind: str, status: str, reason: str, message: str, now: Instant) -> Condition:
+    """Return a condition that begins now."""
+    at = rfc3339(now)
+    return {
+        "type": kind,
+        "status": status,
+        "lastUpdateTime": at,
+        "lastTransitionTime": at,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def with_set(conditions: Sequence[Condition], new: Condition) -> list[Condition]:
+    """Return the conditions with `new` last, unless one of its type, status and reason is there."""
+    old = next((one for one in conditions if one["type"] == new["type"]), None)
+    if old is not None and old["status"] == new["status"]:
+        if old["reason"] == new["reason"]:
+            return list(conditions)
+        new = {**new, "lastTransitionTime": old["lastTransitionTime"]}
+    return [*without(conditions, new["type"]), new]
+
+
+def without(conditions: Sequence[Condition], kind: str) -> list[Condition]:
+    """Return the conditions but those of type `kind`."""
+    return [one for one in conditions if one["type"] != kind]
+
+
+def counted(deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant) -> KubeObject:
+    """Return the status by the ReplicaSets' own counts, with the conditions it has and whether it is available."""
+    everyone = [*others, *([] if new is None else [new])]
+    available = _sum(everyone, "availableReplicas")
+    counts = {
+        "observedGeneration": deployment["metadata"].get("generation", 0),
+        "replicas": _sum(everyone, "replicas"),
+        "updatedReplicas": 0 if new is None else _sum([new], "replicas"),
+        "readyReplicas": _sum(everyone, "readyReplicas"),
+        "availableReplicas": available,
+        "unavailableReplicas": max(0, total_size(everyone) - available),
+    }
+    old = deployment.get("status", {})
+    status: KubeObject = {name: count for name, count in counts.items() if count}
+    if available >= size(deployment) - max_unavailable(deployment):
+        condition = _available("True", "MinimumReplicasAvailable", "Deployment has minimum availability.", now)
+    else:
+        message = "Deployment does not have minimum availability."
+        condition = _available("False", "MinimumReplicasUnavailable", message, now)
+    status["conditions"] = with_set(old.get("conditions") or (), condition)
+    if "collisionCount" in old:
+        status["collisionCount"] = old["collisionCount"]
+    return status
+
+
+def _available(status: str, reason: str, message: str, now: Instant) -> Condition:
+    return new_condition(AVAILABLE, status, reason, message, now)
+
+
+def _sum(replica_sets: Sequence[KubeObject], field: str) -> int:
+    return sum(one.get("status", {}).get(field, 0) for one in replica_sets)
+
+
+def is_complete(deployment: KubeObject, status: KubeObject) -> bool:
+    """Return whether all pods are new and available, and no others are left."""
+    wanted = size(deployment)
+    return all(status.get(field, 0) == wanted for field in ("updatedReplicas", "replicas", "availableReplicas")) and (
+        status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    )
+
+
+def during_rollout(
+    deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant
+) -> KubeObject:
+    """Return the status with what can be said of the rollout's progress."""
+    status = counted(deployment, new, others, now)
+    conditions: list[Condition] = status["conditions"]
+    current = status_condition(deployment.get("status", {}), PROGRESSING)
+    if not has_deadline(deployment):
+        conditions = without(conditions, PROGRESSING)
+    elif not (
+        status.get("replicas", 0) == status.get("updatedReplicas", 0)
+        and current is not None
+        and current["reason"] == COMPLETE
+    ):
+        conditions = _with_progress(deployment, new, status, conditions, current, now)
+    failure = _failure([*([] if new is None else [new]), *others])
+    conditions = without(conditions, FAILURE) if failure is None else with_set(conditions, failure)
+    return {**status, "conditions": conditions}
+
+
+def _with_progress(
+    deployment: KubeObject,
+    new: KubeObject | None,
+    status: KubeObject,
+    conditions: Sequence[Condition],
+    current: Condition | None,
+    now: Instant,
+) -> list[Condition]:
+    subject = f'Deployment "{deployment["metadata"]["name"]}"' if new is None else f'ReplicaSet "{_name(new)}"'
+    if is_complete(deployment, status):
+        done = new_condition(PROGRESSING, "True", COMPLETE, f"{subject} has successfully progressed.", now)
+        return with_set(conditions, done)
+    if _has_progressed(deployment.get("status", {}), status):
+        moving = new_condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.", now)
+        if current is not None and current["status"] == "True":
+            moving["lastTransitionTime"] = current["lastTransitionTime"]
+        return [*without(conditions, PROGRESSING), moving]
+    if _is_overdue(deployment, current, now):
+        late = new_condition(PROGRESSING, "False", TIMED_OUT, f"{subject} has timed out progressing.", now)
+        return with_set(conditions, late)
+    return list(conditions)
+
+
+def _name(obj: KubeObject) -> str:
+    name: str = obj["metadata"]["name"]
+    return name
+
+
+def _has_progressed(old: KubeObject, new: KubeObject) -> bool:
+    def left_over(status: KubeObject) -> int:
+        count: int = status.get("replicas", 0) - status.get("updatedReplicas", 0)
+        return count
+
+    return left_over(new) < left_over(old) or any(
+        new.get(field, 0) > old.get(field, 0) for field in ("updatedReplicas", "readyReplicas", "availableReplicas")
+    )
+
+
+def _is_overdue(deployment: KubeObject, progressing: Condition | None, now: Instant) -> bool:
+    if progressing is None or progressing["reason"] == COMPLETE:
+        return False
+    return progressing["reason"] == TIMED_OUT or _deadline(deployment, progressing) < now
+
+
+def _deadline(deployment: KubeObject, progressing: Condition) -> Instant:
+    allowed_s = deployment["spec"]["progressDeadlineSeconds"]
+    return Instant(instant_of(progressing["lastUpdateTime"]) + allowed_s * NANOSECONDS_PER_SECOND)
+
+
+def next_check(deployment: KubeObject, status: KubeObject, now: Instant) -> Duration | None:
+    """Return in how long a rollout that stands still must be looked at again; None when it need not be."""
+    current = status_condition(deployment.get("status", {}), PROGRESSING)
+    if not has_deadline(deployment) or current is None or current["reason"] == TIMED_OUT:
+        return None
+    if is_complete(deployment, status):
+        return None
+    # A second more than the deadline: timestamps are whole seconds.
+    return Duration(max(0, _deadline(deployment, current) - now) + NANOSECONDS_PER_SECOND)
+
+
+def _failure(replica_sets: Sequence[KubeObject]) -> Condition | None:
+    """Return the first failure that a ReplicaSet reports, as a condition of its Deployment."""
+    for one in replica_sets:
+        found = status_condition(one.get("status", {}), FAILURE)
+        if found is not None:
+            return {**found, "lastUpdateTime": found["lastTransitionTime"]}
+    return None

@@ -1,0 +1,107 @@
+"""Pods that do not tolerate a NoExecute taint of their node are deleted, at once or after the time they tolerate it.
+
+Kubernetes: pkg/controller/tainteviction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.cluster.client import Client
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.pods import node_of_pod
+from batkube.cluster.references import is_being_deleted, with_condition
+from batkube.cluster.scheduling_rules import tolerates
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.controllers.work_queue import WorkQueue
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.instants import Duration, Instant, seconds
+
+NODE, POD = "nodes", "pods"
+
+
+class TaintEviction:
+    """Evicts pods from tainted nodes."""
+
+    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder) -> None:
+        self._store = store
+        self._client = client
+        self._events = events
+        self._queue = WorkQueue(agenda, self._reconcile)
+        #: Since when each pod's toleration runs out.
+        self._since: dict[Key, Instant] = {}
+        store.listen(NODE, self._hear_nodes)
+        store.listen(POD, self._hear_pods)
+
+    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
+        if batch.type is DELETED:
+            return
+        for change in batch.changes():
+            before = [] if change.previous is None else _evicting(change.previous)
+            if before != _evicting(change.object):
+                name = change.object["metadata"]["name"]
+                for key, (pod, _) in self._store.entries(POD).items():
+                    if node_of_pod(pod) == name:
+                        self._queue.add(key, now)
+
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        for change in batch.changes():
+            if batch.type is DELETED:
+                self._since.pop(change.key, None)
+                continue
+            name = node_of_pod(change.object)
+            if not name or (change.previous is not None and node_of_pod(change.previous) == name):
+                continue
+            node = self._store.get(NODE, Key(name))
+            if node is not None and _evicting(node):
+                self._queue.add(change.key, now)
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        pod = self._store.get(POD, key)
+        node = None if pod is None else self._store.get(NODE, Key(node_of_pod(pod)))
+        if pod is None or node is None or is_being_deleted(pod):
+            self._since.pop(key, None)
+            return
+        tolerated = _tolerated_for(pod, _evicting(node))
+        if tolerated is None:
+            if self._since.pop(key, None) is not None:
+                self._tell(pod, f"Cancelling deletion of Pod {key}", now)
+            return
+        due = Instant(self._since.setdefault(key, now) + tolerated)
+        if now < due:
+            self._queue.add_after(key, now, Duration(due - now))
+            return
+        self._evict(key, pod, now)
+
+    def _evict(self, key: Key, pod: KubeObject, now: Instant) -> None:
+        self._tell(pod, f"Marking for deletion Pod {key}", now)
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "lastProbeTime": None,
+            "reason": "DeletionByTaintManager",
+            "message": "Taint manager: deleting due to NoExecute taint",
+        }
+        status = pod.get("status", {})
+        conditions = with_condition(status.get("conditions") or [], condition, now)
+        self._client.update(POD, {**pod, "status": {**status, "conditions": conditions}}, now, subresource="status")
+        self._client.delete(POD, key, now)
+
+    def _tell(self, pod: KubeObject, message: str, now: Instant) -> None:
+        self._events.record(pod, POD, "Normal", "TaintManagerEviction", message, now)
+
+
+def _evicting(node: KubeObject) -> list[KubeObject]:
+    return [taint for taint in node["spec"].get("taints") or () if taint["effect"] == "NoExecute"]
+
+
+def _tolerated_for(pod: KubeObject, taints: Sequence[KubeObject]) -> Duration | None:
+    """Return for how long the pod tolerates all the taints; None for ever."""
+    limits = []
+    for taint in taints:
+        toleration = tolerates(pod["spec"].get("tolerations") or (), taint)
+        if toleration is None:
+            return Duration(0)
+        if toleration.get("tolerationSeconds") is not None:
+            limits.append(max(Duration(0), seconds(toleration["tolerationSeconds"])))
+    return min(limits, default=None)

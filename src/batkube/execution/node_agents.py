@@ -1,0 +1,135 @@
+"""Nodes of a served cluster: what a kubelet says of itself when it registers, and of a node that somebody else made.
+
+Kubernetes: pkg/kubelet/nodestatus and kubelet_node_status.go. A Node that is created with kubectl becomes a simulated
+machine at once: ready, of the capacity its status gives, or of a default one.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.references import Condition, condition_of, with_condition
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
+from batkube.execution.addresses import AddressPool
+from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.instants import Instant, rfc3339
+
+NODE = "nodes"
+NODE_NETWORK = "172.16.0.0/12"
+KUBELET_VERSION = "v1.34.4-batkube"
+
+#: Of a node that is created without saying what it has.
+_DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+_DEFAULT_LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def _identity(name: str, what: str) -> str:
+    digest = hashlib.sha256(f"{what}/{name}".encode()).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
+
+
+def _node_info(name: str) -> KubeObject:
+    return {
+        "machineID": _identity(name, "machine").replace("-", ""),
+        "systemUUID": _identity(name, "system"),
+        "bootID": _identity(name, "boot"),
+        "kernelVersion": "0.0.0-batkube",
+        "osImage": "Batkube (simulated)",
+        "containerRuntimeVersion": "batkube://1.0.0",
+        "kubeletVersion": KUBELET_VERSION,
+        "kubeProxyVersion": "",
+        "operatingSystem": "linux",
+        "architecture": "amd64",
+    }
+
+
+class NodeAgents:
+    """Speaks for every node that is in the store."""
+
+    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder) -> None:
+        self._store = store
+        self._agenda = agenda
+        self._client = client
+        self._events = events
+        self._addresses = AddressPool(NODE_NETWORK)
+        store.listen(NODE, self._hear)
+
+    def registered(self, node: KubeObject, now: Instant) -> KubeObject:
+        """Return `node` with everything that its kubelet says of it; what is said already stays."""
+        name = node["metadata"]["name"]
+        status = node.get("status", {})
+        capacity = status.get("capacity") or status.get("allocatable") or _DEFAULT_CAPACITY
+        metadata = node["metadata"]
+        labels = {**_DEFAULT_LABELS, "kubernetes.io/hostname": name, **(metadata.get("labels") or {})}
+        return {
+            **node,
+            "metadata": {**metadata, "labels": labels},
+            "status": {
+                **status,
+                "capacity": capacity,
+                "allocatable": status.get("allocatable") or capacity,
+                "conditions": _conditions(status.get("conditions") or [], now),
+                "addresses": status.get("addresses") or self._named_addresses(name),
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+                "nodeInfo": _node_info(name),
+            },
+        }
+
+    def _named_addresses(self, name: str) -> list[KubeObject]:
+        return [{"type": "InternalIP", "address": self._addresses.take()}, {"type": "Hostname", "address": name}]
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        for change in batch.changes():
+            node = change.object
+            if batch.type is DELETED:
+                continue
+            if condition_of(node, "Ready") is None or not node["status"].get("addresses"):
+                self._agenda.book(now, Rank.START, functools.partial(self._register, change.key))
+            elif batch.type is not ADDED and change.previous is not None:
+                self._hear_cordon(change.previous, node, now)
+
+    def _hear_cordon(self, before: KubeObject, node: KubeObject, now: Instant) -> None:
+        if bool(before["spec"].get("unschedulable")) != bool(node["spec"].get("unschedulable")):
+            word = "NodeNotSchedulable" if node["spec"].get("unschedulable") else "NodeSchedulable"
+            self._agenda.book(now, Rank.START, functools.partial(self._tell, node, word))
+
+    def _tell(self, node: KubeObject, word: str, now: Instant) -> None:
+        name = node["metadata"]["name"]
+        message = f"Node {name} status is now: {word}"
+        self._events.record(node, NODE, "Normal", word, message, now, host=name)
+
+    def _register(self, key: Key, now: Instant) -> None:
+        node = self._store.get(NODE, key)
+        if node is None:
+            return
+        wanted = self.registered(node, now)
+        try:
+            if wanted["metadata"]["labels"] != node["metadata"].get("labels"):
+                node = self._client.update(NODE, {**node, "metadata": wanted["metadata"]}, now)
+            self._client.update(NODE, {**node, "status": wanted["status"]}, now, subresource="status")
+        except Refused:
+            return
+
+
+def _conditions(present: list[Condition], now: Instant) -> list[Condition]:
+    conditions = present
+    for kind, status, reason, message in _CONDITIONS:
+        if not any(one["type"] == kind for one in present):
+            new = {
+                "type": kind,
+                "status": status,
+                "lastHeartbeatTime": rfc3339(now),
+                "reason": reason,
+                "message": message,
+            }
+            conditions = with_condition(conditions, new, now)
+    return conditions

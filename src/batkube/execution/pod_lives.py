@@ -1,0 +1,159 @@
+"""How far a pod on a served node has come: the state of each of its containers, and what that makes of the pod.
+
+Only state, no writing: `execution.served_kubelets` moves it on, `execution.pod_statuses` tells it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+
+from batkube.cluster.resources import Amounts
+from batkube.cluster.store import Key, KubeObject
+from batkube.execution.container_plans import ContainerPlan, plan_of
+from batkube.kernel.instants import Duration, Instant, seconds
+
+#: The pause before a container is restarted grows from the first to the longest, and begins anew after a run of twice
+#: the longest (Kubernetes: kubelet's container back-off, MaxContainerBackOff).
+_BACK_OFF_FIRST: Duration = seconds(10)
+_BACK_OFF_LONGEST: Duration = seconds(300)
+#: 128 and the number of the signal, as shells count.
+KILLED, TERMINATED = 137, 143
+
+
+class Stage(enum.Enum):
+    """What a container is doing; the word of its state in a pod's status."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    TERMINATED = "terminated"
+
+
+class ContainerLife:
+    """One container of one pod."""
+
+    def __init__(self, pod: KubeObject, spec: KubeObject, *, is_init: bool) -> None:
+        self.name: str = spec["name"]
+        self.image: str = spec.get("image", "")
+        self.plan: ContainerPlan = plan_of(pod, spec, is_init=is_init)
+        self.is_init = is_init
+        #: An init container that stays while the others run.
+        self.is_sidecar = is_init and spec.get("restartPolicy") == "Always"
+        #: After how long of running its probes find it started and ready; probes never fail here.
+        self.started_after = _probe_time(spec.get("startupProbe"))
+        self.ready_after = Duration(self.started_after + _probe_time(spec.get("readinessProbe")))
+        self.stage = Stage.WAITING
+        self.waits_for = "PodInitializing" if pod["spec"].get("initContainers") else "ContainerCreating"
+        self.message = ""
+        self.started: Instant | None = None
+        self.finished: Instant | None = None
+        self.exit_code = 0
+        self.is_ready = False
+        self.is_up = False
+        self.restarts = 0
+        #: The latest run that ended, while there is another: (started, finished, exit code).
+        self.last_run: tuple[Instant, Instant, int] | None = None
+        self._back_off = Duration(0)
+        self._backed_off_at: Instant | None = None
+
+    def start(self, now: Instant) -> None:
+        """Begin a run."""
+        if self.started is not None:
+            self.restarts += 1
+        self.stage, self.started, self.finished, self.message = Stage.RUNNING, now, None, ""
+        self.is_up = self.started_after == 0
+        self.is_ready = self.ready_after == 0
+
+    def end(self, exit_code: int, now: Instant) -> None:
+        """End the run, if there is one."""
+        self.is_ready = self.is_up = False
+        if self.stage is Stage.WAITING and self.last_run is None:
+            return
+        if self.stage is Stage.WAITING and self.last_run is not None:
+            _, self.finished, self.exit_code = self.last_run
+        elif self.stage is Stage.RUNNING:
+            self.finished, self.exit_code = now, exit_code
+        self.stage = Stage.TERMINATED
+
+    def wait(self, reason: str, message: str) -> None:
+        """Wait for the next run, remembering the one that ended."""
+        assert self.started is not None
+        assert self.finished is not None
+        self.last_run = self.started, self.finished, self.exit_code
+        self.stage, self.waits_for, self.message = Stage.WAITING, reason, message
+
+    def back_off(self, now: Instant) -> Duration:
+        """Return how long to wait before the next run: nothing the first time, then 10 s, 20 s, … 5 minutes."""
+        since, self._backed_off_at = self._backed_off_at, now
+        if since is None or now - since > 2 * _BACK_OFF_LONGEST:
+            self._back_off = _BACK_OFF_FIRST
+            return Duration(0)
+        wait = self._back_off
+        self._back_off = min(Duration(2 * wait), _BACK_OFF_LONGEST)
+        return wait
+
+    @property
+    def is_done(self) -> bool:
+        """Whether an init container no longer holds up those after it."""
+        if self.is_sidecar:
+            return self.is_up
+        return self.stage is Stage.TERMINATED and self.exit_code == 0
+
+    def restarts_after(self, policy: str) -> bool:
+        """Return whether it is started again after the run that just ended."""
+        if self.is_sidecar:
+            return True
+        if self.exit_code == 0:
+            return policy == "Always" and not self.is_init
+        return policy != "Never"
+
+
+class PodLife:
+    """One pod on its node, from admission until it is gone."""
+
+    def __init__(self, key: Key, pod: KubeObject, demand: Amounts, now: Instant) -> None:
+        spec = pod["spec"]
+        self.key = key
+        self.uid: str = pod["metadata"]["uid"]
+        self.node: str = spec["nodeName"]
+        self.demand = demand
+        self.restart_policy: str = spec.get("restartPolicy", "Always")
+        self.init = [ContainerLife(pod, one, is_init=True) for one in spec.get("initContainers") or ()]
+        self.main = [ContainerLife(pod, one, is_init=False) for one in spec["containers"]]
+        #: When the kubelet took the pod up (`status.startTime`).
+        self.accepted = now
+        self.host_ip = ""
+        self.pod_ip = ""
+        #: Of a pod that ended otherwise than by its containers.
+        self.reason = ""
+        self.message = ""
+        #: Whether its sandbox is there, so that containers may start.
+        self.has_sandbox = False
+        #: Whether the containers have ended for good; the node's resources are free then.
+        self.is_over = False
+        #: Whether it is being stopped because it was deleted.
+        self.is_stopping = False
+        #: Numbers of the appointments made for it, by what they are for.
+        self.appointments: dict[str, int] = {}
+
+    def containers(self) -> Iterator[ContainerLife]:
+        """Yield all containers, those of the beginning first."""
+        yield from self.init
+        yield from self.main
+
+    @property
+    def phase(self) -> str:
+        """The pod's phase, as its containers and the kubelet's own verdict make it."""
+        if self.is_over:
+            if self.reason or any(one.exit_code for one in self.containers() if not one.is_sidecar):
+                return "Failed"
+            return "Succeeded" if all(one.stage is Stage.TERMINATED for one in self.main) else "Failed"
+        return "Running" if any(one.started is not None for one in self.main) else "Pending"
+
+
+def _probe_time(probe: KubeObject | None) -> Duration:
+    """Return after how long a probe that always succeeds has succeeded often enough."""
+    if probe is None:
+        return Duration(0)
+    again = (probe.get("successThreshold", 1) - 1) * probe.get("periodSeconds", 10)
+    return seconds(probe.get("initialDelaySeconds", 0) + again)

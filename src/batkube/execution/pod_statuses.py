@@ -1,0 +1,168 @@
+"""The status of a pod on a served node, as a kubelet writes it.
+
+Kubernetes: pkg/kubelet, kubelet_pods.go and status/generate.go.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from batkube.cluster.references import Condition, with_condition
+from batkube.cluster.store import KubeObject
+from batkube.execution.pod_lives import ContainerLife, PodLife, Stage
+from batkube.kernel.instants import Instant, rfc3339
+
+#: The conditions that a kubelet keeps, in its order; others in a pod's status are not its own and stay.
+_KUBELETS_OWN = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+
+
+def status_of(pod: KubeObject, life: PodLife, now: Instant) -> KubeObject:
+    """Return the status of `pod` whose life has come so far."""
+    old = pod.get("status", {})
+    phase = life.phase
+    status: KubeObject = {
+        "observedGeneration": pod["metadata"].get("generation"),
+        "phase": phase,
+        "conditions": _conditions(pod, life, phase, now),
+        "message": life.message,
+        "reason": life.reason,
+        "nominatedNodeName": old.get("nominatedNodeName"),
+        "hostIP": life.host_ip,
+        "hostIPs": [{"ip": life.host_ip}],
+        "podIP": life.pod_ip,
+        "podIPs": [{"ip": life.pod_ip}] if life.pod_ip else None,
+        "startTime": rfc3339(life.accepted),
+        "initContainerStatuses": [_container_status(life, one) for one in life.init],
+        "containerStatuses": [_container_status(life, one) for one in life.main],
+        "qosClass": old.get("qosClass"),
+    }
+    return {name: value for name, value in status.items() if value}
+
+
+def rejected_status(pod: KubeObject, reason: str, message: str) -> KubeObject:
+    """Return the status of a pod that the kubelet does not admit (Kubernetes: Kubelet.rejectPod)."""
+    old = pod.get("status", {})
+    status = {
+        "phase": "Failed",
+        "conditions": old.get("conditions"),
+        "message": f"Pod was rejected: {message}",
+        "reason": reason,
+        "qosClass": old.get("qosClass"),
+    }
+    return {name: value for name, value in status.items() if value}
+
+
+def _container_status(life: PodLife, one: ContainerLife) -> KubeObject:
+    status: KubeObject = {
+        "name": one.name,
+        "state": _state(life, one),
+        "lastState": {} if one.last_run is None else {"terminated": _terminated(life, one, *one.last_run)},
+        "ready": one.is_done and not one.is_sidecar if one.is_init and not one.is_sidecar else one.is_ready,
+        "restartCount": one.restarts,
+        "image": one.image,
+        "imageID": _image_id(one.image) if one.started is not None else "",
+        "started": one.is_up,
+    }
+    if one.started is not None:
+        status["containerID"] = _container_id(life.uid, one.name, one.restarts)
+    return status
+
+
+def _state(life: PodLife, one: ContainerLife) -> KubeObject:
+    if one.stage is Stage.RUNNING:
+        assert one.started is not None
+        return {"running": {"startedAt": rfc3339(one.started)}}
+    if one.stage is Stage.TERMINATED:
+        assert one.started is not None
+        assert one.finished is not None
+        return {"terminated": _terminated(life, one, one.started, one.finished, one.exit_code)}
+    if one.message:
+        return {"waiting": {"reason": one.waits_for, "message": one.message}}
+    return {"waiting": {"reason": one.waits_for}}
+
+
+def _terminated(life: PodLife, one: ContainerLife, started: Instant, finished: Instant, code: int) -> KubeObject:
+    restarts = one.restarts if one.stage is Stage.TERMINATED else max(0, one.restarts - (one.stage is Stage.RUNNING))
+    return {
+        "exitCode": code,
+        "reason": "Error" if code else "Completed",
+        "startedAt": rfc3339(started),
+        "finishedAt": rfc3339(finished),
+        "containerID": _container_id(life.uid, one.name, restarts),
+    }
+
+
+@functools.lru_cache(maxsize=1024)
+def _image_id(image: str) -> str:
+    name = image.partition("@")[0].rpartition(":")[0] or image
+    return f"{name}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"
+
+
+def _container_id(uid: str, name: str, restarts: int) -> str:
+    return f"containerd://{hashlib.sha256(f'{uid}/{name}/{restarts}'.encode()).hexdigest()}"
+
+
+def _conditions(pod: KubeObject, life: PodLife, phase: str, now: Instant) -> list[Condition]:
+    old: list[Condition] = pod.get("status", {}).get("conditions") or []
+    containers_ready = _containers_ready(life, phase)
+    made: list[Condition] = [
+        {"type": "PodReadyToStartContainers", "status": _truth(life.has_sandbox and not life.is_over)},
+        {"type": "Initialized", **_initialized(life, phase)},
+        {"type": "Ready", **_ready(pod, containers_ready, old)},
+        {"type": "ContainersReady", **containers_ready},
+        {"type": "PodScheduled", "status": "True"},
+    ]
+    generation = pod["metadata"].get("generation")
+    result = [one for one in old if one["type"] not in _KUBELETS_OWN]
+    for new in made:
+        earlier = [one for one in old if one["type"] == new["type"]]
+        observed = {"observedGeneration": generation} if generation else {}
+        result += with_condition(earlier, {**new, "lastProbeTime": None, **observed}, now)
+    return result
+
+
+def _truth(value: bool) -> str:
+    return "True" if value else "False"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"[{' '.join(names)}]"
+
+
+def _initialized(life: PodLife, phase: str) -> Condition:
+    if phase == "Succeeded":
+        return {"status": "True", "reason": "PodCompleted"}
+    waiting = [one.name for one in life.init if not one.is_done]
+    if not waiting or any(one.started is not None for one in life.main):
+        return {"status": "True"}
+    message = f"containers with incomplete status: {_listed(waiting)}"
+    return {"status": "False", "reason": "ContainersNotInitialized", "message": message}
+
+
+def _containers_ready(life: PodLife, phase: str) -> Condition:
+    if phase in ("Succeeded", "Failed"):
+        return {"status": "False", "reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
+    unready = [one.name for one in life.containers() if not one.is_ready and (one.is_sidecar or not one.is_init)]
+    if unready:
+        message = f"containers with unready status: {_listed(unready)}"
+        return {"status": "False", "reason": "ContainersNotReady", "message": message}
+    return {"status": "True"}
+
+
+def _ready(pod: KubeObject, containers_ready: Condition, conditions: Sequence[Condition]) -> Condition:
+    if containers_ready["status"] != "True":
+        return containers_ready
+    status_by_type = {one["type"]: one["status"] for one in conditions}
+    problems = []
+    for gate in pod["spec"].get("readinessGates") or ():
+        kind = gate["conditionType"]
+        status = status_by_type.get(kind)
+        if status is None:
+            problems.append(f'corresponding condition of pod readiness gate "{kind}" does not exist.')
+        elif status != "True":
+            problems.append(f'the status of pod readiness gate "{kind}" is not "True", but {status}')
+    if problems:
+        return {"status": "False", "reason": "ReadinessGatesNotReady", "message": ", ".join(problems)}
+    return {"status": "True"}

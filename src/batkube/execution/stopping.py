@@ -1,0 +1,42 @@
+"""How long a pod may run, and how long its containers take to stop when they are told to.
+
+Simulated processes obey a request to end at once, unless the pod says otherwise: by a preStop hook that sleeps, or by
+the annotation `batkube.io/stop-time`. The grace period is the most they get.
+"""
+
+from __future__ import annotations
+
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Duration, Instant, duration, instant_of, seconds
+from batkube.workloads.annotations import WALLTIME
+
+STOP_TIME = "batkube.io/stop-time"
+
+
+def stop_time_of(pod: KubeObject, now: Instant) -> Duration:
+    """Return how long a pod that was deleted takes until its last container has ended."""
+    metadata = pod["metadata"]
+    wanted = _told(pod, STOP_TIME) or Duration(0)
+    for container in pod["spec"]["containers"]:
+        hook = (container.get("lifecycle") or {}).get("preStop") or {}
+        wanted = max(wanted, seconds((hook.get("sleep") or {}).get("seconds", 0)))
+    deadline = instant_of(metadata["deletionTimestamp"])
+    return min(wanted, Duration(max(0, deadline - now)))
+
+
+def active_deadline_of(pod: KubeObject) -> Duration | None:
+    """Return after how long the kubelet ends the pod; None when it may run for ever."""
+    limits = [_told(pod, WALLTIME)]
+    given = pod["spec"].get("activeDeadlineSeconds")
+    limits.append(None if given is None else seconds(given))
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _told(pod: KubeObject, annotation: str) -> Duration | None:
+    text = (pod["metadata"].get("annotations") or {}).get(annotation)
+    if text is None:
+        return None
+    try:
+        return max(Duration(0), duration(text))
+    except ValueError:
+        return None

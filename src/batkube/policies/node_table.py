@@ -1,0 +1,257 @@
+"""The nodes of a served cluster as a scheduler sees them: what each has free, and which pods may go where.
+
+An array with a row per resource and a column per node, so that a pod is compared with a thousand nodes in a few steps.
+Nodes come, change and go; a column that falls free is given to the next node. Which nodes accept a pod's rules is
+worked out once for all pods with equal rules, and again after a node has changed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from batkube.cluster.pods import is_finished, node_of_pod
+from batkube.cluster.resources import Amounts, allocatable_of, demand_of
+from batkube.cluster.scheduling_rules import Rules, rules_key
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.kernel.instants import Instant
+from batkube.kernel.quantities import CPU, MEMORY, PODS
+
+Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_COLUMNS_FIRST = 64
+
+
+class Acceptance(NamedTuple):
+    """Which nodes accept pods of one set of rules, how much such pods like each, and why the others do not."""
+
+    mask: Mask
+    liking: Column
+    objections: dict[str, int]
+
+
+class Holding(NamedTuple):
+    """What a bound pod takes, and of which column."""
+
+    column: int
+    demand: Amounts
+
+
+class NodeTable:
+    """Hears of nodes and pods, and knows what is free."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._row_of: dict[str, int] = {CPU: 0, MEMORY: 1, PODS: 2}
+        self._capacity: npt.NDArray[np.int64] = np.zeros((3, _COLUMNS_FIRST), dtype=np.int64)
+        self._used: npt.NDArray[np.int64] = np.zeros((3, _COLUMNS_FIRST), dtype=np.int64)
+        self._column_of: dict[str, int] = {}
+        #: The nodes by column; None where there is none.
+        self.nodes: list[KubeObject | None] = [None] * _COLUMNS_FIRST
+        self._free_columns = list(range(_COLUMNS_FIRST))
+        #: What each bound pod takes.
+        self._holdings: dict[Key, Holding] = {}
+        #: Pods bound to a node that is not there.
+        self._homeless: dict[Key, None] = {}
+        self._accepted: dict[bytes, Acceptance] = {}
+        #: Grows whenever nodes come, go or change what they offer.
+        self.generation = 0
+        store.listen("nodes", self._hear_nodes)
+        store.listen("pods", self._hear_pods)
+
+    # What it hears
+
+    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
+        for node in batch.objects:
+            if batch.type is DELETED:
+                self._remove_node(node["metadata"]["name"])
+            else:
+                self._set_node(node)
+
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        for key, pod in zip(batch.keys, batch.objects, strict=True):
+            if batch.type is DELETED or is_finished(pod):
+                self._displace(key)
+            else:
+                self._place(key, pod)
+
+    def _set_node(self, node: KubeObject) -> None:
+        name = node["metadata"]["name"]
+        column = self._column_of.get(name)
+        is_new = column is None
+        if column is None:
+            column = self._column_of[name] = self._new_column()
+        offered = allocatable_of(node)
+        before = self.nodes[column]
+        self.nodes[column] = node
+        for resource in offered:
+            self._row(resource)
+        if before is None or allocatable_of(before) != offered:
+            self.generation += 1
+        self._capacity[:, column] = [offered.get(resource, 0) for resource in self._row_of]
+        if before is None or _scheduling_part(before) != _scheduling_part(node):
+            self._accepted.clear()
+        if is_new:
+            for key in [key for key in self._homeless if self._node_name(key) == name]:
+                self._place(key, self._store.objects("pods", [key])[0])
+
+    def _node_name(self, key: Key) -> str:
+        pod = self._store.get("pods", key)
+        return "" if pod is None else node_of_pod(pod)
+
+    def _remove_node(self, name: str) -> None:
+        column = self._column_of.pop(name)
+        self.nodes[column] = None
+        for key in [key for key, held in self._holdings.items() if held.column == column]:
+            self._displace(key)
+            self._homeless[key] = None
+        self._capacity[:, column] = 0
+        self.generation += 1
+        self._accepted.clear()
+        self._free_columns.append(column)
+
+    def _place(self, key: Key, pod: KubeObject) -> None:
+        name = node_of_pod(pod)
+        if not name or key in self._holdings:
+            return
+        column = self._column_of.get(name)
+        if column is None:
+            self._homeless[key] = None
+            return
+        self._homeless.pop(key, None)
+        demand = demand_of(pod)
+        self._holdings[key] = Holding(column, demand)
+        self._change(column, demand, 1)
+
+    def _displace(self, key: Key) -> None:
+        self._homeless.pop(key, None)
+        held = self._holdings.pop(key, None)
+        if held is not None:
+            self._change(held.column, held.demand, -1)
+
+    def _change(self, column: int, demand: Amounts, sign: int) -> None:
+        for resource, count in demand.items():
+            self._used[self._row(resource), column] += sign * min(count, 2**40 * 1000)
+
+    # Room for more
+
+    def _new_column(self) -> int:
+        if not self._free_columns:
+            count = len(self.nodes)
+            wider = np.zeros((self._capacity.shape[0], count), dtype=np.int64)
+            self._capacity = np.hstack([self._capacity, wider])
+            self._used = np.hstack([self._used, wider.copy()])
+            self.nodes += [None] * count
+            self._free_columns = list(range(count, 2 * count))
+            self._accepted.clear()
+        return self._free_columns.pop(0)
+
+    def _row(self, resource: str) -> int:
+        row = self._row_of.get(resource)
+        if row is None:
+            row = self._row_of[resource] = len(self._row_of)
+            more = np.zeros((1, len(self.nodes)), dtype=np.int64)
+            self._capacity = np.vstack([self._capacity, more])
+            self._used = np.vstack([self._used, more.copy()])
+        return row
+
+    # What a scheduler asks
+
+    @property
+    def count(self) -> int:
+        """How many nodes there are."""
+        return len(self._column_of)
+
+    def acceptance(self, pod: KubeObject) -> Acceptance:
+        """Return which nodes accept the rules of `pod`."""
+        key = rules_key(pod["spec"])
+        known = self._accepted.get(key)
+        if known is None:
+            known = self._accepted[key] = self._judged(Rules(pod["spec"]))
+        return known
+
+    def _judged(self, rules: Rules) -> Acceptance:
+        mask = np.zeros(len(self.nodes), dtype=np.bool_)
+        liking = np.zeros(len(self.nodes), dtype=np.int64)
+        objections: dict[str, int] = {}
+        for column, node in enumerate(self.nodes):
+            if node is None:
+                continue
+            reason = rules.objection(node)
+            if reason is None:
+                mask[column] = True
+                liking[column] = rules.liking(node)
+            else:
+                objections[reason] = objections.get(reason, 0) + 1
+        return Acceptance(mask, liking, objections)
+
+    def lacking(self, demand: Amounts, extra: dict[int, Amounts] | None = None) -> dict[str, Mask]:
+        """Return for each resource of which some node has too little for `demand`: which nodes.
+
+        `extra` is what is to be counted as taken besides, by column.
+        """
+        found = {}
+        for resource, count in demand.items():
+            row = self._row(resource)
+            free = self._capacity[row] - self._used[row]
+            for column, taken in (extra or {}).items():
+                free[column] -= taken.get(resource, 0)
+            short = free < min(count, 2**62)
+            if short.any():
+                found[resource] = short
+        return found
+
+    def too_small(self, demand: Amounts) -> Mask:
+        """Return the nodes that could not hold `demand` even if they were empty."""
+        small = np.zeros(len(self.nodes), dtype=np.bool_)
+        for resource, count in demand.items():
+            small |= self._capacity[self._row(resource)] < min(count, 2**62)
+        return small
+
+    def load(self, demand: Amounts) -> npt.NDArray[np.float64]:
+        """Return the share of cpu and memory that each node would have taken with `demand`, the mean of both.
+
+        Kubernetes: NodeResourcesFit with LeastAllocated, which counts 100 millicores and 200 MB for a pod that asks for
+        nothing, so that such pods are spread too.
+        """
+        shares: npt.NDArray[np.float64] = 1e-6 * self._used[self._row_of[PODS]]
+        for resource, least in ((CPU, 100), (MEMORY, 200 * 1024**2)):
+            row = self._row_of[resource]
+            taken = self._used[row] + max(demand.get(resource, 0), least)
+            shares += taken / np.maximum(self._capacity[row], 1) / 2
+        return shares
+
+    def pods_on(self, column: int) -> list[Key]:
+        """Return the pods that the node of this column holds."""
+        return [key for key, held in self._holdings.items() if held.column == column]
+
+    def placements(self) -> list[tuple[Key, int]]:
+        """Return every pod that a node holds, with the node's column."""
+        return [(key, held.column) for key, held in self._holdings.items()]
+
+    def free_of(self, resource: str) -> Column:
+        """Return how much of `resource` each node has left; less than nothing where more was given than there is."""
+        row = self._row(resource)
+        left: Column = self._capacity[row] - self._used[row]
+        return left
+
+    def free(self, column: int) -> Amounts:
+        """Return what the node of this column has left."""
+        left = self._capacity[:, column] - self._used[:, column]
+        return {resource: int(left[row]) for resource, row in self._row_of.items()}
+
+    def name_of(self, column: int) -> str:
+        """Return the name of the node of this column."""
+        node = self.nodes[column]
+        assert node is not None
+        name: str = node["metadata"]["name"]
+        return name
+
+
+def _scheduling_part(node: KubeObject) -> tuple[object, ...]:
+    """Return what rules look at; heartbeats change none of it."""
+    spec, metadata = node["spec"], node["metadata"]
+    return spec.get("unschedulable"), spec.get("taints"), metadata.get("labels"), metadata["uid"]

@@ -1,0 +1,182 @@
+"""Making room for a pod by deleting less important ones.
+
+Kubernetes: pkg/scheduler/framework/preemption and the plugin DefaultPreemption. On each node that could hold the pod,
+the pods of lower priority are taken away in thought and as many as possible put back, the most important first; the
+node whose victims are the least important is chosen. The pod is nominated to it, and others of no higher priority keep
+off.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.references import is_being_deleted, with_condition
+from batkube.cluster.resources import Amounts, demand_of
+from batkube.cluster.store import Key, KubeObject, Store
+from batkube.kernel.instants import Instant
+from batkube.policies.node_table import NodeTable
+
+POD = "pods"
+
+
+class _Promise(NamedTuple):
+    """Room on a node that is kept for a pod."""
+
+    column: int
+    demand: Amounts
+    priority: int
+
+
+class _Victims(NamedTuple):
+    """What it would take to make room on one node."""
+
+    column: int
+    pods: list[tuple[Key, KubeObject]]
+
+    def cost(self) -> tuple[int, int, int, str]:
+        """Return how bad it would be: the most important victim, all of them, how many, and who began last."""
+        priorities = [_priority(pod) for _, pod in self.pods]
+        highest = max(priorities)
+        begun = [pod["status"].get("startTime", "") for _, pod in self.pods if _priority(pod) == highest]
+        return highest, sum(priority + 2**31 for priority in priorities), len(priorities), _inverted(min(begun))
+
+
+def _inverted(timestamp: str) -> str:
+    """Return a text that sorts in the opposite order."""
+    return "".join(chr(255 - ord(letter)) for letter in timestamp)
+
+
+def _priority(pod: KubeObject) -> int:
+    priority: int = pod["spec"].get("priority", 0)
+    return priority
+
+
+class Preemption:
+    """Chooses victims and keeps promises."""
+
+    def __init__(self, store: Store, client: Client, events: EventRecorder, table: NodeTable) -> None:
+        self._store = store
+        self._client = client
+        self._events = events
+        self._table = table
+        #: By the pod that room was made for and that is not bound yet.
+        self._promises: dict[Key, _Promise] = {}
+
+    def forget(self, key: Key) -> None:
+        """Drop the promise to a pod that is bound or gone."""
+        self._promises.pop(key, None)
+
+    def promised(self, key: Key | None, priority: int) -> dict[int, Amounts]:
+        """Return what a pod of this priority must leave free, by column: for others at least as important."""
+        kept: dict[int, Amounts] = {}
+        for other, promise in self._promises.items():
+            if other != key and promise.priority >= priority:
+                held = kept.setdefault(promise.column, {})
+                for resource, count in promise.demand.items():
+                    held[resource] = held.get(resource, 0) + count
+        return kept
+
+    def make_room(self, key: Key, pod: KubeObject, demand: Amounts, now: Instant) -> tuple[int | None, str]:
+        """Delete what is in the way of `pod` on some node; return that column, or None and why there is none."""
+        if pod["spec"].get("preemptionPolicy") == "Never":
+            return None, "not eligible due to preemptionPolicy=Never."
+        promise = self._promises.get(key)
+        if promise is not None and self._is_clearing(promise.column, promise.priority):
+            return None, "not eligible due to a terminating pod on the nominated node."
+        candidates, reasons = self._candidates(pod, demand)
+        if not candidates:
+            told = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+            return None, f"0/{self._table.count} nodes are available: {told}."
+        best = min(candidates, key=_Victims.cost)
+        for victim_key, victim in best.pods:
+            self._preempt(victim_key, victim, pod, best.column, now)
+        self._promises[key] = _Promise(best.column, demand, _priority(pod))
+        self._nominate(key, best.column, now)
+        return best.column, ""
+
+    def _is_clearing(self, column: int, priority: int) -> bool:
+        pods = self._store.objects(POD, self._table.pods_on(column))
+        return any(is_being_deleted(pod) and _priority(pod) < priority for pod in pods)
+
+    def _candidates(self, pod: KubeObject, demand: Amounts) -> tuple[list[_Victims], dict[str, int]]:
+        """Return the nodes on which room can be made, and otherwise why not, with how many nodes."""
+        accepted = self._table.acceptance(pod)
+        possible = accepted.mask & ~self._table.too_small(demand)
+        found: list[_Victims] = []
+        reasons: dict[str, int] = {}
+        hopeless = self._table.count - int(possible.sum())
+        if hopeless:
+            reasons["Preemption is not helpful for scheduling"] = hopeless
+        pods_by_column = self._lesser_pods(_priority(pod))
+        for column in np.flatnonzero(possible).tolist():
+            victims = self._victims(column, pods_by_column.get(column, []), demand)
+            if isinstance(victims, _Victims):
+                found.append(victims)
+            else:
+                reasons[victims] = reasons.get(victims, 0) + 1
+        return found, reasons
+
+    def _lesser_pods(self, priority: int) -> dict[int, list[tuple[Key, KubeObject]]]:
+        """Return the bound pods of lower priority by column."""
+        found: dict[int, list[tuple[Key, KubeObject]]] = {}
+        for key, column in self._table.placements():
+            pod = self._store.get(POD, key)
+            if pod is not None and _priority(pod) < priority:
+                found.setdefault(column, []).append((key, pod))
+        return found
+
+    def _victims(self, column: int, lesser: list[tuple[Key, KubeObject]], demand: Amounts) -> _Victims | str:
+        if not lesser:
+            return "No preemption victims found for incoming pod"
+        free = self._table.free(column)
+        for _, pod in lesser:
+            for resource, count in demand_of(pod).items():
+                free[resource] = free.get(resource, 0) + count
+        left = {resource: free.get(resource, 0) - count for resource, count in demand.items()}
+        short = sorted(resource for resource, amount in left.items() if amount < 0)
+        if short:
+            return f"Insufficient {short[0]}"
+        free = {**free, **left}
+        victims = []
+        # Those to put back first: the most important, and of these the ones that began earliest.
+        for key, pod in sorted(lesser, key=lambda pair: (-_priority(pair[1]), pair[1]["status"].get("startTime", ""))):
+            asked = demand_of(pod)
+            if all(free.get(resource, 0) >= count for resource, count in asked.items()):
+                for resource, count in asked.items():
+                    free[resource] -= count
+            else:
+                victims.append((key, pod))
+        return _Victims(column, victims) if victims else "No preemption victims found for incoming pod"
+
+    def _preempt(self, key: Key, victim: KubeObject, pod: KubeObject, column: int, now: Instant) -> None:
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "lastProbeTime": None,
+            "reason": "PreemptionByScheduler",
+            "message": "default-scheduler: preempting to accommodate a higher priority pod",
+        }
+        status = victim.get("status", {})
+        conditions = with_condition(status.get("conditions") or [], condition, now)
+        try:
+            marked = {**victim, "status": {**status, "conditions": conditions}}
+            self._client.update(POD, marked, now, subresource="status")
+            self._client.delete(POD, key, now)
+        except Refused:
+            return
+        message = f"Preempted by pod {pod['metadata']['uid']} on node {self._table.name_of(column)}"
+        self._events.record(victim, POD, "Normal", "Preempted", message, now, action="Preempting")
+
+    def _nominate(self, key: Key, column: int, now: Instant) -> None:
+        pod = self._store.get(POD, key)
+        if pod is None:
+            return
+        status = {**pod.get("status", {}), "nominatedNodeName": self._table.name_of(column)}
+        try:
+            self._client.update(POD, {**pod, "status": status}, now, subresource="status")
+        except Refused:
+            return

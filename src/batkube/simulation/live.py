@@ -1,0 +1,132 @@
+"""Virtual time that follows the real one, at some speed, for people at a keyboard.
+
+Whatever is due by now happens before anybody looks: a request is answered in the present, never in the past. When
+more is due than can be done, virtual time falls behind instead of anything being skipped, and requests are answered in
+between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterator
+
+from batkube.kernel.agenda import Action, Agenda, Rank
+from batkube.kernel.clock import Clock
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
+from batkube.kernel.stopwatch import Stopwatch
+
+log = logging.getLogger(__name__)
+
+#: The longest that keeping appointments may hold up a request, in real seconds.
+_SLICE_S = 0.05
+
+
+class LiveAgenda(Agenda):
+    """An agenda that tells of every booking, so that whoever sleeps until the next appointment can wake earlier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sleeper: LiveTime | None = None
+
+    def wakes(self, sleeper: LiveTime) -> None:
+        """Tell `sleeper` of every booking."""
+        self._sleeper = sleeper
+
+    def book(self, at: Instant, rank: Rank, action: Action) -> int:
+        """Arrange for `action(at)`, and return the appointment's number."""
+        number = super().book(at, rank, action)
+        if self._sleeper is not None:
+            self._sleeper.booked(at)
+        return number
+
+
+class LiveTime:
+    """Moves the clock after the real time, and keeps the appointments that fall due."""
+
+    def __init__(self, agenda: LiveAgenda, clock: Clock, start: Instant, speed: float = 1.0) -> None:
+        self._agenda = agenda
+        self._clock = clock
+        clock.advance(start)
+        self._start = start
+        self._speed = speed
+        self._stopwatch = Stopwatch()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        #: The timer that is set in the event loop, and for which instant.
+        self._timer: asyncio.TimerHandle | None = None
+        self._planned: Instant | None = None
+        self._is_settling = False
+
+    def now(self) -> Instant:
+        """Let everything happen that is due, and return the present instant."""
+        if not self._is_settling:
+            self.settle(Instant(self._start + int(self._stopwatch.real_s * self._speed * NANOSECONDS_PER_SECOND)))
+            self._plan_earlier(self._agenda.due)
+        return self._clock.now
+
+    def settle(self, until: Instant) -> None:
+        """Keep the appointments until `until`, in order, and move the clock there; or as far as one slice gets."""
+        self._is_settling = True
+        begun = self._stopwatch.real_s
+        try:
+            while (due := self._agenda.due) is not None and due <= until:
+                if self._stopwatch.real_s - begun > _SLICE_S:
+                    return
+                self._keep_next()
+            self._clock.advance(max(until, self._clock.now))
+        finally:
+            self._is_settling = False
+
+    def _keep_next(self) -> None:
+        appointment = self._agenda.next()
+        assert appointment is not None
+        now = max(appointment.at, self._clock.now)
+        self._clock.advance(now)
+        try:
+            appointment.action(now)
+        except Exception:
+            # One part of the cluster is at fault; the others, and the people who use it, can go on.
+            log.exception("something that was due at %s ns failed", appointment.at)
+
+    # Within the event loop
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Let time pass by itself in the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._agenda.wakes(self)
+        self._plan()
+        try:
+            yield
+        finally:
+            self._loop = None
+            self._cancel()
+
+    def booked(self, at: Instant) -> None:
+        """Wake earlier, if that is sooner than planned."""
+        if not self._is_settling:
+            self._plan_earlier(at)
+
+    def _plan_earlier(self, at: Instant | None) -> None:
+        if at is not None and (self._planned is None or at < self._planned):
+            self._plan()
+
+    def _plan(self) -> None:
+        self._cancel()
+        due = self._agenda.due
+        if due is None or self._loop is None:
+            return
+        self._planned = due
+        ahead_s = (due - self._start) / NANOSECONDS_PER_SECOND / self._speed - self._stopwatch.real_s
+        self._timer = self._loop.call_later(max(0.0, ahead_s), self._wake)
+
+    def _wake(self) -> None:
+        self.now()
+        self._plan()
+
+    def _cancel(self) -> None:
+        self._planned = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

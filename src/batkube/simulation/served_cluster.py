@@ -1,0 +1,120 @@
+"""Puts together what lives in a served cluster: kubelets, controllers and a scheduler, all on one store and agenda.
+
+They hear of each other only through the store and write only through the API, so any of them can be left out; an
+attached scheduler takes the place of ours by our not being there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from batkube.cluster.client import Client
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import NODE, ResourceModel, node_of
+from batkube.cluster.store import Store
+from batkube.controllers.controlled import Controlled
+from batkube.controllers.deployments import Deployments
+from batkube.controllers.disruption import Disruption
+from batkube.controllers.event_expiry import EventExpiry
+from batkube.controllers.garbage import GarbageCollector
+from batkube.controllers.jobs import FinishedJobs, Jobs
+from batkube.controllers.namespaces import Namespaces, ServiceAccounts
+from batkube.controllers.node_lifecycle import NodeLifecycle, PodsOfLostNodes
+from batkube.controllers.object_graph import ObjectGraph
+from batkube.controllers.pod_control import POD
+from batkube.controllers.replica_sets import REPLICA_SET, ReplicaSets
+from batkube.controllers.taint_eviction import TaintEviction
+from batkube.execution.latencies import Delays
+from batkube.execution.node_agents import NodeAgents
+from batkube.execution.served_kubelets import ServedKubelets
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.instants import Instant
+from batkube.platforms.model import Platform
+from batkube.policies.interface import Policy
+
+ClientFor = Callable[[str], Client]
+"""Gives the API to a component, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedCluster:
+    """A cluster that waits for its nodes."""
+
+    store: Store
+    agenda: Agenda
+    client_for: ClientFor
+    agents: NodeAgents
+
+    def add_nodes(self, platform: Platform, now: Instant) -> None:
+        """Let the kubelet of every machine register its node."""
+        client = self.client_for("kubelet")
+        for machine in platform.machines:
+            _, node = node_of(machine, ResourceModel.REQUESTS, now)
+            del node["status"]["conditions"]
+            client.create(NODE, self.agents.registered(node, now), now)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChoice:
+    """A policy that is to bind pods, and its randomness."""
+
+    policy: Policy
+    rng: random.Random
+
+
+def serve_cluster(
+    store: Store,
+    agenda: Agenda,
+    client_for: ClientFor,
+    *,
+    delays: Delays | None = None,
+    scheduler: PolicyChoice | bool = True,
+) -> ServedCluster:
+    """Start everything but the nodes on an empty store.
+
+    `scheduler` is a policy, or True for one like kube-scheduler, or False: pods wait for one that is attached.
+    """
+    kubelet = client_for("kubelet")
+    kubelet_events = EventRecorder(store, kubelet, "kubelet")
+    agents = NodeAgents(store, agenda, kubelet, kubelet_events)
+    _start_controllers(store, agenda, client_for("kube-controller-manager"))
+    ServedKubelets(store, agenda, kubelet, kubelet_events, delays)
+    if scheduler:
+        _start_scheduler(store, agenda, client_for("kube-scheduler"), scheduler)
+    return ServedCluster(store, agenda, client_for, agents)
+
+
+def _start_scheduler(store: Store, agenda: Agenda, client: Client, chosen: PolicyChoice | bool) -> None:
+    # Imported only here: they bring numpy, which takes longer to load than everything else.
+    from batkube.policies.default_scheduler import DefaultScheduler
+    from batkube.policies.node_table import NodeTable
+    from batkube.policies.served_policy import ServedPolicy
+
+    events = EventRecorder(store, client, "default-scheduler", host="batkube", as_series=True)
+    table = NodeTable(store)
+    if isinstance(chosen, PolicyChoice):
+        ServedPolicy(chosen.policy, chosen.rng, store, agenda, client, events, table)
+    else:
+        DefaultScheduler(store, agenda, client, events, table)
+
+
+def _start_controllers(store: Store, agenda: Agenda, client: Client) -> None:
+    def events(component: str) -> EventRecorder:
+        return EventRecorder(store, client, component)
+
+    graph = ObjectGraph(store)
+    pods, replica_sets = Controlled(store, POD), Controlled(store, REPLICA_SET)
+    ServiceAccounts(store, agenda, client)
+    Namespaces(store, agenda, client, graph)
+    GarbageCollector(agenda, client, graph)
+    Deployments(store, agenda, client, events("deployment-controller"), pods, replica_sets)
+    ReplicaSets(store, agenda, client, events("replicaset-controller"), pods, replica_sets)
+    Jobs(store, agenda, client, events("job-controller"), pods)
+    FinishedJobs(store, agenda, client)
+    NodeLifecycle(store, agenda, client)
+    PodsOfLostNodes(store, agenda, client)
+    TaintEviction(store, agenda, client, events("taint-eviction-controller"))
+    Disruption(store, agenda, client, events("controllermanager"))
+    EventExpiry(store, agenda, client)

@@ -1,0 +1,177 @@
+"""`batkube serve`: an API server, and behind it a simulated cluster that lives in real time.
+
+This is the only place that knows the server, the cluster and the event loop; each of them works without the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import secrets
+import signal
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from batkube.api.assembly import Api
+from batkube.api.authentication import MASTERS, User, authenticated, read_token_file
+from batkube.api.certificates import make_credentials
+from batkube.api.http import LoopTimers
+from batkube.api.listening import DualListener, listen_both
+from batkube.api.logs import Logs
+from batkube.api.metrics_api import Metrics
+from batkube.cluster.store import Store
+from batkube.execution.latencies import Delays, Latencies
+from batkube.kernel.clock import Clock
+from batkube.kernel.errors import InputError
+from batkube.kernel.stopwatch import time_of_day
+from batkube.kernel.streams import Streams
+from batkube.outputs.folder import MANIFEST, OutputFolder
+from batkube.outputs.manifest import write_json
+from batkube.platforms.model import Platform
+from batkube.policies.interface import Policy
+from batkube.simulation.live import LiveAgenda, LiveTime
+from batkube.simulation.served_cluster import PolicyChoice, serve_cluster
+from batkube.version import __version__
+
+KUBECONFIG = "kubeconfig"
+#: How many changes a client may lag behind before it must list again; etcd keeps five minutes of them.
+_HISTORY = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What to serve, and how."""
+
+    #: None for the API alone, without nodes, kubelets, controllers and scheduler.
+    platform: Platform | None
+    out: Path
+    force: bool = False
+    host: str = "127.0.0.1"
+    #: 0 for any that is free.
+    port: int = 0
+    #: Virtual seconds per real second.
+    speed: float = 1.0
+    #: The policy that binds pods, or True for one like kube-scheduler, or False for none.
+    scheduler: Policy | bool = True
+    latencies: Latencies | None = None
+    token_file: Path | None = None
+    seed: int = 0
+    #: The command line, for the manifest.
+    command: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where clients find the server, and with what they show who they are."""
+
+    url: str
+    kubeconfig: Path
+    token: str
+
+
+def serve(service: Service, announce: Callable[[Address], None]) -> None:
+    """Serve until interrupted; `announce` is called once requests are accepted and the kubeconfig is written."""
+    folder = OutputFolder(service.out, force=service.force)
+    users = {} if service.token_file is None else read_token_file(service.token_file)
+    token = next((given for given, user in users.items() if user.is_master), None)
+    if token is None:
+        token = secrets.token_urlsafe(32)
+        users[token] = authenticated("admin", "", (MASTERS,))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(service, folder, users, token, announce))
+
+
+async def _serve(
+    service: Service, folder: OutputFolder, users: dict[str, User], token: str, announce: Callable[[Address], None]
+) -> None:
+    ended = _ended_by_signal()
+    store, agenda, clock = Store(_HISTORY), LiveAgenda(), Clock()
+    start = time_of_day()
+    time = LiveTime(agenda, clock, start, service.speed)
+    credentials = make_credentials(service.host, start)
+    timers = LoopTimers(asyncio.get_running_loop(), service.speed)
+    streams = Streams(service.seed)
+    is_bare = service.platform is None
+    specials = {} if is_bare else {**Metrics(store).handlers(), "pods/log": Logs(store).answer}
+    api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials)
+    listener = _listen(api, service, credentials.context)
+    try:
+        host = f"{_host(service.host)}:{listener.port}"
+        api.listens_on(host)
+        if service.platform is not None:
+            delays = None if service.latencies is None else Delays(service.latencies, streams)
+            cluster = serve_cluster(store, agenda, api.client, delays=delays, scheduler=_chosen(service, streams))
+            api.bootstrap(clock.now, listener.port)
+            cluster.add_nodes(service.platform, clock.now)
+        else:
+            api.bootstrap(clock.now, listener.port)
+        with time.running():
+            _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token))
+            announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
+            await ended.wait()
+    finally:
+        await listener.close()
+
+
+def _chosen(service: Service, streams: Streams) -> PolicyChoice | bool:
+    if isinstance(service.scheduler, bool):
+        return service.scheduler
+    return PolicyChoice(service.scheduler, streams.named("policy"))
+
+
+def _ended_by_signal() -> asyncio.Event:
+    """Return an event that is set when the process is asked to end."""
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    return ended
+
+
+def _listen(api: Api, service: Service, tls: ssl.SSLContext) -> DualListener:
+    try:
+        return listen_both(api, service.host, service.port, tls)
+    except OSError as error:
+        raise InputError(
+            f"{service.host}:{service.port}",
+            problem=f"cannot be listened on: {error.strerror or error}",
+            remedy="choose another --port, or leave it out for any that is free",
+        ) from error
+
+
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, object]) -> None:
+    """Write the kubeconfig, readable for its owner alone, and what is served."""
+    with folder.writing():
+        path = folder.file(KUBECONFIG)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            yaml.safe_dump(kubeconfig, file, sort_keys=False)
+        manifest = {
+            "batkube": __version__,
+            "command": list(service.command),
+            "serves": None if service.platform is None else service.platform.source,
+            "nodes": 0 if service.platform is None else len(service.platform.machines),
+            "speed": service.speed,
+            "seed": service.seed,
+        }
+        write_json(folder.file(MANIFEST), manifest)
+
+
+def _kubeconfig(url: str, authority: bytes, token: str) -> dict[str, object]:
+    cluster = {"server": url, "certificate-authority-data": base64.b64encode(authority).decode()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "batkube", "cluster": cluster}],
+        "users": [{"name": "admin", "user": {"token": token}}],
+        "contexts": [{"name": "batkube", "context": {"cluster": "batkube", "user": "admin"}}],
+        "current-context": "batkube",
+    }

@@ -1,0 +1,60 @@
+"""The answers of a real kube-apiserver v1.34.4, recorded, against ours.
+
+A difference that we accept is written down, with its reason, in `accepted_differences.json` beside our own cases and in
+docs/reference/api-differences.md; any other one fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.__main__ import CASES
+from conformance.client import Client
+from conformance.replaying import Verdict, case_files, replay
+from conformance.serving import serving
+
+ACCEPTED = CASES.parent / "accepted_differences.json"
+WORKERS = 8
+
+
+@contextlib.contextmanager
+def own_server() -> Iterator[Client]:
+    """A client of a server that nobody else uses: cases of cluster-wide objects would disturb one another."""
+    with serving() as server:
+        yield Client(server.url)
+
+
+def unexpected(verdict: Verdict, accepted: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return the differences of a case that are not among those accepted."""
+    places = accepted.get(verdict.name, {})
+    return [
+        f"{verdict.name} {difference.path}: recorded {difference.recorded!r:.300}, got {difference.got!r:.300}"
+        for difference in verdict.differences
+        if not any(difference.path.startswith(place) for place in places)
+    ]
+
+
+def assert_all_agree(folder: Path) -> None:
+    accepted = msgspec.json.decode(ACCEPTED.read_bytes(), type=dict[str, dict[str, str]])
+
+    verdicts = replay(case_files(folder), own_server, WORKERS)
+
+    assert verdicts
+    differences = [line for verdict in verdicts for line in unexpected(verdict, accepted)]
+    assert not differences, "\n".join(differences)
+
+
+def test_our_own_recorded_cases_agree() -> None:
+    assert_all_agree(CASES)
+
+
+def test_the_shared_recorded_cases_agree(shared_data: Path) -> None:
+    folder = shared_data / "kube-apiserver" / "cases"
+    if not folder.is_dir():
+        pytest.skip("the shared test data has no recorded cases")
+    assert_all_agree(folder)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from batkube.api import discovery
+from batkube.cluster.kinds import KindTable, Resource, SubResource
+from batkube.cluster.schemas import Schema, Shape
+
+TABLE = KindTable.builtin()
+
+
+def recorded(folder: Path) -> Iterator[tuple[str, bool, dict[str, Any]]]:
+    """The discovery requests that the real server answered: path, whether aggregated, and the answer."""
+    for case in ("aggregated", "legacy"):
+        text = (folder / "kube-apiserver" / "cases" / "discovery" / f"{case}.json").read_text(encoding="utf-8")
+        for step in json.loads(text)["steps"]:
+            if step["response"]["status"] == 200:
+                answer = step["response"]["body"]
+                yield step["request"]["path"], answer["kind"] == "APIGroupDiscoveryList", answer
+
+
+def answered(path: str, aggregated: bool) -> dict[str, Any] | None:
+    root, *rest = path.strip("/").split("/")
+    if aggregated:
+        return discovery.aggregated(TABLE, core=root == "api")
+    if not rest:
+        return discovery.api_versions("127.0.0.1:1") if root == "api" else discovery.group_list(TABLE)
+    if root == "api":
+        return discovery.resource_list(TABLE, "", rest[0])
+    return discovery.group(TABLE, rest[0]) if len(rest) == 1 else discovery.resource_list(TABLE, rest[0], rest[1])
+
+
+def comparable(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Without what differs from server to server."""
+    if isinstance(value, dict):
+        kept = {key: item for key, item in value.items() if key not in ("storageVersionHash", "serverAddress")}
+        return {key: comparable(item) for key, item in kept.items()}
+    return [comparable(item) for item in value] if isinstance(value, list) else value
+
+
+def test_discovery_tells_what_the_real_server_tells(shared_data: Path) -> None:
+    compared = 0
+    for path, aggregated, answer in recorded(shared_data):
+        assert comparable(answered(path, aggregated)) == comparable(answer), path
+        compared += 1
+    assert compared > 20
+
+
+def test_what_is_not_served_has_no_answer() -> None:
+    assert discovery.group(TABLE, "bogus") is None
+    assert discovery.group(TABLE, "") is None
+    assert discovery.resource_list(TABLE, "apps", "v2") is None
+
+
+def test_custom_kinds_are_told_with_their_own_group() -> None:
+    table = KindTable.builtin()
+    status = SubResource("status", "Widget", ("get",))
+    scale = SubResource("scale", "Scale", ("get",), "autoscaling", "v1")
+    table.add(
+        Resource(
+            *("example.com", "v1", "Widget", "widgets", "widget", True, ("get", "list")),
+            Schema(Shape.STRUCT),
+            short_names=("wd",),
+            subresources={"status": status, "scale": scale},
+            custom=True,
+        )
+    )
+
+    last = discovery.aggregated(table, core=False)["items"][-1]
+
+    assert last["metadata"] == {"name": "example.com"}
+    (item,) = last["versions"][0]["resources"]
+    assert item["responseKind"] == {"group": "example.com", "version": "v1", "kind": "Widget"}
+    assert [below["responseKind"]["group"] for below in item["subresources"]] == ["example.com", "autoscaling"]
+    listed = discovery.resource_list(table, "example.com", "v1", verbs=lambda resource: ("get",))
+    assert listed is not None
+    assert [entry["name"] for entry in listed["resources"]] == ["widgets", "widgets/status", "widgets/scale"]
+    assert listed["resources"][0]["verbs"] == ["get"]

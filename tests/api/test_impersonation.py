@@ -1,0 +1,74 @@
+"""Acting as somebody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from batkube.api.authentication import authenticated
+from batkube.api.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, Authorizer
+from batkube.api.impersonation import acting_as
+from batkube.api.statuses import Failure
+from batkube.cluster.store import Key, Store
+from batkube.kernel.instants import START
+
+ADMIN = authenticated("admin", "1", ("system:masters",))
+ALICE = authenticated("alice", "2", ())
+
+
+def test_without_headers_everybody_is_itself() -> None:
+    assert acting_as(ALICE, {}, Authorizer(Store())) is ALICE
+
+
+@pytest.mark.parametrize(
+    ("headers", "name", "groups"),
+    [
+        ({"impersonate-user": "bob"}, "bob", ("system:authenticated",)),
+        ({"impersonate-user": "bob", "impersonate-group": "a, b"}, "bob", ("a", "b", "system:authenticated")),
+        (
+            {"impersonate-user": "system:serviceaccount:d:sa"},
+            "system:serviceaccount:d:sa",
+            ("system:serviceaccounts", "system:serviceaccounts:d", "system:authenticated"),
+        ),
+        ({"impersonate-user": "system:anonymous"}, "system:anonymous", ("system:unauthenticated",)),
+    ],
+)
+def test_an_administrator_becomes_whom_the_headers_name(
+    headers: dict[str, str], name: str, groups: tuple[str, ...]
+) -> None:
+    user = acting_as(ADMIN, headers, Authorizer(Store()))
+
+    assert (user.name, user.groups, user.is_master) == (name, groups, False)
+
+
+def test_who_may_not_impersonate_is_told_so() -> None:
+    with pytest.raises(Failure) as refusal:
+        acting_as(ALICE, {"impersonate-user": "bob"}, Authorizer(Store()))
+
+    assert refusal.value.message == (
+        'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster '
+        "scope"
+    )
+
+
+def test_each_group_needs_a_right_of_its_own() -> None:
+    store = Store()
+    rule = {"verbs": ["impersonate"], "apiGroups": [""], "resources": ["users"]}
+    store.create(CLUSTER_ROLES, [Key("r")], [{"metadata": {"name": "r"}, "rules": [rule]}], START)
+    bound = {
+        "metadata": {"name": "b"},
+        "subjects": [{"kind": "User", "name": "alice"}],
+        "roleRef": {"kind": "ClusterRole", "name": "r"},
+    }
+    store.create(CLUSTER_BINDINGS, [Key("b")], [bound], START)
+    authorizer = Authorizer(store)
+
+    assert acting_as(ALICE, {"impersonate-user": "bob"}, authorizer).name == "bob"
+    with pytest.raises(Failure, match='groups "system:masters" is forbidden'):
+        acting_as(ALICE, {"impersonate-user": "bob", "impersonate-group": "system:masters"}, authorizer)
+
+
+def test_groups_alone_make_no_user() -> None:
+    with pytest.raises(Failure) as refusal:
+        acting_as(ADMIN, {"impersonate-group": "a"}, Authorizer(Store()))
+
+    assert refusal.value.code == 500

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from batkube.api.openapi import OpenApi
+from batkube.cluster.kinds import KindTable, Resource
+from batkube.cluster.schemas import Schema, Shape
+
+JSON = "application/json"
+WIDGET: dict[str, Any] = {
+    "type": "object",
+    "properties": {"spec": {"type": "object", "nullable": True, "properties": {"default": {"type": "integer"}}}},
+}
+
+
+def with_widgets() -> tuple[KindTable, OpenApi]:
+    table = KindTable.builtin()
+    verbs = ("get", "list", "create", "update", "patch", "delete")
+    shape = Schema(Shape.STRUCT)
+    table.add(Resource("example.com", "v1", "Widget", "widgets", "widget", True, verbs, shape, custom=True))
+    return table, OpenApi(table, lambda resource: WIDGET)
+
+
+TABLE, OPEN_API = with_widgets()
+
+
+def references(document: Any) -> set[str]:  # noqa: ANN401 - any JSON
+    return set(
+        re.findall(r'"\$ref":"#/(?:components/schemas|definitions)/([^"]+)"', msgspec.json.encode(document).decode())
+    )
+
+
+def documents() -> list[str]:
+    return list(OPEN_API.index()["paths"])
+
+
+@pytest.mark.parametrize("path", documents())
+def test_every_reference_leads_to_a_definition_and_none_is_left_over(path: str) -> None:
+    document = OPEN_API.document(path)
+
+    assert document is not None
+    assert references(document) == set(document["components"]["schemas"])
+
+
+def test_the_references_of_version_2_lead_somewhere_too() -> None:
+    swagger = OPEN_API.swagger()
+
+    assert references(swagger) == set(swagger["definitions"])
+    assert '"oneOf":[' not in msgspec.json.encode(swagger).decode()
+
+
+def test_kubectl_finds_the_kind_of_every_resource_and_that_fields_are_validated() -> None:
+    """As kubectl explain and apply look it up (kubectl: explain/v2; cli-runtime: query_param_verifier_v3.go)."""
+    for resource in TABLE.resources():
+        root = f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
+        document = OPEN_API.document(root)
+        assert document is not None
+        kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+        within = f"/{root}/namespaces/{{namespace}}" if resource.namespaced else f"/{root}"
+        collection, item = f"{within}/{resource.plural}", f"{within}/{resource.plural}/{{name}}"
+        methods = {**document["paths"].get(item, {}), **document["paths"].get(collection, {})}
+        told = [methods[method]["x-kubernetes-group-version-kind"] for method in ("get", "post") if method in methods]
+        assert told, resource.group_resource
+        assert all(each == kind for each in told)
+        defined = [
+            each.get("x-kubernetes-group-version-kind", []) for each in document["components"]["schemas"].values()
+        ]
+        assert any(kind in kinds for kinds in defined), resource.group_resource
+        if "patch" in resource.verbs:
+            parameters = [each["name"] for each in document["paths"][item]["patch"]["parameters"]]
+            assert "fieldValidation" in parameters
+
+
+def test_merge_keys_enums_and_defaults_are_told() -> None:
+    document = OPEN_API.document("api/v1")
+    assert document is not None
+    schemas = document["components"]["schemas"]
+
+    containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
+    assert containers["x-kubernetes-patch-merge-key"] == "name"
+    assert containers["x-kubernetes-list-map-keys"] == ["name"]
+    assert containers["items"]["allOf"] == [{"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}]
+    protocol = schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]
+    assert protocol == {"type": "string", "enum": ["SCTP", "TCP", "UDP"], "default": "TCP"}
+    assert schemas["io.k8s.api.core.v1.PodSpec"]["required"] == ["containers"]
+
+
+def test_a_custom_kind_is_described_by_its_definition() -> None:
+    document = OPEN_API.document("apis/example.com/v1")
+    assert document is not None
+
+    widget = document["components"]["schemas"]["com.example.v1.Widget"]
+
+    assert widget["properties"]["spec"] == WIDGET["properties"]["spec"]
+    assert set(widget["properties"]) == {"apiVersion", "kind", "metadata", "spec"}
+    assert widget["x-kubernetes-group-version-kind"] == [{"group": "example.com", "version": "v1", "kind": "Widget"}]
+    simpler = OPEN_API.swagger()["definitions"]["com.example.v1.Widget"]["properties"]["spec"]
+    assert simpler == {"type": "object", "properties": {"default": {"type": "integer"}}}
+
+
+def test_a_document_and_its_hash_change_when_a_kind_comes_or_goes() -> None:
+    table, open_api = with_widgets()
+    before = open_api.answer("v3", JSON)
+    (widgets,) = [resource for resource in table.resources() if resource.custom]
+
+    table.remove(widgets)
+    after = open_api.answer("v3", JSON)
+
+    assert before is not None
+    assert after is not None
+    assert before[2] != after[2]
+    assert b"example.com" in before[0]
+    assert open_api.answer("v3/apis/example.com/v1", JSON) is None
+
+
+def test_answers_are_json_for_those_who_take_it() -> None:
+    found = OPEN_API.answer("v3/apis/apps/v1", "application/json, */*")
+
+    assert found is not None
+    body, media_type, etag = found
+    assert media_type == JSON
+    assert etag.startswith('"')
+    assert msgspec.json.decode(body) == OPEN_API.document("apis/apps/v1")
+    assert OPEN_API.answer("v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf") is None
+    assert OPEN_API.answer("v3/apis/bogus", JSON) is None
+    assert OPEN_API.answer("v4", JSON) is None

@@ -1,0 +1,62 @@
+"""What a comparison sets aside: the texts of which only the shape can be the same in two servers."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+IGNORED_KEYS = frozenset({"storageVersionHash", "serverAddress"})
+UNTOLD_KEYS_OF_VERSION = frozenset({"gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"})
+"""Keys of /version that describe a build."""
+
+_TOKEN = re.compile(
+    r"(?P<uid>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
+    r"|(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"
+    r"|(?P<version>(?<=resource version: )\d+(?: \(\d+\))?|(?<=current: )\d+|(?<=in the precondition \()\d+"
+    r"|(?<=in record \()\d+|(?<=ResourceVersion in precondition: )\d+|(?<=ResourceVersion in object meta: )\d+"
+    r'|(?<=resourceVersion: ")\d+)'
+)
+_AGE = re.compile(r"(?:(?:\d+ \()?(?:\d+[smhdy])+(?: ago\))?(?: \(x\d+ over .*\))?|<unknown>|<invalid>)$")
+_GENERATED = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}$")
+_IP = re.compile(r"(?:\d+\.\d+\.\d+\.\d+|[0-9a-f:]+)$")
+_PLAIN = (
+    (re.compile(r"\?hash=[0-9A-F]+"), "?hash="),
+    (re.compile(r"kube-api-access-[a-z0-9]{5}\b"), "kube-api-access-"),
+    (re.compile(r'Invalid value: "\{.*\}": ', re.DOTALL), 'Invalid value: "{object}": '),
+    (re.compile(r"goroutine .*", re.DOTALL), "goroutine"),
+)
+
+
+class Token(NamedTuple):
+    """A part of a text that stands for something of its server."""
+
+    kind: str
+    text: str
+
+
+def tokens(text: str) -> tuple[str, list[Token]]:
+    """Return `text` with its tokens cut out, and the tokens."""
+    found = [Token(match.lastgroup or "", match.group()) for match in _TOKEN.finditer(text)]
+    return (_TOKEN.sub("\0", text) if found else text), found
+
+
+def plain_text(text: str) -> str:
+    """Return `text` without the parts that are not compared at all."""
+    for pattern, replacement in _PLAIN:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def is_age(text: str) -> bool:
+    """Return whether a table's cell tells how long ago something was."""
+    return _AGE.match(text) is not None
+
+
+def is_ip(text: str) -> bool:
+    """Return whether `text` is an address."""
+    return _IP.match(text) is not None
+
+
+def is_generated_from(prefix: str, name: object) -> bool:
+    """Return whether a server made `name` from `generateName: prefix`."""
+    return isinstance(name, str) and name.startswith(prefix) and _GENERATED.match(name[len(prefix) :]) is not None

@@ -1,0 +1,125 @@
+"""The original: etcd and kube-apiserver as programs, on loopback, set up as the recorded cases want them.
+
+No controllers, no scheduler, RBAC, the two users of the cases, and no service accounts for pods.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import ssl
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from batkube.schedulers.builds import built
+from batkube.schedulers.programs import program
+
+_START_SECONDS = 120.0
+_TOKENS = 'admin-token,admin,1,"system:masters"\nuser-token,alice,2\n'
+
+
+class RealServer(NamedTuple):
+    """A kube-apiserver that runs."""
+
+    url: str
+    #: The processes behind it, whose CPU time is the price of its answers.
+    processes: tuple[int, ...]
+
+
+def cache_folder() -> Path:
+    """Return where built programs are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "batkube"
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of loopback that nobody listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+
+
+@contextlib.contextmanager
+def real_server(folder: Path) -> Iterator[RealServer]:
+    """Run etcd and kube-apiserver with their files in `folder`; built first if need be (minutes, once)."""
+    binaries = {name: str(built(program(name), cache_folder(), print)) for name in ("etcd", "kube-apiserver")}
+    client_port, peer_port, port = free_ports(3)
+    (folder / "tokens.csv").write_text(_TOKENS)
+    subprocess.run(["openssl", "genrsa", "-out", "sa.key", "2048"], cwd=folder, check=True, capture_output=True)
+    etcd = f"http://127.0.0.1:{client_port}"
+    url = f"https://127.0.0.1:{port}"
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(_running(_etcd(binaries["etcd"], folder, etcd, peer_port), folder / "etcd.log"))
+        command = _apiserver(binaries["kube-apiserver"], folder, etcd, port)
+        with _running(command, folder / "first-apiserver.log"):
+            _await_ready(url)
+        # Started again, so that the version 1 is too old to be watched from, as in any cluster that is not brand-new.
+        server = stack.enter_context(_running(command, folder / "apiserver.log"))
+        _await_ready(url)
+        yield RealServer(url, (store.pid, server.pid))
+
+
+def _etcd(binary: str, folder: Path, url: str, peer_port: int) -> list[str]:
+    return [
+        binary,
+        f"--data-dir={folder}/etcd",
+        f"--listen-client-urls={url}",
+        f"--advertise-client-urls={url}",
+        f"--listen-peer-urls=http://127.0.0.1:{peer_port}",
+        "--unsafe-no-fsync",
+    ]
+
+
+def _apiserver(binary: str, folder: Path, etcd: str, port: int) -> list[str]:
+    return [
+        binary,
+        f"--etcd-servers={etcd}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        f"--cert-dir={folder}/certs",
+        f"--token-auth-file={folder}/tokens.csv",
+        "--authorization-mode=Node,RBAC",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={folder}/sa.key",
+        f"--service-account-signing-key-file={folder}/sa.key",
+        "--endpoint-reconciler-type=none",
+        "--disable-admission-plugins=ServiceAccount",
+    ]
+
+
+@contextlib.contextmanager
+def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, cwd=log.parent)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _await_ready(url: str) -> None:
+    trusting = ssl.create_default_context()
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    request = urllib.request.Request(f"{url}/readyz", headers={"Authorization": "Bearer admin-token"})
+    end = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=5, context=trusting):
+                return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.3)

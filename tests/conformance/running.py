@@ -1,0 +1,123 @@
+"""Playing a case: its steps one after the other, with the answers that came."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from conformance.client import Client, is_plain_bookmark
+from conformance.placeholders import Json, Unresolved, lookup, resolved
+
+_POLL_SECONDS = 0.1
+_START_SECONDS = 10.0
+
+
+class Patience(NamedTuple):
+    """How long a player waits; a recorder, which knows no expectations, waits longer than a replay."""
+
+    #: Silence that ends a watch which got all its events.
+    quiet_s: float = 0.15
+    #: How long to wait for events that do not come.
+    events_s: float = 4.0
+    #: The longest repetition of a request with `until`.
+    until_s: float = 15.0
+    #: After the headers of a watch and before what it is to see.
+    settle_s: float = 0.03
+
+
+RECORDING = Patience(quiet_s=0.6, events_s=8.0, settle_s=0.1)
+
+
+def fits(answer: Mapping[str, Json], until: Mapping[str, Json]) -> bool:
+    """Return whether `answer` is the one that a step with `until` waits for."""
+    for path, wanted in until.items():
+        if path == "contains":
+            if wanted not in json.dumps(answer.get("body")):
+                return False
+        elif path == "lacks":
+            if wanted in json.dumps(answer.get("body")):
+                return False
+        else:
+            try:
+                if lookup(answer, path) != wanted:
+                    return False
+            except Unresolved:
+                return False
+    return True
+
+
+class Player:
+    """Plays cases against one server."""
+
+    def __init__(self, client: Client, patience: Patience) -> None:
+        self._client = client
+        self._patience = patience
+        #: Whether a step of this case waited in vain; the rest of it is not waited for any more.
+        self._gave_up = False
+
+    def play(self, case: Mapping[str, Json]) -> list[Json]:
+        """Return what came of each step; whatever happens, the case is cleaned up after."""
+        results: list[Json] = []
+        self._gave_up = False
+        try:
+            for step in case["steps"]:
+                self._do(step, results, results)
+        finally:
+            for step in case.get("cleanup", []):
+                self._do(step, results, [])
+        return results
+
+    def _do(self, step: Mapping[str, Json], results: list[Json], into: list[Json]) -> None:
+        try:
+            if "sleep" in step:
+                time.sleep(step["sleep"])
+                into.append({})
+            elif "watch" in step:
+                self._watch(step, results, into)
+            else:
+                into.append(self._request(step, resolved(step["request"], results)))
+        except Unresolved as path:
+            answer = {"status": -1, "content_type": "", "body": f"unresolved placeholder {path}"}
+            into.append({**answer, "events": [], "while": []} if "watch" in step else answer)
+
+    def _request(self, step: Mapping[str, Json], request: Mapping[str, Json]) -> Json:
+        limit_s = min(step.get("timeout", self._patience.until_s), self._patience.until_s)
+        end = time.monotonic() + (0.5 if self._gave_up else limit_s)
+        while True:
+            answer = self._client.request(request)
+            if "until" not in step or fits(answer, step["until"]):
+                return answer
+            if time.monotonic() > end:
+                self._gave_up = True
+                return answer
+            time.sleep(_POLL_SECONDS)
+
+    def _watch(self, step: Mapping[str, Json], results: list[Json], into: list[Json]) -> None:
+        request = resolved(step["watch"], results)
+        watching = self._client.watch(request)
+        watching.await_start(_START_SECONDS)
+        time.sleep(self._patience.settle_s)
+        watching.await_events(step.get("initial", 0), 0.02 if step.get("initial") else 0.0, self._patience.events_s)
+        result: dict[str, Json] = {"while": []}
+        into.append(result)
+        for inner in step.get("while", []):
+            self._do(inner, results, result["while"])
+        if step.get("until_closed"):
+            watching.await_end(_server_timeout_s(request) + 2.0)
+            result["closed"] = watching.is_closed
+        else:
+            count = sum(not is_plain_bookmark(event) for event in step.get("events", []))
+            watching.await_events(count, self._patience.quiet_s, self._patience.events_s)
+        result["events"] = list(watching.events)
+        watching.stop()
+        result.update(watching.answer)
+
+
+def _server_timeout_s(request: Mapping[str, Json]) -> float:
+    """Return when the server is to end the watch by itself; odd values are part of some cases."""
+    try:
+        return float((request.get("query") or {}).get("timeoutSeconds", 2))
+    except ValueError:
+        return 2.0

@@ -1,0 +1,84 @@
+"""A server of ours on a port of its own, in a thread of the test's process: what most tests of the API talk to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from batkube.api.assembly import Api
+from batkube.api.authentication import User, authenticated
+from batkube.api.http import Listener, LoopTimers, listen
+from batkube.cluster.store import Store
+from batkube.kernel.instants import Instant, instant_of
+from batkube.kernel.streams import Streams
+
+USERS: dict[str, User] = {
+    "admin-token": authenticated("admin", "1", ("system:masters",)),
+    "user-token": authenticated("alice", "2", ()),
+}
+
+T = TypeVar("T")
+
+
+@dataclass
+class Serving:
+    """A server that runs: where it is, and what is behind it."""
+
+    url: str
+    api: Api
+    store: Store
+    _loop: asyncio.AbstractEventLoop
+    _listener: Listener
+
+    def inside(self, action: Callable[[], T]) -> T:
+        """Return what `action` returns, run in the server's thread between two requests."""
+
+        async def run() -> T:
+            return action()
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(timeout=60)
+
+    def disconnect_all(self) -> None:
+        """Close every connection, as a server does that restarts."""
+        self.inside(self._listener.disconnect)
+
+
+@contextlib.contextmanager
+def serving(history_limit: int = 10_000) -> Iterator[Serving]:
+    """Run a bare server on a free loopback port."""
+    started: threading.Event = threading.Event()
+    servers: list[Serving] = []
+    stops: list[Callable[[], object]] = []
+
+    async def run() -> None:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        start, began = instant_of("2026-11-15T20:00:00Z"), loop.time()
+
+        def now() -> Instant:
+            return Instant(start + int((loop.time() - began) * 1e9))
+
+        store = Store(history_limit)
+        api = Api(store, now, LoopTimers(loop), Streams(1), USERS, bare=True)
+        api.bootstrap(now(), 6443)
+        listener = await listen(api, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{listener.port}"
+        api.listens_on(url.removeprefix("http://"))
+        stops.append(lambda: loop.call_soon_threadsafe(stop.set))
+        servers.append(Serving(url, api, store, loop, listener))
+        started.set()
+        await stop.wait()
+        await listener.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+    thread.start()
+    if not started.wait(30):
+        raise RuntimeError("the server did not start")
+    try:
+        yield servers[0]
+    finally:
+        stops[0]()
+        thread.join(10)

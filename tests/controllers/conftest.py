@@ -1,0 +1,255 @@
+"""A whole cluster in virtual time, with a plain stand-in for the API server."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from batkube.cluster.client import Refused
+from batkube.cluster.references import key_of
+from batkube.cluster.store import Key, KubeObject, Store
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.clock import Clock
+from batkube.kernel.instants import Instant, rfc3339, seconds
+from batkube.platforms.reading import read_platform
+from batkube.simulation.served_cluster import PolicyChoice, ServedCluster, serve_cluster
+
+START = Instant(seconds(1_000_000))
+
+
+class PlainApi:
+    """Writes to the store as the API server would, as far as controllers can tell: identity, generation, deletion."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.made = 0
+        #: Kinds of which no object may be created, to see what controllers do then.
+        self.forbidden: dict[str, str] = {}
+
+    def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
+        if storage in self.forbidden and not subresource:
+            raise Refused(403, "Forbidden", self.forbidden[storage])
+        if subresource == "binding":
+            return self._bind(key_of(obj), obj["target"]["name"], now)
+        made = copy.deepcopy(obj)
+        metadata = made["metadata"]
+        self.made += 1
+        metadata.setdefault("name", f"{metadata.pop('generateName', '')}{self.made:05x}")
+        metadata |= {"uid": f"uid-{self.made:05}", "creationTimestamp": rfc3339(now), "generation": 1}
+        if storage == "pods":
+            made.setdefault("status", {"phase": "Pending"})
+        key = key_of(made)
+        if self.store.get(storage, key) is not None:
+            raise Refused(409, "AlreadyExists", f'{storage} "{metadata["name"]}" already exists')
+        self.store.create(storage, [key], [made], now)
+        return made
+
+    def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
+        key = key_of(obj)
+        old = self.store.get(storage, key)
+        if old is None:
+            raise Refused(404, "NotFound", f"{storage} {key} not found")
+        new: dict[str, Any] = copy.deepcopy(obj)
+        if subresource == "status":
+            new = {**copy.deepcopy(old), "status": new["status"]}
+            # Deployments write their revision together with their status.
+            new["metadata"]["annotations"] = obj["metadata"].get("annotations", {})
+        elif subresource == "":
+            new["status"] = old.get("status", {})
+            if new["spec" if "spec" in new else "metadata"] != old["spec" if "spec" in old else "metadata"]:
+                new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        if new == old:
+            return old
+        self.store.replace(storage, [key], [new], now)
+        if self._may_go(storage, new):
+            self.store.delete(storage, [key], now)
+        return new
+
+    def _may_go(self, storage: str, obj: KubeObject) -> bool:
+        metadata = obj["metadata"]
+        return (
+            "deletionTimestamp" in metadata
+            and not metadata.get("finalizers")
+            and not obj.get("spec", {}).get("finalizers")
+            and not metadata.get("deletionGracePeriodSeconds")
+        )
+
+    def _bind(self, key: Key, node: str, now: Instant) -> KubeObject:
+        pod = self.store.get("pods", key)
+        assert pod is not None
+        status = {
+            **pod["status"],
+            "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": rfc3339(now)}],
+        }
+        bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+        self.store.replace("pods", [key], [bound], now)
+        return bound
+
+    def delete(
+        self,
+        storage: str,
+        key: Key,
+        now: Instant,
+        *,
+        propagation: str | None = None,
+        grace_s: int | None = None,
+        uid: str | None = None,
+    ) -> None:
+        old = self.store.get(storage, key)
+        if old is None or (uid is not None and old["metadata"]["uid"] != uid):
+            raise Refused(404, "NotFound", f"{storage} {key} not found")
+        grace = 0
+        if storage == "pods" and old["spec"].get("nodeName") and old["status"]["phase"] not in ("Succeeded", "Failed"):
+            grace = old["spec"].get("terminationGracePeriodSeconds", 30) if grace_s is None else grace_s
+        metadata = dict(old["metadata"])
+        finalizers = list(metadata.get("finalizers", []))
+        wanted = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}.get(propagation or "")
+        if wanted and wanted not in finalizers:
+            finalizers.append(wanted)
+        metadata["deletionTimestamp"] = rfc3339(Instant(now + seconds(grace)))
+        metadata["deletionGracePeriodSeconds"] = grace
+        if finalizers:
+            metadata["finalizers"] = finalizers
+        marked = {**old, "metadata": metadata}
+        if storage == "namespaces":
+            marked["status"] = {**old.get("status", {}), "phase": "Terminating"}
+        if self._may_go(storage, marked):
+            self.store.delete(storage, [key], now)
+        elif marked != old:
+            self.store.replace(storage, [key], [marked], now)
+
+
+class World:
+    """The cluster under test, and hands to move it."""
+
+    def __init__(self, platform: str, *, scheduler: PolicyChoice | bool = True) -> None:
+        self.store = Store()
+        self.agenda = Agenda()
+        self.clock = Clock()
+        self.clock.advance(START)
+        self.api = PlainApi(self.store)
+        self.cluster: ServedCluster = serve_cluster(
+            self.store, self.agenda, lambda component: self.api, scheduler=scheduler
+        )
+        self.api.create(
+            "namespaces",
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": "default"},
+                "spec": {"finalizers": ["kubernetes"]},
+            },
+            START,
+        )
+        self.cluster.add_nodes(read_platform(platform), START)
+        self.run(1)
+
+    @property
+    def now(self) -> Instant:
+        return self.clock.now
+
+    def run(self, length_s: float) -> None:
+        """Let time pass."""
+        until = Instant(self.clock.now + seconds(length_s))
+        while (due := self.agenda.due) is not None and due <= until:
+            appointment = self.agenda.next()
+            assert appointment is not None
+            self.clock.advance(appointment.at)
+            appointment.action(appointment.at)
+        self.clock.advance(until)
+
+    def create(self, storage: str, obj: KubeObject) -> Key:
+        return key_of(self.api.create(storage, obj, self.now))
+
+    def get(self, storage: str, key: str) -> KubeObject:
+        found = self.store.get(storage, Key(key))
+        assert found is not None, f"{storage} {key} is gone"
+        return found
+
+    def change(self, storage: str, key: str, **spec: Any) -> None:  # noqa: ANN401
+        """Give an object other fields of its spec, as a user would."""
+        obj = self.get(storage, key)
+        self.api.update(storage, {**obj, "spec": {**obj["spec"], **spec}}, self.now)
+
+    def delete(self, storage: str, key: str, **options: Any) -> None:  # noqa: ANN401
+        self.api.delete(storage, Key(key), self.now, **options)
+
+    def pods(self, phase: str | None = None) -> list[KubeObject]:
+        return [pod for pod in self.store.all("pods").values() if phase is None or pod["status"]["phase"] == phase]
+
+    def events(self, reason: str) -> list[str]:
+        return [event["message"] for event in self.store.all("events").values() if event["reason"] == reason]
+
+    # What users write
+
+    @staticmethod
+    def pod_spec(*, cpu: str = "1", restart: str = "Always", **more: Any) -> dict[str, Any]:  # noqa: ANN401
+        return {
+            "containers": [{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}],
+            "restartPolicy": restart,
+            **more,
+        }
+
+    @classmethod
+    def pod(cls, name: str, annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
+            "spec": cls.pod_spec(**spec),
+        }
+
+    @classmethod
+    def template(cls, labels: dict[str, str], annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+        return {"metadata": {"labels": labels, "annotations": annotations or {}}, "spec": cls.pod_spec(**spec)}
+
+    @classmethod
+    def deployment(cls, name: str = "web", replicas: int = 3, image: str = "app:1", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+        made = cls.template({"app": name})
+        made["spec"]["containers"][0]["image"] = image
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": {"app": name}},
+                "template": made,
+                "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
+                "revisionHistoryLimit": 10,
+                "progressDeadlineSeconds": 600,
+                **spec,
+            },
+        }
+
+    @classmethod
+    def job(cls, name: str = "work", annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+        labels = {"job-name": name}
+        made = cls.template(labels, {"batkube.io/duration": "30s", **(annotations or {})}, restart="Never")
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "parallelism": 1,
+                "completions": 1,
+                "backoffLimit": 6,
+                "selector": {"matchLabels": labels},
+                "template": made,
+                **spec,
+            },
+        }
+
+
+@pytest.fixture
+def world() -> World:
+    """Four nodes of four cpus."""
+    return World("4x4,16Gi")
+
+
+@pytest.fixture
+def make_world() -> type[World]:
+    """The class itself, for other platforms."""
+    return World

@@ -1,0 +1,231 @@
+"""The life of a pod on a served node, as its status and events show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.controllers.conftest import World
+
+from batkube.execution.container_plans import ContainerPlan, plan_of
+from batkube.kernel.instants import seconds
+
+JOB_LIKE = {"restart": "Never"}
+
+
+def status(world: World, name: str = "a") -> dict[str, Any]:
+    found: dict[str, Any] = world.get("pods", f"default/{name}")["status"]
+    return found
+
+
+def conditions(world: World, name: str = "a") -> dict[str, str]:
+    return {one["type"]: one["status"] for one in status(world, name)["conditions"]}
+
+
+def test_a_pod_that_is_bound_runs_and_has_its_address(world: World) -> None:
+    world.create("pods", world.pod("a"))
+    world.run(1)
+    found = status(world)
+    assert found["phase"] == "Running"
+    assert found["podIP"].startswith("10.")
+    assert (
+        found["hostIP"]
+        == world.get("nodes", world.get("pods", "default/a")["spec"]["nodeName"])["status"]["addresses"][0]["address"]
+    )
+    assert set(conditions(world).values()) == {"True"}
+    (container,) = found["containerStatuses"]
+    assert container["ready"] is True
+    assert "running" in container["state"]
+    assert world.events("Started") == ["Started container app"]
+
+
+def test_on_its_way_it_is_seen_creating_its_containers(world: World) -> None:
+    seen = []
+    world.store.listen("pods", lambda batch, now: seen.extend(pod["status"] for pod in batch.objects))
+    world.create("pods", world.pod("a"))
+    world.run(1)
+    waiting = next(one for one in seen if one.get("containerStatuses"))
+    assert waiting["phase"] == "Pending"
+    assert waiting["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
+
+
+@pytest.mark.parametrize(("code", "phase", "reason"), [("0", "Succeeded", "Completed"), ("3", "Failed", "Error")])
+def test_it_ends_as_its_annotations_say(world: World, code: str, phase: str, reason: str) -> None:
+    world.create("pods", world.pod("a", {"batkube.io/duration": "30s", "batkube.io/exit-code": code}, **JOB_LIKE))
+    world.run(29)
+    assert status(world)["phase"] == "Running"
+    world.run(2)
+    assert status(world)["phase"] == phase
+    terminated = status(world)["containerStatuses"][0]["state"]["terminated"]
+    assert (terminated["exitCode"], terminated["reason"]) == (int(code), reason)
+    assert conditions(world)["Ready"] == "False"
+
+
+def test_its_room_is_free_again_when_it_has_ended(make_world: type[World]) -> None:
+    world = make_world("1x1,1Gi")
+    world.create("pods", world.pod("a", {"batkube.io/duration": "30s"}, **JOB_LIKE))
+    world.create("pods", world.pod("b", {"batkube.io/duration": "30s"}, **JOB_LIKE))
+    world.run(20)
+    assert status(world, "b")["phase"] == "Pending"
+    world.run(20)
+    assert status(world, "b")["phase"] == "Running"
+
+
+def test_a_node_without_room_rejects_a_pod_that_was_bound_to_it_all_the_same(make_world: type[World]) -> None:
+    world = make_world("1x2,1Gi")
+    world.create("pods", world.pod("a", cpu="3", nodeName="node-0"))
+    world.run(1)
+    found = status(world)
+    assert (found["phase"], found["reason"]) == ("Failed", "OutOfcpu")
+    told = "Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"
+    assert found["message"] == f"Pod was rejected: {told}"
+    assert world.events("OutOfcpu") == [told]
+
+
+def test_a_container_that_keeps_failing_waits_longer_and_longer(world: World) -> None:
+    world.create("pods", world.pod("a", {"batkube.io/duration": "1s", "batkube.io/exit-code": "1"}))
+    world.run(3)
+    container = status(world)["containerStatuses"][0]
+    assert container["restartCount"] == 1
+    assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert container["state"]["waiting"]["message"].startswith(
+        "back-off 10s restarting failed container=app pod=a_default"
+    )
+    assert container["lastState"]["terminated"]["exitCode"] == 1
+    assert status(world)["phase"] == "Running"
+    assert conditions(world)["Ready"] == "False"
+    world.run(11)
+    assert status(world)["containerStatuses"][0]["restartCount"] == 2
+    world.run(15)
+    assert status(world)["containerStatuses"][0]["restartCount"] == 2
+    world.run(10)
+    assert status(world)["containerStatuses"][0]["restartCount"] == 3
+
+
+def test_on_failure_restarts_only_what_failed(world: World) -> None:
+    world.create("pods", world.pod("a", {"batkube.io/duration": "1s"}, restart="OnFailure"))
+    world.run(5)
+    assert status(world)["phase"] == "Succeeded"
+    assert status(world)["containerStatuses"][0]["restartCount"] == 0
+
+
+def test_init_containers_run_one_after_the_other_before_the_rest(world: World) -> None:
+    pod = world.pod("a")
+    pod["spec"]["initContainers"] = [
+        {"name": "first", "image": "x", "command": ["sleep", "5"]},
+        {"name": "second", "image": "x", "command": ["sh", "-c", "sleep 5"]},
+    ]
+    world.create("pods", pod)
+    world.run(3)
+    found = status(world)
+    assert found["phase"] == "Pending"
+    assert "running" in found["initContainerStatuses"][0]["state"]
+    assert found["initContainerStatuses"][1]["state"] == {"waiting": {"reason": "PodInitializing"}}
+    assert found["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
+    assert conditions(world)["Initialized"] == "False"
+    world.run(9)
+    assert status(world)["phase"] == "Running"
+    assert conditions(world)["Initialized"] == "True"
+
+
+def test_an_init_container_that_fails_fails_a_pod_that_never_restarts(world: World) -> None:
+    pod = world.pod("a", **JOB_LIKE)
+    pod["spec"]["initContainers"] = [{"name": "first", "image": "x", "command": ["false"]}]
+    world.create("pods", pod)
+    world.run(2)
+    assert status(world)["phase"] == "Failed"
+
+
+def test_a_sidecar_runs_along_and_does_not_keep_the_pod_from_ending(world: World) -> None:
+    pod = world.pod("a", {"batkube.io/duration": "5s"}, **JOB_LIKE)
+    pod["spec"]["initContainers"] = [{"name": "side", "image": "x", "restartPolicy": "Always"}]
+    world.create("pods", pod)
+    world.run(2)
+    assert "running" in status(world)["initContainerStatuses"][0]["state"]
+    assert status(world)["phase"] == "Running"
+    world.run(5)
+    assert status(world)["phase"] == "Succeeded"
+
+
+def test_a_readiness_probe_delays_readiness(world: World) -> None:
+    pod = world.pod("a")
+    pod["spec"]["containers"][0]["readinessProbe"] = {"initialDelaySeconds": 10}
+    world.create("pods", pod)
+    world.run(5)
+    assert conditions(world)["Ready"] == "False"
+    assert status(world)["phase"] == "Running"
+    world.run(6)
+    assert conditions(world)["Ready"] == "True"
+
+
+def test_a_deleted_pod_stops_and_is_gone(world: World) -> None:
+    world.create("pods", world.pod("a"))
+    world.run(1)
+    world.delete("pods", "default/a")
+    world.run(0.1)
+    assert not world.pods()
+    assert world.events("Killing") == ["Stopping container app"]
+
+
+def test_a_pod_that_stops_slowly_gets_its_grace_period_and_no_more(world: World) -> None:
+    for name, stop in (("slow", "10s"), ("endless", "1h")):
+        world.create("pods", world.pod(name, {"batkube.io/stop-time": stop}))
+    world.run(1)
+    for name in ("slow", "endless"):
+        world.delete("pods", f"default/{name}")
+    world.run(5)
+    assert len(world.pods()) == 2
+    world.run(6)
+    assert [pod["metadata"]["name"] for pod in world.pods()] == ["endless"]
+    world.run(21)
+    assert not world.pods()
+
+
+def test_a_pod_past_its_deadline_fails(world: World) -> None:
+    world.create("pods", world.pod("a", activeDeadlineSeconds=10, **JOB_LIKE) | {})
+    pod = world.pod("b", {"batkube.io/duration": "1h"}, activeDeadlineSeconds=10, **JOB_LIKE)
+    world.create("pods", pod)
+    world.run(15)
+    assert (status(world, "b")["phase"], status(world, "b")["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+def test_addresses_are_used_again(world: World) -> None:
+    world.create("pods", world.pod("a"))
+    world.run(1)
+    address = status(world)["podIP"]
+    world.delete("pods", "default/a")
+    world.run(1)
+    world.create("pods", world.pod("a"))
+    world.run(1)
+    assert status(world)["podIP"] == address
+
+
+NEVER, ALWAYS = {"restartPolicy": "Never"}, {"restartPolicy": "Always"}
+
+
+@pytest.mark.parametrize(
+    ("container", "spec", "plan"),
+    [
+        ({"command": ["sleep", "30"]}, ALWAYS, ContainerPlan(seconds(30))),
+        ({"command": ["/bin/sleep"], "args": ["1m"]}, ALWAYS, ContainerPlan(seconds(60))),
+        ({"command": ["sleep", "infinity"]}, NEVER, ContainerPlan(None)),
+        ({"command": ["sh", "-c", "echo hi; sleep 5 && exit 3"]}, NEVER, ContainerPlan(seconds(5), 3)),
+        ({"command": ["/bin/bash", "-ec", "sleep 2\nsleep 3\nfalse"]}, NEVER, ContainerPlan(seconds(5), 1)),
+        ({"command": ["sh", "-c", "while true; do date; sleep 1; done"]}, NEVER, ContainerPlan(None)),
+        ({"command": ["true"]}, NEVER, ContainerPlan(seconds(0))),
+        ({"command": ["perl", "-wle", "print 1"]}, NEVER, ContainerPlan(seconds(10))),
+        ({}, NEVER, ContainerPlan(seconds(10))),
+        ({}, ALWAYS, ContainerPlan(None)),
+        ({"command": ["nginx"]}, ALWAYS, ContainerPlan(None)),
+    ],
+)
+def test_a_command_is_understood(container: dict[str, Any], spec: dict[str, Any], plan: ContainerPlan) -> None:
+    pod = {"metadata": {}, "spec": {**spec, "containers": [container]}}
+    assert plan_of(pod, container, is_init=False) == plan
+
+
+def test_annotations_win_over_the_command() -> None:
+    container = {"command": ["sleep", "30"]}
+    annotations = {"batkube.io/run-time": "5s", "batkube.io/exit-code": "7"}
+    pod = {"metadata": {"annotations": annotations}, "spec": {"containers": [container]}}
+    assert plan_of(pod, container, is_init=False) == ContainerPlan(seconds(5), 7)

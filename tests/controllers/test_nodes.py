@@ -1,0 +1,124 @@
+"""Nodes: taints by condition, evictions by taint, pods of lost nodes, nodes that people add."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from tests.controllers.conftest import World
+
+
+def set_ready(world: World, name: str, status: str) -> None:
+    node = copy.deepcopy(world.get("nodes", name))
+    for one in node["status"]["conditions"]:
+        if one["type"] == "Ready":
+            one["status"] = status
+    world.api.update("nodes", node, world.now, subresource="status")
+
+
+def taints(world: World, name: str) -> list[tuple[str, str]]:
+    return [(one["key"], one["effect"]) for one in world.get("nodes", name)["spec"].get("taints", [])]
+
+
+def add_taint(world: World, name: str, **taint: Any) -> None:  # noqa: ANN401
+    world.change("nodes", name, taints=[{"key": "maintenance", "effect": "NoExecute", **taint}])
+
+
+def test_a_node_of_the_platform_is_registered_as_a_kubelet_would(world: World) -> None:
+    node = world.get("nodes", "node-0")
+    assert node["status"]["allocatable"] == {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    assert [one["type"] for one in node["status"]["addresses"]] == ["InternalIP", "Hostname"]
+    assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "node-0"
+    assert node["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.34")
+
+
+def test_a_node_that_somebody_adds_becomes_ready_and_takes_pods(world: World) -> None:
+    spec = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
+    world.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "extra"}, "spec": spec})
+    world.run(1)
+    assert taints(world, "extra") == []
+    world.create("pods", world.pod("here", nodeSelector={"kubernetes.io/hostname": "extra"}))
+    world.run(1)
+    assert world.get("pods", "default/here")["status"]["phase"] == "Running"
+
+
+@pytest.mark.parametrize(("status", "key"), [("False", "not-ready"), ("Unknown", "unreachable")])
+def test_a_node_that_is_not_ready_is_tainted_until_it_is(world: World, status: str, key: str) -> None:
+    set_ready(world, "node-0", status)
+    world.run(1)
+    full = f"node.kubernetes.io/{key}"
+    assert taints(world, "node-0") == [(full, "NoSchedule"), (full, "NoExecute")]
+    set_ready(world, "node-0", "True")
+    world.run(1)
+    assert taints(world, "node-0") == []
+
+
+def test_a_cordoned_node_is_tainted_and_the_cordon_told(world: World) -> None:
+    world.change("nodes", "node-0", unschedulable=True)
+    world.run(1)
+    assert taints(world, "node-0") == [("node.kubernetes.io/unschedulable", "NoSchedule")]
+    assert world.events("NodeNotSchedulable") == ["Node node-0 status is now: NodeNotSchedulable"]
+    world.change("nodes", "node-0", unschedulable=False)
+    world.run(1)
+    assert taints(world, "node-0") == []
+
+
+def test_a_taint_evicts_pods_that_do_not_tolerate_it_at_once_and_others_in_their_time(world: World) -> None:
+    for name, tolerations in (
+        ("none", []),
+        ("short", [{"key": "maintenance", "operator": "Exists", "tolerationSeconds": 60}]),
+        ("ever", [{"operator": "Exists"}]),
+    ):
+        world.create("pods", world.pod(name, nodeName="node-0", tolerations=tolerations))
+    world.run(1)
+    add_taint(world, "node-0")
+    world.run(5)
+    assert sorted(pod["metadata"]["name"] for pod in world.pods()) == ["ever", "short"]
+    world.run(60)
+    assert [pod["metadata"]["name"] for pod in world.pods()] == ["ever"]
+    assert world.events("TaintManagerEviction") == [
+        "Marking for deletion Pod default/none",
+        "Marking for deletion Pod default/short",
+    ]
+
+
+def test_a_taint_taken_away_in_time_evicts_nobody(world: World) -> None:
+    tolerations = [{"key": "maintenance", "operator": "Exists", "tolerationSeconds": 60}]
+    world.create("pods", world.pod("short", nodeName="node-0", tolerations=tolerations))
+    world.run(1)
+    add_taint(world, "node-0")
+    world.run(30)
+    world.change("nodes", "node-0", taints=[])
+    world.run(60)
+    assert world.get("pods", "default/short")["status"]["phase"] == "Running"
+    assert world.events("TaintManagerEviction") == ["Cancelling deletion of Pod default/short"]
+
+
+def test_pods_of_a_node_that_is_gone_are_given_up_after_a_while(world: World) -> None:
+    world.create("pods", world.pod("lost", nodeName="node-0"))
+    world.run(1)
+    world.delete("nodes", "node-0")
+    world.run(30)
+    assert len(world.pods()) == 1
+    world.run(20)
+    assert not world.pods()
+
+
+def test_a_replica_set_moves_its_pods_away_from_a_deleted_node(world: World) -> None:
+    world.create("deployments.apps", world.deployment(replicas=4))
+    world.run(1)
+    world.delete("nodes", "node-0")
+    world.run(60)
+    running = world.pods("Running")
+    assert len(running) == 4
+    assert all(pod["spec"]["nodeName"] != "node-0" for pod in running)
+
+
+def test_pods_bound_to_a_node_that_is_not_there_yet_start_when_it_comes(world: World) -> None:
+    world.create("pods", world.pod("early", nodeName="late"))
+    world.run(10)
+    assert world.get("pods", "default/early")["status"]["phase"] == "Pending"
+    world.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "late"}, "spec": {}})
+    world.run(1)
+    assert world.get("pods", "default/early")["status"]["phase"] == "Running"

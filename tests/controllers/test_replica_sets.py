@@ -1,0 +1,114 @@
+"""ReplicaSets keep their size, adopt, release and choose their victims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.controllers.conftest import World
+
+
+def replica_set(world: World, replicas: int, **spec: object) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": world.template({"app": "web"}),
+            **spec,
+        },
+    }
+
+
+def test_it_creates_what_is_missing_and_tells_its_status(world: World) -> None:
+    world.create("replicasets.apps", replica_set(world, 3))
+    world.run(1)
+    assert len(world.pods("Running")) == 3
+    status = world.get("replicasets.apps", "default/web")["status"]
+    assert status == {
+        "replicas": 3,
+        "fullyLabeledReplicas": 3,
+        "readyReplicas": 3,
+        "availableReplicas": 3,
+        "observedGeneration": 1,
+    }
+    names = [pod["metadata"]["name"] for pod in world.pods()]
+    assert world.events("SuccessfulCreate") == [f"Created pod: {name}" for name in names]
+    assert all(name.startswith("web-") for name in names)
+
+
+def test_a_pod_that_goes_is_replaced(world: World) -> None:
+    world.create("replicasets.apps", replica_set(world, 2))
+    world.run(1)
+    first = world.pods()[0]["metadata"]["name"]
+    world.delete("pods", f"default/{first}")
+    world.run(1)
+    assert len(world.pods("Running")) == 2
+    assert first not in [pod["metadata"]["name"] for pod in world.pods()]
+
+
+def test_scaling_down_takes_pods_that_do_not_run_first(world: World) -> None:
+    world.create("replicasets.apps", replica_set(world, 16))
+    world.run(1)
+    world.change("replicasets.apps", "default/web", replicas=18)
+    world.run(1)
+    pending = {pod["metadata"]["name"] for pod in world.pods("Pending")}
+    assert len(pending) == 2
+    world.change("replicasets.apps", "default/web", replicas=16)
+    world.run(1)
+    assert len(world.pods("Running")) == 16
+    assert not world.pods("Pending")
+    assert {message.rpartition(" ")[2] for message in world.events("SuccessfulDelete")} == pending
+
+
+def test_of_running_pods_the_cheapest_go_first(world: World) -> None:
+    world.create("replicasets.apps", replica_set(world, 3))
+    world.run(1)
+    cheap = world.pods()[1]
+    cheap["metadata"]["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": "-5"}
+    world.change("replicasets.apps", "default/web", replicas=2)
+    world.run(1)
+    assert world.events("SuccessfulDelete") == [f"Deleted pod: {cheap['metadata']['name']}"]
+
+
+def test_an_orphan_that_matches_is_adopted_and_one_that_no_longer_does_is_let_go(world: World) -> None:
+    orphan = world.pod("stray")
+    orphan["metadata"]["labels"] = {"app": "web"}
+    world.create("pods", orphan)
+    world.run(1)
+    world.create("replicasets.apps", replica_set(world, 2))
+    world.run(1)
+    assert len(world.pods()) == 2
+    adopted = world.get("pods", "default/stray")
+    assert adopted["metadata"]["ownerReferences"][0]["kind"] == "ReplicaSet"
+
+    world.api.update("pods", {**adopted, "metadata": {**adopted["metadata"], "labels": {"app": "other"}}}, world.now)
+    world.run(1)
+    assert "ownerReferences" not in world.get("pods", "default/stray")["metadata"]
+    assert len(world.pods()) == 3
+
+
+def test_what_cannot_be_created_is_told_and_tried_again(world: World) -> None:
+    world.api.forbidden["pods"] = 'pods "web-x" is forbidden: exceeded quota'
+    world.create("replicasets.apps", replica_set(world, 2))
+    world.run(2)
+    condition = world.get("replicasets.apps", "default/web")["status"]["conditions"][0]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("ReplicaFailure", "True", "FailedCreate")
+    assert condition["message"] == 'pods "web-x" is forbidden: exceeded quota'
+    assert world.events("FailedCreate") == ['Error creating: pods "web-x" is forbidden: exceeded quota']
+
+    world.api.forbidden.clear()
+    world.run(10)
+    assert len(world.pods("Running")) == 2
+    assert "conditions" not in world.get("replicasets.apps", "default/web")["status"]
+
+
+def test_a_pod_counts_as_available_only_after_it_was_ready_long_enough(world: World) -> None:
+    world.create("replicasets.apps", replica_set(world, 1, minReadySeconds=20))
+    world.run(10)
+    status = world.get("replicasets.apps", "default/web")["status"]
+    assert status["readyReplicas"] == 1
+    assert "availableReplicas" not in status
+    world.run(12)
+    assert world.get("replicasets.apps", "default/web")["status"]["availableReplicas"] == 1

@@ -1,0 +1,83 @@
+"""Any policy can be the scheduler of a served cluster, and heeds what it never heard of."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.controllers.conftest import World
+
+from batkube.policies.catalogue import load_policy, policy_names
+from batkube.simulation.served_cluster import PolicyChoice
+
+
+def world_with(policy: str, platform: str = "2x2,4Gi") -> World:
+    return World(platform, scheduler=PolicyChoice(load_policy(policy, {}), random.Random(0)))
+
+
+def node_of(world: World, name: str) -> str | None:
+    found: str | None = world.get("pods", f"default/{name}")["spec"].get("nodeName")
+    return found
+
+
+@pytest.mark.parametrize("policy", [name for name, _ in policy_names()])
+def test_every_policy_runs_pods_to_their_end(policy: str) -> None:
+    world = world_with(policy)
+    for number in range(10):
+        pod = world.pod(f"p{number}", {"batkube.io/duration": "30s", "batkube.io/walltime": "60s"}, restart="Never")
+        world.create("pods", pod)
+    world.run(200)
+    assert {pod["status"]["phase"] for pod in world.pods()} == {"Succeeded"}
+
+
+def test_the_policy_decides_where_pods_go() -> None:
+    packed, spread = world_with("best-fit"), world_with("worst-fit")
+    for world in (packed, spread):
+        for name in ("a", "b"):
+            world.create("pods", world.pod(name))
+        world.run(1)
+    assert node_of(packed, "a") == node_of(packed, "b")
+    assert node_of(spread, "a") != node_of(spread, "b")
+
+
+def test_it_heeds_selectors_and_taints_all_the_same() -> None:
+    world = world_with("first-fit")
+    world.create("pods", world.pod("picky", nodeSelector={"kubernetes.io/hostname": "node-1"}))
+    world.change("nodes", "node-0", taints=[{"key": "gpu", "effect": "NoSchedule"}])
+    world.create("pods", world.pod("plain"))
+    world.run(1)
+    assert node_of(world, "picky") == node_of(world, "plain") == "node-1"
+
+
+def test_pods_that_wait_say_why() -> None:
+    world = world_with("fcfs", "1x2,4Gi")
+    world.create("pods", world.pod("big", cpu="3"))
+    world.create("pods", world.pod("small"))
+    world.run(1)
+    told = {
+        name: world.get("pods", f"default/{name}")["status"]["conditions"][0]["message"] for name in ("big", "small")
+    }
+    assert told["big"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert told["small"] == "the policy Fcfs has not started it yet"
+
+
+def test_a_node_that_comes_is_used() -> None:
+    world = world_with("fcfs", "1x1,4Gi")
+    for name in ("a", "b"):
+        world.create("pods", world.pod(name))
+    world.run(1)
+    assert node_of(world, "b") is None
+    world.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "extra"}, "spec": {}})
+    world.run(1)
+    assert node_of(world, "b") == "extra"
+
+
+def test_a_policy_that_evicts_gets_the_room_when_the_pod_is_gone() -> None:
+    world = world_with("priority", "1x1,4Gi")
+    world.create("pods", world.pod("low", {"batkube.io/stop-time": "5s"}, priority=1))
+    world.run(1)
+    world.create("pods", world.pod("high", priority=10))
+    world.run(3)
+    assert node_of(world, "high") is None
+    world.run(5)
+    assert node_of(world, "high") == "node-0"

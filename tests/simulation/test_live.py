@@ -1,0 +1,111 @@
+"""Virtual time that follows the real one, and what happens when something goes wrong in it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from batkube.kernel.agenda import Rank
+from batkube.kernel.clock import Clock
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, seconds
+from batkube.simulation.live import LiveAgenda, LiveTime
+
+START = Instant(seconds(1000))
+
+
+def live(speed: float = 1.0) -> tuple[LiveTime, LiveAgenda, Clock]:
+    agenda, clock = LiveAgenda(), Clock()
+    return LiveTime(agenda, clock, START, speed), agenda, clock
+
+
+def test_the_clock_begins_at_the_start_and_runs_at_the_speed_asked_for() -> None:
+    time, _, _ = live(speed=1_000_000)
+    first = time.now()
+    second = time.now()
+    assert START <= first < second
+
+
+def test_what_is_due_has_happened_before_anybody_sees_the_present() -> None:
+    time, agenda, clock = live(speed=1_000_000)
+    happened: list[Instant] = []
+    for wait in (3, 1, 2):
+        agenda.book(Instant(START + wait), Rank.SUBMIT, happened.append)
+    now = time.now()
+    assert happened == [START + 1, START + 2, START + 3]
+    assert now == clock.now >= START + 3
+
+
+def test_what_follows_from_what_is_due_happens_too() -> None:
+    time, agenda, _ = live(speed=1_000_000)
+    happened: list[str] = []
+
+    def first(now: Instant) -> None:
+        happened.append("first")
+        agenda.book(now, Rank.WAKE, lambda at: happened.append("second"))
+
+    agenda.book(START, Rank.START, first)
+    time.now()
+    assert happened == ["first", "second"]
+
+
+def test_a_present_asked_for_while_things_happen_is_theirs() -> None:
+    time, agenda, _ = live(speed=1_000_000)
+    seen: list[Instant] = []
+    agenda.book(Instant(START + 5), Rank.START, lambda now: seen.append(time.now()))
+    time.now()
+    assert seen == [START + 5]
+
+
+def test_when_too_much_is_due_time_falls_behind_and_nothing_is_skipped() -> None:
+    time, agenda, clock = live(speed=1e9)
+    count = 0
+
+    def again(now: Instant) -> None:
+        nonlocal count
+        count += 1
+        agenda.book(Instant(now + 1), Rank.START, again)
+
+    agenda.book(START, Rank.START, again)
+    first = time.now()
+    assert agenda.due is not None
+    assert clock.now == first < agenda.due + NANOSECONDS_PER_SECOND
+    before = count
+    assert time.now() > first
+    assert count > before > 0
+
+
+def test_one_thing_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    time, agenda, _ = live(speed=1_000_000)
+    happened: list[Instant] = []
+
+    def fail(now: Instant) -> None:
+        raise ValueError("broken")
+
+    agenda.book(START, Rank.START, fail)
+    agenda.book(Instant(START + 1), Rank.START, happened.append)
+    with caplog.at_level(logging.ERROR):
+        time.now()
+    assert happened == [START + 1]
+    assert "broken" in caplog.text
+
+
+def test_in_an_event_loop_time_passes_by_itself_and_a_sooner_booking_wakes_it_sooner() -> None:
+    time, agenda, _ = live(speed=100)
+
+    async def scenario() -> list[str]:
+        happened: list[str] = []
+        done = asyncio.Event()
+
+        def finish(now: Instant) -> None:
+            happened.append("sooner")
+            done.set()
+
+        agenda.book(Instant(START + seconds(3600)), Rank.START, lambda now: happened.append("later"))
+        with time.running():
+            agenda.book(Instant(START + seconds(1)), Rank.START, finish)
+            await asyncio.wait_for(done.wait(), 5)
+        return happened
+
+    assert asyncio.run(scenario()) == ["sooner"]
