@@ -56,6 +56,7 @@ ROOTS = [
     "core.ScopeSelector",
     "core.ScopedResourceSelectorRequirement",
     "core.ObjectReference",
+    "core.EventSource",
     "core.LoadBalancerIngress",
     "apps.StatefulSetSpec",
     "apps.DaemonSetSpec",

@@ -11,6 +11,7 @@ import pytest
 
 from batkube.api.custom.definitions import (
     default_definition,
+    definition_warnings,
     prepare_definition,
     prepare_definition_update,
     validate_definition,
@@ -115,15 +116,14 @@ def test_types_within_anyof_are_refused_except_for_int_or_string() -> None:
 
 
 def test_what_is_restricted_inside_must_be_described_outside() -> None:
-    nested = {"type": "object", "allOf": [{"properties": {"x": {"minLength": 1}}}]}
+    schema = {"type": "object", "allOf": [{"properties": {"x": {"minLength": 1}}}]}
 
-    assert problems(("a", nested)) == [
-        (
-            "properties[a].properties[x]",
-            "Required value: because it is defined in spec.validation.openAPIV3Schema.properties[a].allOf[0]"
-            ".properties[x]",
-        )
-    ]
+    [error] = validate_definition(definition(version(schema=schema)), None)
+
+    assert error.field == "spec.validation.openAPIV3Schema.properties[x]"
+    assert error.message == (
+        "Required value: because it is defined in spec.validation.openAPIV3Schema.allOf[0].properties[x]"
+    )
 
 
 def test_a_default_must_be_valid_and_known_to_its_schema() -> None:
@@ -138,6 +138,14 @@ def test_a_default_must_be_valid_and_known_to_its_schema() -> None:
     assert problems(("a", {"type": "integer", "default": 0, "x-kubernetes-validations": [{"rule": "self > 1"}]})) == [
         ("properties[a].default", 'Invalid value: "integer": failed rule: self > 1')
     ]
+
+
+def test_a_format_that_nobody_checks_is_warned_of_once() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "format": "bogus"}}}
+    value = definition(version(schema=schema))
+
+    assert definition_warnings(value, None) == ['unrecognized format "bogus"']
+    assert definition_warnings(value, value) == []
 
 
 def test_the_keys_of_a_list_of_type_map_must_always_have_a_value() -> None:
@@ -211,7 +219,10 @@ def test_groups_of_the_community_need_an_approval() -> None:
     ("rule", "problem"),
     [
         ("self > 1", ""),
-        ("self > 'a'", "1:6: found no matching overload for '_>_' applied to '(int, string)'\n | self > 'a'\n | .....^"),
+        (
+            "self > 'a'",
+            "1:6: found no matching overload for '_>_' applied to '(int, string)'\n | self > 'a'\n | .....^",
+        ),
         ("foo > 1", "1:1: undeclared reference to 'foo' (in container '')\n | foo > 1\n | ^"),
         ("self.x", "1:5: type 'int' does not support field selection\n | self.x\n | ....^"),
         ("(self > 1", "1:10: Syntax error: missing ')' at '<EOF>'\n | (self > 1\n | .........^"),

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
+from batkube.api.authentication import authenticated
 from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
 from batkube.api.custom.conditions import CLEANUP_FINALIZER
 from batkube.api.custom.definitions import default_definition, prepare_definition, prepare_definition_update
 from batkube.api.custom.lifecycle import Lifecycle
+from batkube.api.options import WriteOptions
+from batkube.api.statuses import Failure
+from batkube.api.writes import Write
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Batch, Key, KubeObject, Store
+from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
 
 NOW = Instant(0)
@@ -24,7 +29,8 @@ class Cluster:
     def __init__(self) -> None:
         self.store = Store()
         self.table = KindTable.builtin()
-        self.customs = CustomKinds(self.table, self.store, lambda write, value, old: None)
+        self.notes = FidelityNotes()
+        self.customs = CustomKinds(self.table, self.store, lambda write, value, old: None, self.notes)
         resource = self.table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert resource is not None
         self.lifecycle = Lifecycle(self.store, resource, self._delete_all)
@@ -220,3 +226,60 @@ def test_a_definition_goes_when_its_last_instance_has_gone(cluster: Cluster) -> 
 
     assert cluster.store.get(DEFINITIONS, key) is None
     assert not cluster.serves("widgets")
+
+
+def write_to(cluster: Cluster, version: str, name: str = "a") -> Write:
+    resource = cluster.table.resource("example.com", version, "widgets")
+    assert resource is not None
+    options = WriteOptions(dry_run=False, manager="", validation="Strict", force=None)
+    user = authenticated("admin", "", ())
+    return Write(resource, cluster.customs.stored(resource), "default", name, "", options, user, NOW)
+
+
+def test_an_object_is_judged_in_the_version_of_the_request_and_kept_in_the_stored_one(cluster: Cluster) -> None:
+    part = {"type": "object", "required": ["c"], "properties": {"c": {"type": "string"}}}
+    newer = {"type": "object", "properties": {"spec": part}}
+    size = {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}
+    older = {"type": "object", "properties": {"spec": size}}
+    cluster.define(
+        versions=[
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": older}},
+            {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": newer}},
+        ]
+    )
+    write = write_to(cluster, "v2")
+    behaviour = cluster.customs.behaviour(write.resource)
+    meta = {"name": "a", "namespace": "default"}
+    good = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": meta, "spec": {"c": "x"}}
+    bad = {**good, "spec": {}}
+
+    assert [error.field for error in behaviour.validate_create(write, bad)] == ["spec.c"]
+    assert behaviour.validate_create(write, good) == []
+
+    assert good == {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta, "spec": {"size": 3}}
+    assert bad["apiVersion"] == "example.com/v2"
+
+
+def test_nothing_is_created_any_more_while_the_definition_goes(cluster: Cluster) -> None:
+    key = cluster.define()
+    cluster.store.create("widgets.example.com", [Key("d/b")], [{"held": True}], NOW)
+    cluster.delete(key)
+    write = write_to(cluster, "v1")
+
+    with pytest.raises(Failure) as caught:
+        cluster.customs.behaviour(write.resource).admit(write, {}, None)
+
+    assert caught.value.code == 403
+    assert caught.value.message == (
+        'widgets.example.com "a" is forbidden: create not allowed while custom resource definition is terminating'
+    )
+
+
+def test_what_is_not_modelled_is_noted(cluster: Cluster) -> None:
+    schema = {"type": "object", "x-kubernetes-validations": [{"rule": "isSemver('1.0')"}]}
+
+    cluster.define(versions=[{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}])
+
+    assert [row["example"] for row in cluster.notes.rows()] == [
+        "widgets.example.com: isSemver('1.0'): the function isSemver is not known here"
+    ]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.cluster.decoding import DecodeError, decode, parse_json
+from batkube.cluster.decoding import DecodeError, ParseError, decode, parse_json
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.schemas import Schema, Shape
 
@@ -205,6 +205,26 @@ def test_a_number_keeps_its_text_where_it_matters() -> None:
     limits = decode(value, POD).object["spec"]["containers"][0]["resources"]["limits"]
 
     assert limits == {"a": "1e3", "b": "1.500", "c": "1500m", "d": "1"}
+
+
+@pytest.mark.parametrize("number", ["1.50", "1e3"])
+def test_the_text_of_a_number_is_forgotten_where_it_does_not_matter(number: str) -> None:
+    body = f'{{"metadata":{{"managedFields":[{{"fieldsV1":{{"f:a":{number}}}}}]}}}}'
+
+    value, _ = parse_json(body.encode(), POD)
+    (entry,) = decode(value, POD).object["metadata"]["managedFields"]
+
+    assert type(entry["fieldsV1"]["f:a"]) is float
+
+
+@pytest.mark.parametrize("number", ["1e999", "9" * 5000])
+def test_a_number_beyond_all_types_is_refused(number: str) -> None:
+    value, _ = parse_json(f'{{"spec":{{"priority":{number}}}}}'.encode(), POD)
+
+    with pytest.raises(DecodeError, match=rf"cannot unmarshal number {number} into .* of type int32"):
+        decode(value, POD)
+    with pytest.raises(ParseError, match=f"cannot unmarshal number {number} into Go value of type float64"):
+        parse_json(number.encode())
 
 
 def test_the_recorded_server_complains_in_the_same_words(shared_data: Path) -> None:

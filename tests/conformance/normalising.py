@@ -18,7 +18,8 @@ _TOKEN = re.compile(
 )
 _AGE = re.compile(r"(?:(?:\d+ \()?(?:\d+[smhdy])+(?: ago\))?(?: \(x\d+ over .*\))?|<unknown>|<invalid>)$")
 _GENERATED = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}$")
-_IP = re.compile(r"(?:\d+\.\d+\.\d+\.\d+|[0-9a-f:]+)$")
+_IPV4 = re.compile(r"\d+\.\d+\.\d+\.\d+$")
+_IPV6 = re.compile(r"[0-9a-f:]+$")
 _PLAIN = (
     (re.compile(r"\?hash=[0-9A-F]+"), "?hash="),
     (re.compile(r"kube-api-access-[a-z0-9]{5}\b"), "kube-api-access-"),
@@ -54,7 +55,12 @@ def is_age(text: str) -> bool:
 
 def is_ip(text: str) -> bool:
     """Return whether `text` is an address."""
-    return _IP.match(text) is not None
+    return is_ipv4(text) or _IPV6.match(text) is not None
+
+
+def is_ipv4(text: str) -> bool:
+    """Return whether `text` is an address of four numbers, as a table's cell may show."""
+    return _IPV4.match(text) is not None
 
 
 def is_generated_from(prefix: str, name: object) -> bool:

@@ -91,6 +91,7 @@ def _apiserver(binary: str, folder: Path, etcd: str, port: int) -> list[str]:
         f"--service-account-signing-key-file={folder}/sa.key",
         "--endpoint-reconciler-type=none",
         "--disable-admission-plugins=ServiceAccount",
+        "--allow-privileged=true",
     ]
 
 

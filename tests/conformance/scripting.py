@@ -143,6 +143,6 @@ def _resources() -> dict[str, Resource]:
     preferred = {group.name: group.preferred for group in table.groups()}
     known: dict[str, Resource] = {}
     for resource in table.resources():
-        if resource.storage not in known or preferred.get(resource.group) == resource.version:
-            known[resource.storage] = resource
+        if resource.group_resource not in known or preferred.get(resource.group) == resource.version:
+            known[resource.group_resource] = resource
     return known

@@ -41,3 +41,30 @@ def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: Wor
     world.run(10)
     assert "lab" not in world.store.all("namespaces")
     assert not world.pods()
+
+
+def test_every_namespace_knows_the_certificate_authority(world: World) -> None:
+    make_namespace(world, "lab")
+    published = world.get("configmaps", "lab/kube-root-ca.crt")
+    world.api.update("configmaps", {**published, "data": {"ca.crt": "forged"}}, world.now)
+    world.run(1)
+    assert world.get("configmaps", "lab/kube-root-ca.crt")["data"] == {"ca.crt": ""}
+
+
+def test_a_quota_is_given_back_what_is_no_longer_used(world: World) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "few", "namespace": "default"},
+        "spec": {"hard": {"pods": "5"}},
+    }
+    world.create("pods", world.pod("short", {"batkube.io/duration": "10s"}, restart="Never"))
+    world.create("pods", world.pod("long"))
+    world.create("resourcequotas", quota)
+    world.run(1)
+    assert world.get("resourcequotas", "default/few")["status"] == {"hard": {"pods": "5"}, "used": {"pods": "2"}}
+    world.run(15)
+    assert world.get("resourcequotas", "default/few")["status"]["used"] == {"pods": "1"}
+    world.delete("pods", "default/long")
+    world.run(1)
+    assert world.get("resourcequotas", "default/few")["status"]["used"] == {"pods": "0"}

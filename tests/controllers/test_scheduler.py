@@ -46,7 +46,7 @@ def test_a_pod_that_fits_nowhere_says_why_in_the_words_of_kube_scheduler(world: 
     world.run(1)
     assert why_not(world, "big") == (
         "0/4 nodes are available: 4 Insufficient cpu. "
-        "preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+        "no new claims to deallocate, preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
     )
     assert world.events("FailedScheduling") == [why_not(world, "big")]
 
@@ -62,7 +62,7 @@ def test_the_reasons_of_all_nodes_are_counted(world: World) -> None:
     world.run(1)
     assert why_not(world, "picky") == (
         "0/4 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector, "
-        "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable. "
+        "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable. no new claims to deallocate, "
         "preemption: 0/4 nodes are available: 1 No preemption victims found for incoming pod, "
         "3 Preemption is not helpful for scheduling."
     )

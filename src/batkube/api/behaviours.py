@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batkube.api import strategies, validation
+from batkube.api import strategies, validation, warnings
 from batkube.api.admission import Admission, Attempt
 from batkube.api.authorization import GROUP as RBAC
 from batkube.api.authorization import Authorizer
@@ -76,7 +76,7 @@ class BuiltIn:
         self._admission.admit(write, value, old)
 
     def _context(self, write: Write) -> Context:
-        return Context(self._store, write.now, write.user.name, write.user.groups)
+        return Context(self._store, write.now, write.user.name, write.user.groups, write.warnings)
 
     def prepare_create(self, write: Write, value: KubeObject) -> None:
         """Reset what clients may not set on creation."""
@@ -87,12 +87,18 @@ class BuiltIn:
         strategies.prepare_update(write.stored, value, old, self._context(write), write.subresource)
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
-        """Judge a new object."""
-        return validation.validate_create(write.stored, value)
+        """Judge a new object, and warn of a good one."""
+        problems = validation.validate_create(write.stored, value)
+        if not problems:
+            write.warnings += warnings.on_create(write.stored, value)
+        return problems
 
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
-        """Judge a changed object."""
-        return validation.validate_update(write.stored, value, old, write.subresource)
+        """Judge a changed object, and warn of a good one."""
+        problems = validation.validate_update(write.stored, value, old, write.subresource)
+        if not problems:
+            write.warnings += warnings.on_update(write.stored, value, old, write.subresource)
+        return problems
 
 
 class OfDefinitions(BuiltIn):

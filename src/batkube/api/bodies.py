@@ -193,7 +193,7 @@ class Bodies:
         schema: Schema = self._served.delete_options
         try:
             value, _ = _parse(body, found, schema)
-            kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
+            kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "meta.k8s.io/v1"
             if kind != "DeleteOptions":
                 raise ParseError(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
             return decode(value, schema).object

@@ -49,7 +49,8 @@ def required(field: str, detail: str = "") -> FieldError:
 
 def invalid(field: str, value: object, detail: str) -> FieldError:
     """The value is malformed or out of range."""
-    return FieldError("FieldValueInvalid", field, f"Invalid value: {_shown(value)}: {detail}")
+    shown = f"Invalid value: {_shown(value)}"
+    return FieldError("FieldValueInvalid", field, f"{shown}: {detail}" if detail else shown)
 
 
 def type_invalid(field: str, value: object, detail: str) -> FieldError:

@@ -10,7 +10,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, cast
 from urllib.parse import parse_qs, unquote
 
 import httptools
@@ -35,6 +35,19 @@ class Handler(Protocol):
         """Answer a request whose body is beyond `MAX_BODY`."""
 
 
+class Wire(Protocol):
+    """What a connection writes to: an asyncio transport, or the buffer of a polled socket."""
+
+    def write(self, data: bytes) -> None:
+        """Send."""
+
+    def close(self) -> None:
+        """End the connection once everything is sent."""
+
+    def set_write_buffer_limits(self, high: int | None = None) -> None:
+        """Say from when on the reader counts as too slow."""
+
+
 class Connection(asyncio.Protocol):
     """One client connection: parses requests, writes answers, and is the sink of a stream."""
 
@@ -42,7 +55,7 @@ class Connection(asyncio.Protocol):
         self._handler = handler
         self._open = open_connections
         self._parser = httptools.HttpRequestParser(self)
-        self._transport: asyncio.Transport | None = None
+        self._transport: Wire | None = None
         self._stream: Stream | None = None
         self._writable = True
         self._begin()
@@ -58,9 +71,12 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection over."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=_HIGH_WATER)
+        self.serve_over(cast(Wire, transport))
+
+    def serve_over(self, wire: Wire) -> None:
+        """Write answers to `wire`."""
+        self._transport = wire
+        wire.set_write_buffer_limits(high=_HIGH_WATER)
         self._open.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -163,7 +179,7 @@ class Connection(asyncio.Protocol):
         if not keep_alive:
             head.append("Connection: close\r\n")
         head.append("\r\n")
-        data = "".join(head).encode("latin-1", "replace")
+        data = "".join(head).encode()
         self._transport.write(data if is_head else data + answer.body)
         if not keep_alive:
             self._close()
@@ -172,7 +188,7 @@ class Connection(asyncio.Protocol):
         assert self._transport is not None
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {stream.content_type}\r\nTransfer-Encoding: chunked\r\n"
         head += "".join(f"{name}: {value}\r\n" for name, value in stream.headers)
-        self._transport.write(head.encode("latin-1") + b"\r\n")
+        self._transport.write(head.encode() + b"\r\n")
         self._stream = stream
         stream.start(self)
 

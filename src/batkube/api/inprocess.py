@@ -39,6 +39,8 @@ class InProcessClient:
         self._served = served
         self._registry = registry
         self._deleter = deleter
+        #: Kinds by their name in the store, as far as they were needed; custom ones come and go.
+        self._built_in: dict[str, Resource] = {}
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Create an object, or post it to a sub-resource of the object it names."""
@@ -99,9 +101,15 @@ class InProcessClient:
         )
 
     def _resource(self, storage: str) -> Resource:
+        known = self._built_in.get(storage)
+        if known is not None:
+            return known
         resource = self._served.stored_as(storage)
         if resource is None:
-            raise Bug(f"nothing is stored as {storage}")
+            # A custom kind whose definition is gone; what there was of it goes with it.
+            raise Refused(404, "NotFound", f"nothing is stored as {storage}")
+        if not resource.custom:
+            self._built_in[storage] = resource
         return resource
 
     def _live(self, storage: str, key: Key) -> KubeObject:

@@ -13,6 +13,7 @@ from batkube.api.encoding import View, encode
 from batkube.api.messages import TEXT, Request, Response, Stream
 from batkube.api.negotiation import BUILT_IN, CUSTOM, Form, negotiate
 from batkube.api.options import ListOptions, check_timeout, delete_options, list_options, parse_version, write_options
+from batkube.api.owners import drop_repeated_owners
 from batkube.api.patching import Patching, patch_type
 from batkube.api.registry import Registry, match_name, with_version
 from batkube.api.routing import Route
@@ -20,6 +21,7 @@ from batkube.api.selection import Selection
 from batkube.api.served import Served
 from batkube.api.statuses import Failure
 from batkube.api.validation import validate_scale
+from batkube.api.warnings.headers import warning_headers
 from batkube.api.watches import Watch, Watches
 from batkube.api.writes import Write
 from batkube.cluster.kinds import Resource
@@ -228,6 +230,7 @@ class Objects:
         value = self._bodies.object(call, write)
         Registry.match_namespace(write, value)
         match_name(value, write.name)
+        drop_repeated_owners(value, write.warnings)
         uid = value["metadata"].get("uid", "")
         upsert = not write.subresource and self._served.allows_create_on_update(write.stored)
         result, created = self._registry.update(write, lambda _: value, upsert=upsert, uid=uid)
@@ -275,6 +278,7 @@ class Objects:
     def _delete_collection(self, call: Call) -> Response:
         chosen: ListOptions = list_options(call.request, call.resource, watch=False)
         options = delete_options(call.request, self._bodies.delete_options(call))
+        call.warnings += self._served.deletion_warnings(call.resource, options)
         namespace = call.asked.namespace
         page = listing.list_page(
             self._registry.store, call.resource.storage, namespace, Selection(namespace, "", chosen), chosen
@@ -303,13 +307,8 @@ class Call:
         self.warnings: list[str] = []
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Return the warnings as headers (RFC 7234, code 299)."""
-        seen = dict.fromkeys(self.warnings)
-        return tuple(("Warning", f"299 - {_quoted(text)}") for text in seen)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        """Return the warnings as headers."""
+        return warning_headers(self.warnings) if self.warnings else ()
 
 
 Special = Callable[[Call], "Response | Stream"]

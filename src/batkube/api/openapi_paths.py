@@ -1,7 +1,8 @@
 """The paths of the API as OpenAPI describes them: which methods a resource has, what they take and answer.
 
-kubectl reads two things here: from `x-kubernetes-group-version-kind` which kind a resource is of (explain), and from
-the parameters of PATCH whether the server validates fields (apply, create).
+kubectl reads three things here: from `x-kubernetes-group-version-kind` which kind a resource is of (explain), from the
+parameters of PATCH whether the server validates fields (apply, create), and from what PATCH takes whether a strategic
+merge patch may be sent (apply); custom resources take none.
 """
 
 from __future__ import annotations
@@ -44,8 +45,13 @@ _VERBS: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "deletecollection": ("delete", "deletecollection", "deleteCollection", (*_DELETE, *_LIST[1:-1])),
 }
 _OF_COLLECTION = ("list", "create", "deletecollection")
+#: What only built-in kinds are read and patched in.
+_NOT_CUSTOM = ("application/vnd.kubernetes.protobuf", "application/strategic-merge-patch+json")
 _MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-_PATCHES = ("json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml")
+_PATCHES = (
+    *("application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"),
+    "application/apply-patch+yaml",
+)
 
 
 class Paths:
@@ -125,17 +131,21 @@ class Paths:
         }
         if verb == "patch":
             takes = self._schemas.named(PATCH)
-        return self._with_bodies(operation, takes, answers, patch=verb == "patch")
+        left_out = _NOT_CUSTOM if resource.custom else ()
+        consumed = [media for media in _PATCHES if media not in left_out] if verb == "patch" else ["*/*"]
+        produced = [media for media in _MEDIA if media not in left_out]
+        return self._with_bodies(operation, takes, answers, consumed, produced)
 
-    def _with_bodies(self, operation: Document, takes: Document | None, answers: Document, *, patch: bool) -> Document:
-        consumed = [f"application/{kind}" for kind in _PATCHES] if patch else ["*/*"]
+    def _with_bodies(
+        self, operation: Document, takes: Document | None, answers: Document, consumed: list[str], produced: list[str]
+    ) -> Document:
         if self._version == 3:
             if takes is not None:
                 content = {media: {"schema": takes} for media in consumed}
-                operation["requestBody"] = {"content": content, "required": patch}
-            answered: Document = {"content": {media: {"schema": answers} for media in _MEDIA}}
+                operation["requestBody"] = {"content": content, "required": operation["x-kubernetes-action"] == "patch"}
+            answered: Document = {"content": {media: {"schema": answers} for media in produced}}
         else:
-            operation.update(consumes=consumed, produces=list(_MEDIA), schemes=["https"])
+            operation.update(consumes=consumed, produces=produced, schemes=["https"])
             if takes is not None:
                 body = {"name": "body", "in": "body", "required": True, "schema": takes}
                 operation["parameters"] = [body, *operation["parameters"]]

@@ -13,6 +13,7 @@ from typing import Protocol
 from batkube.api import statuses
 from batkube.api.field_errors import FieldError
 from batkube.api.options import parse_version
+from batkube.api.owners import drop_repeated_owners
 from batkube.api.statuses import Failure
 from batkube.api.strategies import strategy_of
 from batkube.api.writes import Behaviour, Write, key_of
@@ -111,6 +112,7 @@ class Registry:
         for field in _NOT_ON_CREATION:
             value["metadata"].pop(field, None)
         write.name = write.name or value["metadata"].get("name", "")
+        drop_repeated_owners(value, write.warnings)
         self._own(write, value, None)
         behaviour.admit(write, value, None)
         return self._insert(write, behaviour.store_form(write, value))
@@ -191,6 +193,7 @@ class Registry:
         if not applied:
             self._own(write, value, shown)
         behaviour.admit(write, value, old)
+        drop_repeated_owners(value, write.warnings, admitted=True)
         value = behaviour.store_form(write, value)
         self._match_version(write, value, version)
         self._before_update(write, behaviour, value, old)

@@ -10,7 +10,7 @@ from batkube.api.negotiation import Form
 from batkube.api.options import DeleteOptions
 from batkube.api.routing import Route
 from batkube.api.scales import CustomScale, Scale
-from batkube.api.strategies import default_propagation, strategy_of
+from batkube.api.strategies import strategy_of
 from batkube.api.tables import printer_of
 from batkube.api.writes import Behaviour
 from batkube.cluster.kinds import KindTable, Resource
@@ -186,7 +186,7 @@ class Served:
     def deletion_warnings(self, resource: Resource, options: DeleteOptions) -> list[str]:
         """Return what clients are told about a deletion."""
         silent = options.propagation is not None or options.orphan is not None
-        return [_JOBS_KEEP_PODS] if default_propagation(resource) == "Orphan" and not silent else []
+        return [_JOBS_KEEP_PODS] if resource.storage == "jobs.batch" and not silent else []
 
 
 def _same(value: KubeObject) -> KubeObject:

@@ -220,7 +220,11 @@ def _map(schema: Schema) -> Decoder:
 
 
 def _any(schema: Schema) -> Decoder:
-    return value_decoder(schema) if schema.items is None else one_of_several(schema, decoder(schema.items))
+    props = schema.items
+    if props is None:
+        return value_decoder(schema)
+    element = Schema(Shape.STRING, go="string") if schema.go.endswith("OrStringArray") else props
+    return one_of_several(schema, decoder(props), decoder(Schema(Shape.LIST, go=f"[]{element.go}", items=element)))
 
 
 _COMPILERS: dict[Shape, Callable[[Schema], Decoder]] = {

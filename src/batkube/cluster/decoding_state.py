@@ -55,21 +55,22 @@ class StructField:
 class State:
     """One decoding at work."""
 
-    __slots__ = ("error", "lenient", "path", "unknown")
+    __slots__ = ("error", "path", "unknown", "within")
 
-    def __init__(self) -> None:
+    def __init__(self, within: State | None = None) -> None:
+        #: The decoding that this one is part of, if a type with a reader of its own is at work: it is not strict, and
+        #: Go tells only where that type is, not where in it a problem is.
+        self.within = within
         #: Fields of structs, indices of lists (int) and keys of maps (str), from the outside in.
         self.path: list[StructField | int | str] = []
         #: What strict decoding complains about.
         self.unknown: list[str] = []
         #: The first value of a wrong type, in Go's words; "" if there is none.
         self.error = ""
-        #: Inside a type whose own reader is not strict.
-        self.lenient = False
 
     def report_unknown(self, key: str) -> None:
         """Note a field that the struct does not have."""
-        if not self.lenient and len(self.unknown) < STRICT_ERRORS_LIMIT:
+        if self.within is None and len(self.unknown) < STRICT_ERRORS_LIMIT:
             path = [part.name if isinstance(part, StructField) else part for part in self.path]
             self.unknown.append(f"unknown field {go_quote(strict_path(path, key))}")
 
@@ -88,6 +89,8 @@ class State:
         raise DecodeError(self._message(what, go))
 
     def _message(self, what: str, go: str) -> str:
+        if self.within is not None:
+            return self.within._message(what, go)
         fields = [part for part in self.path if isinstance(part, StructField)]
         if not fields:
             return f"json: cannot unmarshal {what} into Go value of type {go}"

@@ -6,6 +6,7 @@ Each takes a value that is not null and returns what Go would write back (see `c
 from __future__ import annotations
 
 import base64
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -64,12 +65,21 @@ def _integer(schema: Schema) -> Decoder:
 def _number(schema: Schema) -> Decoder:
     def decode(value: Any, state: State) -> Any:  # noqa: ANN401 - any JSON
         if isinstance(value, int | float) and not isinstance(value, bool):
-            number = float(value)
-            return int(number) if number.is_integer() and abs(number) < _WHOLE_LIMIT else number
+            number = _float(value)
+            if not math.isfinite(number):
+                state.unfit(value, schema.go)
+            return int(number) if abs(number) < _WHOLE_LIMIT and number.is_integer() else number
         state.mismatch(value, schema.go)
         return 0
 
     return decode
+
+
+def _float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
 
 
 def _bytes(schema: Schema) -> Decoder:
@@ -163,44 +173,50 @@ def _text_read_by(read: Callable[[str], str | None]) -> Callable[[Schema], Decod
 
 def _any(schema: Schema) -> Decoder:
     def decode(value: Any, _state: State) -> Any:  # noqa: ANN401 - any JSON
-        return value if has_no_numbers else _plain(value)
+        return value if only_names and _ends_empty(value) else _plain(value)
 
-    # The fields that managers own; they are in most updates.
-    has_no_numbers = schema.go == "v1.FieldsV1"
+    # The fields that managers own are in most updates, and are nothing but names.
+    only_names = schema.go == "v1.FieldsV1"
     return decode
+
+
+def _ends_empty(value: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Return whether there is nothing but objects in `value`."""
+    return type(value) is dict and all(not item or _ends_empty(item) for item in value.values())
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return JSON with plain numbers."""
     if type(value) is Literal:
+        if not math.isfinite(value):
+            raise DecodeError(f"json: cannot unmarshal number {value.text} into Go value of type float64")
         return float(value)
     if type(value) is dict:
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if type(value) is list else value
 
 
-def one_of_several(schema: Schema, schema_props: Decoder) -> Decoder:
-    """Return the decoder of JSONSchemaPropsOrBool, OrArray and OrStringArray, which are not strict inside.
+def one_of_several(schema: Schema, read_object: Decoder, read_list: Decoder) -> Decoder:
+    """Return the decoder of JSONSchemaPropsOrBool, OrArray and OrStringArray, which read themselves.
 
     Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go.
     """
     bool_allowed = schema.go.endswith("OrBool")
-    string_lists = schema.go.endswith("OrStringArray")
 
     def decode(value: Any, state: State) -> Any:  # noqa: ANN401 - any JSON
-        before, state.lenient = state.lenient, True
-        try:
-            if type(value) is dict:
-                return schema_props(value, state)
-            if bool_allowed:
-                if type(value) is bool:
-                    return value
+        inside = State(within=state)
+        decoded = None
+        if type(value) is dict:
+            decoded = read_object(value, inside)
+        elif bool_allowed:
+            if type(value) is not bool:
                 raise DecodeError("boolean or JSON schema expected")
-            if type(value) is not list:
-                return None
-            return value if string_lists else [schema_props(item, state) for item in value]
-        finally:
-            state.lenient = before
+            decoded = value
+        elif type(value) is list:
+            decoded = read_list(value, inside)
+        if inside.error:
+            raise DecodeError(inside.error)
+        return decoded
 
     return decode
 

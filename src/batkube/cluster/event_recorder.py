@@ -39,6 +39,8 @@ class EventRecorder:
         self._as_series = as_series
         #: The keys of the latest events by what makes them equal, least recent first.
         self._known: OrderedDict[tuple[str, ...], Key] = OrderedDict()
+        #: The nanosecond in the name of the latest event; names only go up.
+        self._latest_number = 0
 
     def record(
         self,
@@ -135,7 +137,8 @@ class EventRecorder:
 
     def _free_name(self, namespace: str, name: str, now: Instant) -> str:
         """Return a name as client-go gives, the object's and the time; the next nanosecond when it is taken."""
-        number = now - UNIX_START
+        number = max(now - UNIX_START, self._latest_number + 1)
         while self._store.get(EVENT, Key(f"{namespace}/{name}.{number:x}")) is not None:
             number += 1
+        self._latest_number = number
         return f"{name}.{number:x}"

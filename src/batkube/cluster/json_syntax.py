@@ -15,6 +15,11 @@ DEPTH_LIMIT = 10_000
 _SPACE = " \t\r\n"
 _END = "unexpected end of JSON input"
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _AFTER = range(5)
+_TEXT = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"'
+_SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null|\[\]|{{}})"
+#: Runs of elements and of fields in which nothing is wrong, skipped at once.
+_ELEMENTS = re.compile(rf"(?:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,)++")
+_FIELDS = re.compile(rf"(?:[ \t\r\n]*+{_TEXT}[ \t\r\n]*+:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,)++")
 _STRING_PART = re.compile(r'[^"\\\x00-\x1f]*')
 _WORDS = {"t": "true", "f": "false", "n": "null"}
 #: Numbers, state by state: which characters lead where, and what Go says of others (None: the number may end here).
@@ -83,20 +88,19 @@ class _Scanner:
 
     def _after_value(self) -> int:
         char = self._here()
-        if self._open[-1] == "{":
-            if char == ",":
-                self._at += 1
-                return _KEY
-            if char != "}":
-                raise self._invalid("after object key:value pair")
-        else:
-            if char == ",":
-                self._at += 1
-                return _VALUE
-            if char != "]":
-                raise self._invalid("after array element")
+        in_object = self._open[-1] == "{"
+        if char == ",":
+            self._at += 1
+            self._skip_run(_FIELDS if in_object else _ELEMENTS)
+            return _KEY if in_object else _VALUE
+        if char != ("}" if in_object else "]"):
+            raise self._invalid("after object key:value pair" if in_object else "after array element")
         self._close()
         return _AFTER
+
+    def _skip_run(self, run: re.Pattern[str]) -> None:
+        match = run.match(self._text, self._at)
+        self._at = match.end() if match is not None else self._at
 
     def _close(self) -> None:
         self._open.pop()

@@ -7,6 +7,7 @@ texts must have as many keys. Only when they differ is the document read in a wa
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -17,11 +18,26 @@ from batkube.cluster.json_duplicates import Pairs, resolve
 from batkube.cluster.json_syntax import ParseError, check_syntax
 from batkube.cluster.schemas import Schema
 
-_plain = msgspec.json.Decoder()
-_with_literals = msgspec.json.Decoder(
-    float_hook=lambda text: float(text) if repr(float(text)) == text else Literal(text)
-)
+
+def _number(text: str) -> float:
+    """Return a number that is only a number."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ParseError(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return number
+
+
+def _literal(text: str) -> float:
+    """Return a number whose text may matter."""
+    number = float(text)
+    return number if repr(number) == text else Literal(text)
+
+
+_plain = msgspec.json.Decoder(float_hook=_number)
+_with_literals = msgspec.json.Decoder(float_hook=_literal)
 _encode = msgspec.json.Encoder(enc_hook=float).encode
+#: An integer with more digits is beyond every type, and costly to read.
+_DIGITS_LIMIT = 1000
 #: An escape in a string: a pair of surrogates, one alone, or any other.
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
 #: Characters between a key and its colon, which would hide the key from the count.
@@ -37,7 +53,8 @@ def parse_json(data: bytes, schema: Schema | None = None) -> tuple[Any, list[str
     """
     try:
         value = _plain.decode(data) if schema is None else _with_literals.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):
+        # Not only what is malformed: odd encodings, deep nesting and numbers of thousands of digits come here, too.
         check_syntax(data)
         return _slowly(data, schema)
     if _may_repeat_a_key(data, value):
@@ -55,9 +72,14 @@ def _slowly(data: bytes, schema: Schema | None) -> tuple[Any, list[str]]:
     """Read with every occurrence of every key; odd encodings become U+FFFD, as in Go."""
     text = data.decode("utf-8", "replace")
     text = _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], text)
-    number = float if schema is None else Literal
+    number = _number if schema is None else _literal
     try:
-        pairs = json.loads(text, object_pairs_hook=Pairs, parse_float=number)
+        pairs = json.loads(
+            text,
+            object_pairs_hook=Pairs,
+            parse_float=number,
+            parse_int=lambda digits: int(digits) if len(digits) < _DIGITS_LIMIT else number(digits),
+        )
         return resolve(pairs, schema)
     except RecursionError:
         raise ParseError("exceeded max depth") from None

@@ -61,6 +61,12 @@ def _fingerprint(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _uid(text: str) -> str:
+    """Return a version-4 UUID that belongs to `text`."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
+
+
 def pod_base_name(job: Job) -> str:
     """Return the name of `job`'s only pod, to which the pods of a gang add their rank.
 
@@ -113,7 +119,7 @@ def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, 
     node: KubeObject = {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "creationTimestamp": since, "labels": labels},
+        "metadata": {"name": name, "uid": _uid(f"node {name}"), "creationTimestamp": since, "labels": labels},
         "spec": spec,
         "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
     }

@@ -53,7 +53,7 @@ def _power_of_ten(suffix: str) -> int:
     if power is not None:
         return power
     match = _EXPONENT.fullmatch(suffix)
-    if match is None:
+    if match is None or len(match[1]) > _DIGITS:
         raise NotAQuantity(_SUFFIX)
     return int(match[1])
 

@@ -29,6 +29,7 @@ _ZONE = re.compile(r"Z|([+-])(\d\d):(\d\d)", re.ASCII)
 _DURATION_PART = re.compile(r"(\d*)(?:\.(\d*))?([^0-9.]*)", re.ASCII)
 _UNIT_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _INT64_MAX = 2**63 - 1
+_DIGITS = len(str(_INT64_MAX))
 #: Go's zero time, which stands for none; all moments here are UTC.
 _ZERO = datetime.datetime(1, 1, 1)
 
@@ -123,12 +124,14 @@ def stored_duration(text: str) -> str:
         match = _DURATION_PART.match(rest)
         if match is None or not (match[1] or match[2]):
             raise NotATime(f"time: invalid duration {go_quote(text)}")
-        whole, fraction, unit = match[1] or "0", match[2] or "", match[3]
+        whole, fraction, unit = match[1].lstrip("0") or "0", match[2] or "", match[3]
         if not unit:
             raise NotATime(f"time: missing unit in duration {go_quote(text)}")
         if unit not in _UNIT_NS:
             raise NotATime(f"time: unknown unit {go_quote(unit)} in duration {go_quote(text)}")
-        total += int(whole) * _UNIT_NS[unit] + int(fraction or 0) * _UNIT_NS[unit] // 10 ** len(fraction)
+        fraction = fraction[:_DIGITS]
+        # So many digits are surely too many, whatever the unit.
+        total += int(whole[: _DIGITS + 1]) * _UNIT_NS[unit] + int(fraction or 0) * _UNIT_NS[unit] // 10 ** len(fraction)
         rest = rest[match.end() :]
     if total > _INT64_MAX:
         raise NotATime(f"time: invalid duration {go_quote(text)}")

@@ -38,8 +38,10 @@ _INTEGERS = range(-(2**63), 2**64)
 _WHOLE_LIMIT = 1e21
 _DEPTH_LIMIT = 300
 _TOO_DEEP = "yaml: exceeded max depth"
-#: More nodes than fit a request can only come of aliases to aliases.
-_NODES_LIMIT = 400_000
+#: A text with more digits is no integer of 64 bits in any base.
+_DIGITS_LIMIT = 100
+#: There may be so many more nodes than the text has bytes, because of aliases.
+_ALIASED_NODES_LIMIT = 10_000
 
 
 class _Loader(yaml.CSafeLoader):
@@ -146,7 +148,7 @@ class _Conversion:
         if node is None:
             return None
         self._count += 1
-        if self._count > _NODES_LIMIT:
+        if self._count > len(self._data) + _ALIASED_NODES_LIMIT:
             raise ParseError("yaml: document contains excessive aliasing")
         if isinstance(node, ScalarNode):
             return _json_number(_scalar(node))
@@ -223,7 +225,7 @@ def plain_meaning(text: str) -> Any:  # noqa: ANN401 - any JSON scalar
         return text
     digits = text.replace("_", "")
     integer = _INTEGER.fullmatch(digits)
-    if integer is not None:
+    if integer is not None and len(digits) < _DIGITS_LIMIT:
         sign, hexadecimal, binary, octal, decimal = integer.groups()
         number = int(
             hexadecimal or binary or octal or decimal, 16 if hexadecimal else 2 if binary else 8 if octal else 10

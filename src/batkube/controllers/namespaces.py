@@ -17,6 +17,7 @@ from batkube.kernel.instants import Instant
 
 NAMESPACE = "namespaces"
 SERVICE_ACCOUNT = "serviceaccounts"
+CONFIG_MAP = "configmaps"
 _FINALIZER = "kubernetes"
 
 #: The conditions of a namespace that goes, each with the reason and message of when there is nothing to say.
@@ -155,3 +156,45 @@ class ServiceAccounts:
                 "metadata": {"name": "default", "namespace": str(key)},
             }
             self._client.create(SERVICE_ACCOUNT, account, now)
+
+
+class RootCertificates:
+    """Publishes the certificate authority in every namespace, where pods expect it (rootcacertpublisher)."""
+
+    NAME = "kube-root-ca.crt"
+
+    def __init__(self, store: Store, agenda: Agenda, client: Client, authority: str) -> None:
+        self._store = store
+        self._client = client
+        self._authority = authority
+        self._queue = WorkQueue(agenda, self._reconcile)
+        store.listen(NAMESPACE, self._hear)
+        store.listen(CONFIG_MAP, self._hear_config_maps)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is not DELETED:
+            for key in batch.keys:
+                self._queue.add(key, now)
+
+    def _hear_config_maps(self, batch: Batch, now: Instant) -> None:
+        for key in batch.keys:
+            namespace, _, name = key.partition("/")
+            if name == self.NAME:
+                self._queue.add(Key(namespace), now)
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        namespace = self._store.get(NAMESPACE, key)
+        if namespace is None or is_being_deleted(namespace):
+            return
+        present = self._store.get(CONFIG_MAP, Key(f"{key}/{self.NAME}"))
+        data = {"ca.crt": self._authority}
+        if present is None:
+            made = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": self.NAME, "namespace": str(key)},
+                "data": data,
+            }
+            self._client.create(CONFIG_MAP, made, now)
+        elif present.get("data") != data:
+            self._client.update(CONFIG_MAP, {**present, "data": data}, now)

@@ -9,9 +9,9 @@ from batkube.kernel.instants import START, Instant
 class Clock:
     """Holds `now`. Everything below the loop receives `now` as an argument instead of reading it here."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Instant = START) -> None:
         #: Never decreases.
-        self.now: Instant = START
+        self.now = now
 
     def advance(self, to: Instant) -> None:
         """Move to `to`, which may be the present but not the past."""

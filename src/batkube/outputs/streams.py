@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from batkube.cluster.mapping import NAMESPACE
 from batkube.cluster.outcomes import GangRecord
+from batkube.cluster.store import Key
 from batkube.kernel.instants import START, Instant, format_seconds
 
 POD_COLUMNS = (
@@ -27,16 +28,21 @@ POD_COLUMNS = (
 )
 MACHINE_STATE_COLUMNS = ("time", "nb_sleeping", "nb_switching_on", "nb_switching_off", "nb_idle", "nb_computing")
 
+Story = Callable[[Key], tuple[int, str]]
+"""Tells of a pod how often placing it failed, and why the last time."""
+
 _NEEDS_QUOTES = re.compile('[,"\n\r]')
 
 
 class PodsWriter:
     """pods.csv: a row per pod, in the order in which gangs ended."""
 
-    def __init__(self, file: TextIO, node_names: Sequence[str]) -> None:
+    def __init__(self, file: TextIO, node_names: Sequence[str], story: Story | None = None) -> None:
+        """`story` tells how often placing a pod failed, and why; a policy places a pod once or never."""
         self._file = file
         self._file.write(",".join(POD_COLUMNS) + "\n")
         self._node_names = node_names
+        self._story = story
 
     def write(self, record: GangRecord) -> None:
         """Write the pods of one gang.
@@ -53,12 +59,27 @@ class PodsWriter:
         nodes = self._node_names
         reason = _quoted(record.reason)
         name_at = len(NAMESPACE) + 1
+        if self._story is not None:
+            self._write_stories(record, owner, created, end, self._story)
+            return
         self._file.writelines(
             f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{reason}\n"
             if number is None
             else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{reason}\n"
             for key, number, pair in zip(record.gang.keys, record.machine_ids, moments, strict=True)
         )
+
+    def _write_stories(self, record: GangRecord, owner: str, created: str, end: str, story: Story) -> None:
+        for key, number, scheduled, started in zip(
+            record.gang.keys, record.machine_ids, record.scheduled, record.started, strict=True
+        ):
+            failures, why = story(key)
+            place = "," if number is None else f"{self._node_names[number]},{number}"
+            course = f"{_time_or_nothing(scheduled)},{_time_or_nothing(started)}"
+            attempts = failures + (number is not None)
+            reason = _quoted(record.reason or why)
+            name = key[len(NAMESPACE) + 1 :]
+            self._file.write(f"{name},{owner},{place},{created},{course},{end},{attempts},{reason}\n")
 
 
 def _time_or_nothing(instant: Instant | None) -> str:

@@ -67,7 +67,7 @@ class DefaultScheduler(ServedScheduler):
         demand = demand_of(pod)
         priority = pod["spec"].get("priority", 0)
         shape = rules_key(pod["spec"]), tuple(demand.items()), priority
-        message = hopeless.get(shape)
+        message = None if self._preemption.has_promise(key) else hopeless.get(shape)
         if message is None:
             kept = self._preemption.promised(key, priority)
             message = self.why_not(pod, demand, kept)
@@ -76,7 +76,8 @@ class DefaultScheduler(ServedScheduler):
                 return
             nominated, explanation = self._preemption.make_room(key, pod, demand, now)
             if nominated is None:
-                message = hopeless[shape] = f"{message} preemption: {explanation}"
+                # Both plugins of kube-scheduler that could make room say why not: DynamicResources, DefaultPreemption.
+                message = hopeless[shape] = f"{message} no new claims to deallocate, preemption: {explanation}"
         self.set_aside(key, message, now)
 
     def _best_node(self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts]) -> str:

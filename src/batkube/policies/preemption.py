@@ -70,6 +70,10 @@ class Preemption:
         """Drop the promise to a pod that is bound or gone."""
         self._promises.pop(key, None)
 
+    def has_promise(self, key: Key) -> bool:
+        """Return whether room was made for this pod."""
+        return key in self._promises
+
     def promised(self, key: Key | None, priority: int) -> dict[int, Amounts]:
         """Return what a pod of this priority must leave free, by column: for others at least as important."""
         kept: dict[int, Amounts] = {}
@@ -87,8 +91,10 @@ class Preemption:
         promise = self._promises.get(key)
         if promise is not None and self._is_clearing(promise.column, promise.priority):
             return None, "not eligible due to a terminating pod on the nominated node."
-        candidates, reasons = self._candidates(pod, demand)
+        candidates, reasons = self._candidates(pod, demand, self.promised(key, _priority(pod)))
         if not candidates:
+            if self._promises.pop(key, None) is not None:
+                self._nominate(key, None, now)
             told = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
             return None, f"0/{self._table.count} nodes are available: {told}."
         best = min(candidates, key=_Victims.cost)
@@ -102,8 +108,10 @@ class Preemption:
         pods = self._store.objects(POD, self._table.pods_on(column))
         return any(is_being_deleted(pod) and _priority(pod) < priority for pod in pods)
 
-    def _candidates(self, pod: KubeObject, demand: Amounts) -> tuple[list[_Victims], dict[str, int]]:
-        """Return the nodes on which room can be made, and otherwise why not, with how many nodes."""
+    def _candidates(
+        self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts]
+    ) -> tuple[list[_Victims], dict[str, int]]:
+        """Return the nodes on which room can be made beside what is `kept`; otherwise why not, by how many nodes."""
         accepted = self._table.acceptance(pod)
         possible = accepted.mask & ~self._table.too_small(demand)
         found: list[_Victims] = []
@@ -113,7 +121,7 @@ class Preemption:
             reasons["Preemption is not helpful for scheduling"] = hopeless
         pods_by_column = self._lesser_pods(_priority(pod))
         for column in np.flatnonzero(possible).tolist():
-            victims = self._victims(column, pods_by_column.get(column, []), demand)
+            victims = self._victims(column, pods_by_column.get(column, []), demand, kept.get(column, {}))
             if isinstance(victims, _Victims):
                 found.append(victims)
             else:
@@ -129,10 +137,13 @@ class Preemption:
                 found.setdefault(column, []).append((key, pod))
         return found
 
-    def _victims(self, column: int, lesser: list[tuple[Key, KubeObject]], demand: Amounts) -> _Victims | str:
+    def _victims(
+        self, column: int, lesser: list[tuple[Key, KubeObject]], demand: Amounts, kept: Amounts
+    ) -> _Victims | str:
+        """Return which of the `lesser` pods must go, or why that would not help."""
         if not lesser:
             return "No preemption victims found for incoming pod"
-        free = self._table.free(column)
+        free = {resource: count - kept.get(resource, 0) for resource, count in self._table.free(column).items()}
         for _, pod in lesser:
             for resource, count in demand_of(pod).items():
                 free[resource] = free.get(resource, 0) + count
@@ -171,11 +182,14 @@ class Preemption:
         message = f"Preempted by pod {pod['metadata']['uid']} on node {self._table.name_of(column)}"
         self._events.record(victim, POD, "Normal", "Preempted", message, now, action="Preempting")
 
-    def _nominate(self, key: Key, column: int, now: Instant) -> None:
+    def _nominate(self, key: Key, column: int | None, now: Instant) -> None:
+        """Write into the pod's status for which node it waits; None when there is no longer any hope for one."""
         pod = self._store.get(POD, key)
         if pod is None:
             return
-        status = {**pod.get("status", {}), "nominatedNodeName": self._table.name_of(column)}
+        status = {name: value for name, value in pod.get("status", {}).items() if name != "nominatedNodeName"}
+        if column is not None:
+            status["nominatedNodeName"] = self._table.name_of(column)
         try:
             self._client.update(POD, {**pod, "status": status}, now, subresource="status")
         except Refused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 from batkube.cluster.gangs import Roster
@@ -20,7 +21,7 @@ from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
-from batkube.kernel.instants import START, Duration
+from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import CPU
 from batkube.kernel.streams import Streams
@@ -34,7 +35,9 @@ from batkube.policies.machines import MachineRoom
 from batkube.policies.rooms import Room
 from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.checks import check_jobs
+from batkube.simulation.outside import WARM_UP, Builder, Coordinated, OutsideScheduler, coordinate
 from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario
+from batkube.simulation.witness import Witness
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import read_workload
 
@@ -50,7 +53,9 @@ class Inputs:
     workloads: tuple[Workload, ...]
     platform: Platform
     model: ResourceModel
-    policy: Policy
+    #: The in-process scheduler, or None when it is an outside program.
+    policy: Policy | None
+    outside: OutsideScheduler | None
     latencies: Latencies
     room: Room
 
@@ -60,9 +65,17 @@ class Inputs:
         return sum(len(workload.jobs) for workload in self.workloads)
 
 
-def read_inputs(scenario: Scenario) -> Inputs:
-    """Read what `scenario` names and refuse what can never run, before anything is written."""
-    policy = _policy(scenario)
+def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
+    """Read what `scenario` names and refuse what can never run, before anything is written.
+
+    `builder` gives the program of an outside scheduler by its name; it is built if need be.
+    """
+    policy = (
+        None
+        if scenario.is_outside
+        else load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args)
+    )
+    outside = _outside(scenario, builder) if scenario.is_outside else None
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     platform = read_platform(scenario.platform)
     workloads = tuple(read_workload(path, name=f"w{number}") for number, path in enumerate(scenario.workloads))
@@ -70,7 +83,7 @@ def read_inputs(scenario: Scenario) -> Inputs:
     room = _empty_room(platform, model)
     for workload in workloads:
         check_jobs(workload, platform, room, model)
-    return Inputs(scenario, workloads, platform, model, policy, latencies, room)
+    return Inputs(scenario, workloads, platform, model, policy, outside, latencies, room)
 
 
 def _empty_room(platform: Platform, model: ResourceModel) -> Room:
@@ -82,18 +95,22 @@ def _empty_room(platform: Platform, model: ResourceModel) -> Room:
     return NodeRoom.whole(platform.machines)
 
 
-def _policy(scenario: Scenario) -> Policy:
-    name = scenario.scheduler.removeprefix(POLICY_PREFIX)
-    if name == scenario.scheduler:
-        known = [policy for policy, _ in policy_names()]
-        hint = f"did you mean policy:{name}? " if name in known or name.endswith(".py") or ".py:" in name else ""
+def _outside(scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
+    name = scenario.scheduler
+    known = [policy for policy, _ in policy_names()]
+    if name in known or name.endswith(".py") or ".py:" in name:
+        raise InputError(f"scheduler {name!r}", problem="is a policy, not a program", remedy=f"write policy:{name}")
+    arguments = tuple(f"--{key}={value}" for key, value in scenario.scheduler_args.items())
+    path = Path(name)
+    if "/" in name:
+        if not path.is_file():
+            raise InputError(f"scheduler {name!r}", problem="there is no such program", remedy="check the path")
+    elif builder is None:
         offered = ", ".join(f"policy:{policy}" for policy in known)
-        raise InputError(
-            f"scheduler {scenario.scheduler!r}",
-            problem="this version runs in-process policies only, not outside programs",
-            remedy=f"{hint}Use one of {offered}, or policy:./your_file.py:YourPolicy",
-        )
-    return load_policy(name, scenario.scheduler_args)
+        raise InputError(f"scheduler {name!r}", problem="programs cannot be built here", remedy=f"use one of {offered}")
+    else:
+        path = builder(name)
+    return OutsideScheduler(name, path, arguments, scenario.scheduler_config)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
@@ -113,10 +130,14 @@ class Simulation:
     outcomes: list[Outcome]
     notes: FidelityNotes
     machine_states: MachineStatesWriter
+    #: What is attached, when the scheduler is an outside program.
+    coordinated: Coordinated | None = None
 
 
-def assemble(inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: TextIO) -> Simulation:
-    """Wire one run: workload → store → policy → kubelets → outputs."""
+def assemble(
+    inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: TextIO, scheduler_folder: Path
+) -> Simulation:
+    """Wire one run: workload → store → scheduler → kubelets → outputs."""
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     streams = Streams(scenario.seed)
     agenda, store, roster, notes = Agenda(), Store(), Roster(), FidelityNotes()
@@ -124,6 +145,7 @@ def assemble(inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: T
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
     jobs = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
+    witness = None if inputs.outside is None else Witness(store, agenda, journal, roster)
     submission = Submission(jobs, store=store, agenda=agenda, journal=journal, roster=roster, model=model)
     Kubelets(
         store=store,
@@ -137,27 +159,48 @@ def assemble(inputs: Inputs, journal: Journal, pods_file: TextIO, states_file: T
         notes=notes,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         on_outcome=outcomes.append,
-        on_gang_over=PodsWriter(pods_file, names).write,
+        on_gang_over=PodsWriter(pods_file, names, None if witness is None else witness.story).write,
         on_busy=states.change,
     )
-    policy = GuardedPolicy(inputs.policy, len(machines))
-    policy.begin(machines, streams.named("policy"))
+    nodes = [node_of(machine, model, START) for machine in machines]
+    _note_inputs(inputs, notes)
+    if inputs.policy is not None:
+        _schedule_in_process(inputs, inputs.policy, store, agenda, journal, roster, streams, notes)
+    store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
+    clock, coordinated = Clock(), None
+    if inputs.outside is not None:
+        assert witness is not None
+        clock = Clock(Instant(START - WARM_UP))
+        coordinated = coordinate(inputs.outside, scenario, store, clock, agenda, streams, witness, scheduler_folder)
+    submission.begin()
+    return Simulation(agenda, clock, store, outcomes, notes, states, coordinated)
+
+
+def _schedule_in_process(
+    inputs: Inputs,
+    policy: Policy,
+    store: Store,
+    agenda: Agenda,
+    journal: Journal,
+    roster: Roster,
+    streams: Streams,
+    notes: FidelityNotes,
+) -> None:
+    """Let a policy of ours, or the user's, schedule."""
+    machines = inputs.platform.machines
+    guarded = GuardedPolicy(policy, len(machines))
+    guarded.begin(machines, streams.named("policy"))
     PolicyScheduler(
-        policy,
+        guarded,
         room=inputs.room,
         store=store,
         agenda=agenda,
         journal=journal,
-        node_names=names,
+        node_names=node_names(machines),
         roster=roster,
         true_length=_true_lengths(inputs.platform),
         notes=notes,
     )
-    nodes = [node_of(machine, model, START) for machine in machines]
-    store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
-    _note_inputs(inputs, notes)
-    submission.begin()
-    return Simulation(agenda, Clock(), store, outcomes, notes, states)
 
 
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:

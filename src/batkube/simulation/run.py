@@ -18,8 +18,10 @@ from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
 from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
 from batkube.simulation.loop import run_until
+from batkube.simulation.outside import Builder, Coordinated
 from batkube.simulation.record import Record
 from batkube.simulation.scenario import Scenario, make_scenario
+from batkube.timing.coordinator import PATIENCE, run_coordinated
 
 ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
@@ -84,6 +86,7 @@ def execute(
     force: bool = False,
     command: Sequence[str] = (),
     progress: ProgressListener | None = None,
+    builder: Builder | None = None,
 ) -> Record:
     """Run `scenario` into the folder `out` and return what there is to tell of it.
 
@@ -91,7 +94,7 @@ def execute(
     """
     folder = OutputFolder(out, force=force)
     stopwatch = Stopwatch()
-    inputs = read_inputs(scenario)
+    inputs = read_inputs(scenario, builder)
     failure: RunFailed | None = None
     with folder.writing():
         with (
@@ -100,13 +103,13 @@ def execute(
             folder.file("machine_states.csv").open("w", encoding="utf-8", newline="") as states_file,
         ):
             journal = Journal(journal_file)
-            simulation = assemble(inputs, journal, pods_file, states_file)
+            simulation = assemble(inputs, journal, pods_file, states_file, folder.file("scheduler"))
             try:
                 _complete(simulation, inputs, progress)
             except RunFailed as error:
                 failure = error
             except KeyboardInterrupt as interrupt:
-                place = place_in(inputs.policy, interrupt)  # where a policy that loops for ever does so
+                place = inputs.policy and place_in(inputs.policy, interrupt)  # where a policy loops for ever
                 told = f", in {place}" if place else ""
                 failure = RunFailed(f"interrupted at {human(simulation.clock.now)} of virtual time{told}")
             simulation.machine_states.flush()
@@ -127,7 +130,10 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if progress is not None:
             progress(len(outcomes), total, now)
 
-    run_until(outcomes, total, simulation.agenda, simulation.clock, report)
+    if simulation.coordinated is not None:
+        _run_coordinated(simulation, simulation.coordinated, total, report)
+    else:
+        run_until(outcomes, total, simulation.agenda, simulation.clock, report)
     report(simulation.clock.now)
     ended = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, ended, total)
@@ -139,6 +145,25 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
             f"{inputs.scenario.scheduler} left {left} of {total} jobs without an outcome: {examples}; "
             "nothing more was due, and it did not start them"
         )
+
+
+def _run_coordinated(
+    simulation: Simulation, coordinated: Coordinated, total: int, report: Callable[[Instant], None]
+) -> None:
+    """Run with an outside scheduler, which is ended in any case."""
+    outcomes = simulation.outcomes
+    try:
+        run_coordinated(
+            coordinated.coordinator,
+            simulation.agenda,
+            simulation.clock,
+            is_done=lambda: len(outcomes) >= total,
+            activity=lambda: coordinated.witness.activity,
+            patience=PATIENCE,
+            progress=report,
+        )
+    finally:
+        coordinated.coordinator.stop()
 
 
 def _check_invariants(simulation: Simulation, ended: set[str], total: int) -> None:

@@ -51,6 +51,15 @@ class Scenario:
     resources: Resources = Resources.AUTO
     latencies: Path | None = None
     on_eviction: OnEviction = OnEviction.RESUBMIT
+    #: The configuration file of an outside scheduler, handed to it untouched.
+    scheduler_config: Path | None = None
+    #: Whether an outside scheduler runs such that the same scenario gives the same bytes.
+    deterministic: bool = True
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the scheduler is a program of its own rather than a policy of ours."""
+        return not self.scheduler.startswith(POLICY_PREFIX)
 
     def describe(self) -> dict[str, object]:
         """Return the scenario as the keys of a scenario file, as the manifest holds it."""
@@ -64,6 +73,8 @@ class Scenario:
             "resources": self.resources.value,
             "latencies": None if self.latencies is None else str(self.latencies),
             "on-eviction": self.on_eviction.value,
+            "scheduler-config": None if self.scheduler_config is None else str(self.scheduler_config),
+            "deterministic": self.deterministic,
         }
 
 
@@ -101,7 +112,7 @@ def read_scenario_file(path: Path) -> dict[str, object]:
 
 def _check_texts(content: Mapping[str, object], path: Path) -> None:
     """See that what must be text is text: YAML reads `platform: 16` as a number and `[16x1]` as a list."""
-    for key in ("platform", "scheduler", "latencies"):
+    for key in ("platform", "scheduler", "latencies", "scheduler-config"):
         value = content.get(key)
         if value is not None and not isinstance(value, str):
             raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
@@ -119,8 +130,9 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     platform = content.get("platform")
     if isinstance(platform, str) and names_file(platform):
         resolved["platform"] = str(folder / platform)
-    if content.get("latencies") is not None:
-        resolved["latencies"] = str(folder / str(content["latencies"]))
+    for key in ("latencies", "scheduler-config"):
+        if content.get(key) is not None:
+            resolved[key] = str(folder / str(content[key]))
     scheduler = content.get("scheduler")
     if isinstance(scheduler, str) and policy_file(scheduler) is not None:
         resolved["scheduler"] = f"{POLICY_PREFIX}{folder / scheduler.removeprefix(POLICY_PREFIX)}"
@@ -139,7 +151,9 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     arguments = values.get("scheduler-args") or {}
     if not isinstance(arguments, Mapping):
         raise InputError(source, at="scheduler-args", problem="is not a mapping of names to values")
-    latencies = values.get("latencies")
+    deterministic = values.get("deterministic")
+    if deterministic is not None and not isinstance(deterministic, bool):
+        raise InputError(source, at="deterministic", problem=f"{deterministic!r} is neither true nor false")
     return Scenario(
         workloads=tuple(Path(str(one)) for one in (given if isinstance(given, list | tuple) else [given])),
         platform=str(values["platform"]),
@@ -148,9 +162,16 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         seed=seed,
         time=_choice(TimeMode, values, "time", source),
         resources=_choice(Resources, values, "resources", source),
-        latencies=None if latencies is None else Path(str(latencies)),
+        latencies=_path(values, "latencies"),
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
+        scheduler_config=_path(values, "scheduler-config"),
+        deterministic=deterministic is not False,
     )
+
+
+def _path(values: Mapping[str, object], key: str) -> Path | None:
+    value = values.get(key)
+    return None if value is None else Path(str(value))
 
 
 def _choice(kind: type[_Choices], values: Mapping[str, object], key: str, source: str | Path) -> _Choices:

@@ -20,10 +20,11 @@ from batkube.controllers.disruption import Disruption
 from batkube.controllers.event_expiry import EventExpiry
 from batkube.controllers.garbage import GarbageCollector
 from batkube.controllers.jobs import FinishedJobs, Jobs
-from batkube.controllers.namespaces import Namespaces, ServiceAccounts
+from batkube.controllers.namespaces import Namespaces, RootCertificates, ServiceAccounts
 from batkube.controllers.node_lifecycle import NodeLifecycle, PodsOfLostNodes
 from batkube.controllers.object_graph import ObjectGraph
 from batkube.controllers.pod_control import POD
+from batkube.controllers.quotas import Quotas, UsageOf
 from batkube.controllers.replica_sets import REPLICA_SET, ReplicaSets
 from batkube.controllers.taint_eviction import TaintEviction
 from batkube.execution.latencies import Delays
@@ -57,6 +58,15 @@ class ServedCluster:
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the controllers need to know of the server they work for."""
+
+    usage_of: UsageOf
+    #: The certificate authority of the server, PEM.
+    authority: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyChoice:
     """A policy that is to bind pods, and its randomness."""
 
@@ -68,6 +78,7 @@ def serve_cluster(
     store: Store,
     agenda: Agenda,
     client_for: ClientFor,
+    surroundings: Surroundings,
     *,
     delays: Delays | None = None,
     scheduler: PolicyChoice | bool = True,
@@ -79,7 +90,7 @@ def serve_cluster(
     kubelet = client_for("kubelet")
     kubelet_events = EventRecorder(store, kubelet, "kubelet")
     agents = NodeAgents(store, agenda, kubelet, kubelet_events)
-    _start_controllers(store, agenda, client_for("kube-controller-manager"))
+    _start_controllers(store, agenda, client_for("kube-controller-manager"), surroundings)
     ServedKubelets(store, agenda, kubelet, kubelet_events, delays)
     if scheduler:
         _start_scheduler(store, agenda, client_for("kube-scheduler"), scheduler)
@@ -100,15 +111,17 @@ def _start_scheduler(store: Store, agenda: Agenda, client: Client, chosen: Polic
         DefaultScheduler(store, agenda, client, events, table)
 
 
-def _start_controllers(store: Store, agenda: Agenda, client: Client) -> None:
+def _start_controllers(store: Store, agenda: Agenda, client: Client, surroundings: Surroundings) -> None:
     def events(component: str) -> EventRecorder:
         return EventRecorder(store, client, component)
 
     graph = ObjectGraph(store)
     pods, replica_sets = Controlled(store, POD), Controlled(store, REPLICA_SET)
     ServiceAccounts(store, agenda, client)
+    RootCertificates(store, agenda, client, surroundings.authority)
     Namespaces(store, agenda, client, graph)
     GarbageCollector(agenda, client, graph)
+    Quotas(store, agenda, client, graph, surroundings.usage_of)
     Deployments(store, agenda, client, events("deployment-controller"), pods, replica_sets)
     ReplicaSets(store, agenda, client, events("replicaset-controller"), pods, replica_sets)
     Jobs(store, agenda, client, events("job-controller"), pods)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import yaml
 
+from batkube.api.admission.usage import ONE, in_scope, usage_of
 from batkube.api.assembly import Api
 from batkube.api.authentication import MASTERS, User, authenticated, read_token_file
 from batkube.api.certificates import make_credentials
@@ -25,10 +26,13 @@ from batkube.api.http import LoopTimers
 from batkube.api.listening import DualListener, listen_both
 from batkube.api.logs import Logs
 from batkube.api.metrics_api import Metrics
-from batkube.cluster.store import Store
+from batkube.cluster.kinds import KindTable
+from batkube.cluster.store import KubeObject, Store
+from batkube.controllers.quotas import UsageOf
 from batkube.execution.latencies import Delays, Latencies
 from batkube.kernel.clock import Clock
 from batkube.kernel.errors import InputError
+from batkube.kernel.quantities import Quantity
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
 from batkube.outputs.folder import MANIFEST, OutputFolder
@@ -36,7 +40,7 @@ from batkube.outputs.manifest import write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.simulation.live import LiveAgenda, LiveTime
-from batkube.simulation.served_cluster import PolicyChoice, serve_cluster
+from batkube.simulation.served_cluster import PolicyChoice, Surroundings, serve_cluster
 from batkube.version import __version__
 
 KUBECONFIG = "kubeconfig"
@@ -106,7 +110,9 @@ async def _serve(
         api.listens_on(host)
         if service.platform is not None:
             delays = None if service.latencies is None else Delays(service.latencies, streams)
-            cluster = serve_cluster(store, agenda, api.client, delays=delays, scheduler=_chosen(service, streams))
+            surroundings = Surroundings(_quota_usage(), credentials.authority.decode())
+            chosen = _chosen(service, streams)
+            cluster = serve_cluster(store, agenda, api.client, surroundings, delays=delays, scheduler=chosen)
             api.bootstrap(clock.now, listener.port)
             cluster.add_nodes(service.platform, clock.now)
         else:
@@ -117,6 +123,19 @@ async def _serve(
             await ended.wait()
     finally:
         await listener.close()
+
+
+def _quota_usage() -> UsageOf:
+    """Return how admission counts what objects use, for the controller that gives back what they used."""
+    resources = {resource.storage: resource for resource in KindTable.builtin().resources()}
+
+    def usage_of_quota(storage: str, obj: KubeObject, quota: KubeObject) -> dict[str, Quantity]:
+        resource = resources.get(storage)
+        if resource is None:
+            return {f"count/{storage}": ONE}
+        return usage_of(resource, obj) if in_scope(resource, obj, quota) else {}
+
+    return usage_of_quota
 
 
 def _chosen(service: Service, streams: Streams) -> PolicyChoice | bool:

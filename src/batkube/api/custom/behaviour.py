@@ -22,7 +22,8 @@ Admit = Callable[[Write, KubeObject, KubeObject | None], None]
 class CustomBehaviour:
     """The Behaviour of every custom kind (see `batkube.api.writes`).
 
-    Objects are judged in the version of the request and stored in the storage version.
+    An object is prepared and judged in the version of the request, and then stored in the storage version. What that
+    version does not know is lost only then, so that it can still be judged.
     """
 
     def __init__(self, customs: CustomKinds, admission: Admit) -> None:
@@ -38,12 +39,7 @@ class CustomBehaviour:
         self._customs.kind(resource).default(value)
 
     def store_form(self, write: Write, value: KubeObject) -> KubeObject:
-        """Return the object in the version in which it is stored, as a later read will find it."""
-        stored = self._customs.definition(write.resource).stored
-        if write.stored is write.resource or value.get("apiVersion") != write.resource.api_version:
-            return value
-        value = stored.converted(value)
-        stored.default(value)
+        """Leave the object in the version of the request, in which it is judged."""
         return value
 
     def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
@@ -59,30 +55,35 @@ class CustomBehaviour:
 
     def prepare_update(self, write: Write, value: KubeObject, old: KubeObject) -> None:
         """Reset what clients may not change, and count the generation."""
-        kind = self._customs.kind(write.resource)
+        kind, old = self._customs.kind(write.resource), self._customs.convert(old, write.resource)
         if write.subresource == "status":
             kind.prepare_status(value, old)
         else:
             kind.prepare_update(value, old)
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
-        """Judge a new object."""
+        """Judge a new object; a good one is brought into the version in which it is stored."""
         kind = self._customs.kind(write.resource)
-        problems = kind.validate(self._requested(write, value), None)
+        problems = kind.validate(value, None)
         if not problems:
             write.warnings += kind.warnings(value, None)
+            self._bring_into_stored_version(write, value)
         return problems
 
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
-        """Judge a changed object."""
-        kind, is_status = self._customs.kind(write.resource), write.subresource == "status"
-        problems = kind.validate(self._requested(write, value), self._requested(write, old), status_only=is_status)
-        if not problems and not is_status:
-            write.warnings += kind.warnings(value, old)
+        """Judge a changed object; a good one is brought into the version in which it is stored."""
+        kind, old = self._customs.kind(write.resource), self._customs.convert(old, write.resource)
+        is_status = write.subresource == "status"
+        problems = kind.validate(value, old, status_only=is_status)
+        if not problems:
+            if not is_status:
+                write.warnings += kind.warnings(value, old)
+            self._bring_into_stored_version(write, value)
         return problems
 
-    def _requested(self, write: Write, value: KubeObject) -> KubeObject:
-        """Return an object of the stored version in the version of the request."""
-        if write.stored is write.resource or value.get("apiVersion") != write.stored.api_version:
-            return value
-        return self._customs.kind(write.resource).converted(value)
+    def _bring_into_stored_version(self, write: Write, value: KubeObject) -> None:
+        """Rename, prune and complete an object, in place, as a later read will find it."""
+        stored = self._customs.definition(write.resource).stored
+        if stored.resource is not write.resource:
+            value["apiVersion"] = stored.resource.api_version
+            stored.complete(value)

@@ -13,6 +13,7 @@ import msgspec
 from batkube.api.custom.behaviour import Admit, CustomBehaviour
 from batkube.api.custom.conditions import TERMINATING, is_served, is_true
 from batkube.api.custom.instances import CustomKind
+from batkube.api.custom.notes import note_unmodelled
 from batkube.api.custom.schemas import shape_of_kind
 from batkube.api.custom.structural import Structural, structural
 from batkube.api.custom.versions import deprecation_warning, storage_version
@@ -22,6 +23,7 @@ from batkube.api.writes import Behaviour
 from batkube.cluster.kinds import KindTable, Resource, SubResource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import DELETED, Batch, KubeObject, Store
+from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -59,8 +61,10 @@ class Definition(msgspec.Struct, frozen=True):
 class CustomKinds:
     """Keeps the table of kinds in step with the definitions in the store."""
 
-    def __init__(self, table: KindTable, store: Store, admission: Admit) -> None:
+    def __init__(self, table: KindTable, store: Store, admission: Admit, notes: FidelityNotes | None = None) -> None:
+        """`notes` is told what definitions ask for and is not modelled."""
         self._table = table
+        self._notes = notes
         self._metadata = table.definition(_OBJECT_META)
         self._behaviour = CustomBehaviour(self, admission)
         #: The definitions that are served, by name, which is also the name of their instances in the store.
@@ -147,6 +151,8 @@ class CustomKinds:
             for kind in served.kinds.values():
                 if kind.is_served:
                     self._table.add(kind.resource)
+            if self._notes is not None:
+                note_unmodelled(definition, served.kinds.values(), self._notes)
 
     def _forget(self, name: str) -> None:
         known = self._definitions.pop(name, None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from batkube.api.custom import approval
 from batkube.api.custom.conversions import conversion_problems
+from batkube.api.custom.formats import known_format
 from batkube.api.custom.go_definitions import quoted_versions
 from batkube.api.custom.structural import raw_parts
 from batkube.api.custom.version_rules import schema_section_problems, version_problems
@@ -118,6 +119,23 @@ def validate_definition_status(value: KubeObject, old: KubeObject) -> list[Field
     names = (value.get("status") or {}).get("acceptedNames") or {}
     _check_names(names, "status.acceptedNames", problems)
     return problems
+
+
+def definition_warnings(value: KubeObject, old: KubeObject | None) -> list[str]:
+    """Return what a client is told of a definition: formats that nobody checks, unless they were there before."""
+    before = _unknown_formats(old) if old is not None else []
+    return [f'unrecognized format "{name}"' for name in _unknown_formats(value) if name not in before]
+
+
+def _unknown_formats(value: KubeObject) -> list[str]:
+    versions, shared = internal_form(value["spec"])
+    schemas = [(part.get("schema") or {}).get("openAPIV3Schema") or {} for part in (shared, *versions)]
+    return [
+        part["format"]
+        for schema in schemas
+        for part in raw_parts(schema)
+        if part.get("format") and part.get("type") == "string" and known_format(part["format"]) is None
+    ]
 
 
 def _name_rule(spec: dict[str, Any]) -> NameRule:

@@ -73,6 +73,8 @@ def _step(found: FoundPath, name: str) -> FoundPath:
         below, text = schema.properties.get(name), f"{found.text}.{name}" if found.text else name
     else:
         below, text = schema.additional, f"{found.text}[{name}]"
+        if below is None and schema.additional_allowed is not None:
+            below = Structural()
     if below is None:
         raise BadPath("does not refer to a valid field")
     return FoundPath((*found.steps, name), text, below)

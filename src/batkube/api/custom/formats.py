@@ -1,7 +1,8 @@
 """The string formats of schemas: which are checked, and what passes.
 
 Formats that the real server does not know are ignored (Kubernetes: apiextensions-apiserver/pkg/apiserver/validation/
-formats.go; the checks are kube-openapi/pkg/validation/strfmt). Names are compared without dashes.
+formats.go; the checks are kube-openapi/pkg/validation/strfmt). Those that are new in a version are checked from the
+next one on, so that a server can go back by one. Names are compared without dashes.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
 _UUID = "[0-9a-f]{8}-?[0-9a-f]{4}-?{kind}[0-9a-f]{3}-?{variant}[0-9a-f]{3}-?[0-9a-f]{12}"
 _HEX = "[0-9a-f]"
 _COLOUR = r"(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])"
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 _is_date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 _is_time_of_day = re.compile(
@@ -35,6 +36,9 @@ _is_card = re.compile(
 _is_mail_address = re.compile(
     r"""\s*("[^"]+"|[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*)"""
     r"@([\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*|\[[^\]]+\])\s*"
+).fullmatch
+_is_hostname = re.compile(
+    "[a-zA-Z0-9$](-?[a-zA-Z0-9$]{0,62})?|([a-zA-Z0-9$]([-a-zA-Z0-9$]{0,61}[a-zA-Z0-9$])?[.])+[a-zA-Z]{2,63}"
 ).fullmatch
 _is_scheme = re.compile("[A-Za-z][A-Za-z0-9+.-]*").fullmatch
 #: Words for units of time that begin so, or are exactly one of the short ones.
@@ -135,19 +139,16 @@ def _email(text: str) -> bool:
 
 
 def _hostname(text: str) -> bool:
-    """Labels of letters, symbols, digits and dashes; several of them end in a word of two letters or more."""
-    if not text or len(text.encode()) > 255:
+    """One word, or words of letters, symbols, digits and dashes with a last one of letters."""
+    if len(text.encode()) > 255 or any(len(part.encode()) > 63 for part in text.split(".")):
         return False
-    labels = text.split(".")
-    if any(not label or len(label.encode()) > 63 for label in labels):
-        return False
-    if any(label[0] == "-" or label[-1] == "-" or not all(_in_hostname(char) for char in label) for label in labels):
-        return False
-    return len(labels) == 1 or (len(labels[-1]) >= 2 and labels[-1].isalpha())
+    return _is_hostname("".join(_stand_in(char) for char in text)) is not None
 
 
-def _in_hostname(char: str) -> bool:
-    return char == "-" or char.isalpha() or (char.isascii() and char.isdigit()) or ord(char) > 0x2000
+def _stand_in(char: str) -> str:
+    """Return a plain character of the same kind: the pattern of the real server knows classes of Unicode."""
+    kind = unicodedata.category(char)[0]
+    return char if char.isascii() and kind != "S" else {"L": "a", "S": "$"}.get(kind, "_")
 
 
 def _isbn10(text: str) -> bool:
@@ -198,8 +199,6 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "date": _date,
     "duration": _duration,
     "datetime": _date_time,
-    "k8sshortname": lambda text: len(text) <= 63 and re.fullmatch(_LABEL, text) is not None,
-    "k8slongname": lambda text: len(text) <= 253 and re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", text) is not None,
 }
 """What passes, by the name of the format without dashes."""
 

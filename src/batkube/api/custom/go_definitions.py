@@ -51,6 +51,13 @@ def _plain(zero: Json) -> Callable[[Any], Any]:
 _text, _flag, _number, _pointer = _plain(""), _plain(False), _plain(0), _plain(None)
 
 
+def _json(value: Json) -> Json:
+    """A JSON value of the user's: maps are written sorted."""
+    if isinstance(value, dict):
+        return {key: _json(value[key]) for key in sorted(value)}
+    return [_json(item) for item in value] if isinstance(value, list) else value
+
+
 def _list(value: Json) -> Json:
     """An absent list is null, and so is an empty one after conversion between versions."""
     return value or None
@@ -131,7 +138,7 @@ _SCHEMA: tuple[_Row, ...] = (
     ("nullable", "Nullable", _flag),
     ("format", "Format", _text),
     ("title", "Title", _text),
-    ("default", "Default", _pointer),
+    ("default", "Default", _json),
     ("maximum", "Maximum", _pointer),
     ("exclusiveMaximum", "ExclusiveMaximum", _flag),
     ("minimum", "Minimum", _pointer),
@@ -143,7 +150,7 @@ _SCHEMA: tuple[_Row, ...] = (
     ("minItems", "MinItems", _pointer),
     ("uniqueItems", "UniqueItems", _flag),
     ("multipleOf", "MultipleOf", _pointer),
-    ("enum", "Enum", _list),
+    ("enum", "Enum", lambda value: _json(value) or None),
     ("maxProperties", "MaxProperties", _pointer),
     ("minProperties", "MinProperties", _pointer),
     ("required", "Required", _list),
@@ -159,7 +166,7 @@ _SCHEMA: tuple[_Row, ...] = (
     ("additionalItems", "AdditionalItems", _schema_or_bool),
     ("definitions", "Definitions", _schema_map),
     ("externalDocs", "ExternalDocs", _documentation),
-    ("example", "Example", _pointer),
+    ("example", "Example", _json),
     ("x-kubernetes-preserve-unknown-fields", "XPreserveUnknownFields", _pointer),
     ("x-kubernetes-embedded-resource", "XEmbeddedResource", _flag),
     ("x-kubernetes-int-or-string", "XIntOrString", _flag),

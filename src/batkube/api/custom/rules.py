@@ -13,7 +13,8 @@ from batkube.api import field_errors
 from batkube.api.custom.cel.checking import Scope
 from batkube.api.custom.cel.programs import Program
 from batkube.api.custom.cel.trees import SourceError, Unsupported
-from batkube.api.custom.cel.typed import DYN, cel_type, cel_value
+from batkube.api.custom.cel.typed import cel_type, cel_value
+from batkube.api.custom.cel.types import CelType
 from batkube.api.custom.cel.values import NO_OVERLOAD, NONE, CelError, Optional
 from batkube.api.custom.field_paths import BadPath, resolve
 from batkube.api.custom.ratcheting import UNKNOWN, old_item, old_property, unchanged
@@ -60,7 +61,9 @@ class _Place(msgspec.Struct, frozen=True):
 def scope_of(schema: Structural, *, is_resource: bool, optional_old: bool) -> Scope | None:
     """Return the variables of a rule with their types; None if expressions cannot see the value at all."""
     kind = cel_type(schema, is_resource=is_resource)
-    return None if kind is None else {"self": kind, "oldSelf": DYN if optional_old else kind}
+    if kind is None:
+        return None
+    return {"self": kind, "oldSelf": CelType("optional_type", (kind,)) if optional_old else kind}
 
 
 class RuleSet:
@@ -141,15 +144,11 @@ def _judge(rules: _Rules, place: _Place, errors: list[FieldError]) -> None:
 
 
 def _judge_here(rules: _Rules, place: _Place, errors: list[FieldError]) -> None:
-    kind = rules.schema.types[0] if rules.schema.types and not rules.schema.int_or_string else ""
+    kind = rules.schema.type
     has_old = place.old is not UNKNOWN and place.old is not None
     field = place.path or NOWHERE
-    try:
-        seen = cel_value(place.value, rules.schema, is_resource=rules.is_resource)
-        before = cel_value(place.old, rules.schema, is_resource=rules.is_resource) if has_old else None
-    except CelError as problem:
-        errors.append(field_errors.invalid(field, kind, f"{problem} evaluating rule: {_told(rules.rules[0].rule)}"))
-        return
+    seen = cel_value(place.value, rules.schema, is_resource=rules.is_resource)
+    before = cel_value(place.old, rules.schema, is_resource=rules.is_resource) if has_old else None
     for compiled in rules.rules:
         is_optional = compiled.rule.optional_old_self is True
         if compiled.uses_old and not has_old and not is_optional:

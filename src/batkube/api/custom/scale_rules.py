@@ -79,7 +79,7 @@ def _type_problem(value: Json, path: tuple[str, ...], expected: type, name: str)
         if value is None:
             return ""
         if not isinstance(value, dict):
-            return _wrong(path[:number], value, "map[string]interface{}")
+            return _wrong(path[: number + 1], value, "map[string]interface{}")
         if step not in value:
             return ""
         value = value[step]

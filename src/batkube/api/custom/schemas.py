@@ -43,7 +43,7 @@ def _shape(schema: Structural, keeps_unknown: bool, metadata: Schema) -> Schema:
     keeps_unknown = keeps_unknown or schema.keeps_unknown
     if schema.int_or_string:
         return _EITHER
-    kind = schema.types[0] if schema.types else ""
+    kind = schema.type
     if kind == "object":
         return _object(schema, keeps_unknown, metadata)
     if kind == "array":

@@ -8,7 +8,6 @@ type Structural).
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,6 +42,8 @@ class Structural(msgspec.Struct, eq=False):
 
     #: The JSON types allowed; two for x-kubernetes-int-or-string, none for anything.
     types: tuple[str, ...] = ()
+    #: The type as written, "" if there is none.
+    type: str = ""
     nullable: bool = False
     #: None is "no default", as null cannot be one.
     default: Any = None
@@ -71,7 +72,7 @@ class Structural(msgspec.Struct, eq=False):
     max_length: int | None = None
     min_length: int | None = None
     pattern: str = ""
-    pattern_check: re.Pattern[str] | None = None
+    pattern_check: patterns.Pattern | None = None
     max_items: int | None = None
     min_items: int | None = None
     unique_items: bool = False
@@ -115,6 +116,7 @@ def structural(raw: RawSchema) -> Structural:
     allowed = raw.get("additionalProperties")
     node = Structural(
         types=_types(raw),
+        type=raw.get("type") or "",
         nullable=raw.get("nullable") is True,
         default=copy.deepcopy(raw.get("default")),
         properties={name: structural(value) for name, value in (raw.get("properties") or {}).items()},
@@ -171,8 +173,7 @@ def _read_text_rules(node: Structural, raw: RawSchema) -> None:
     if node.pattern:
         try:
             node.pattern_check = patterns.compiled(node.pattern)
-        except (patterns.Unsupported, patterns.Malformed):
-            # Told by `unchecked_patterns`, or by the validation of the definition.
+        except patterns.Malformed:
             node.pattern_check = None
 
 

@@ -28,6 +28,8 @@ _FORBIDDEN_INSIDE = (
     ("x-kubernetes-map-type", "must be undefined to be structural"),
     ("x-kubernetes-validations", "must be empty to be structural"),
 )
+#: What is there even when it is empty.
+_POINTERS = ("default", "x-kubernetes-list-type", "x-kubernetes-map-type")
 #: What no schema here may have, by the name that the message gives it.
 _UNSUPPORTED = {
     "id": "id",
@@ -157,8 +159,6 @@ def _value_rules(raw: RawSchema, path: str, problems: Problems, *, may_be_either
         except patterns.Malformed as problem:
             text = f"must be a valid regular expression, but isn't: {problem}"
             problems.invalid(f"{path}.pattern", raw["pattern"], text)
-        except patterns.Unsupported:
-            return
 
 
 def _inside(raw: RawSchema, path: str, problems: Problems, *, may_be_either: bool = False) -> None:
@@ -172,7 +172,7 @@ def _inside(raw: RawSchema, path: str, problems: Problems, *, may_be_either: boo
     if raw.get("additionalProperties") not in (None, False):
         problems.forbidden(f"{path}.additionalProperties", "must be undefined to be structural")
     for key, problem in _FORBIDDEN_INSIDE:
-        if raw.get(key) or (key == "default" and raw.get(key) is not None):
+        if raw.get(key) or (key in _POINTERS and raw.get(key) is not None):
             problems.forbidden(f"{path}.{key}", problem)
     if "metadata" in (raw.get("properties") or {}):
         problems.forbidden(f"{path}.properties[metadata]", "must not be specified in a nested context")

@@ -35,29 +35,34 @@ def _shape_problem(schema: Structural, value: str, path: str, field: str) -> Fou
 
 def number_problems(schema: Structural, value: int | float, path: str, field: str) -> Found:
     """Return broken multiples and bounds; for an integer, the limits count without their fraction, as there."""
-    problems = []
+    found: Found = []
     if schema.multiple_of is not None:
-        problems.append(_multiple_problem(value, schema.multiple_of, path))
+        found += _multiple_problem(value, schema.multiple_of, path, field)
     if schema.minimum is not None:
         limit = int(schema.minimum) if isinstance(value, int) else schema.minimum
         if value < limit or (schema.exclusive_minimum and value == limit):
             words = "greater than" if schema.exclusive_minimum else "greater than or equal to"
-            problems.append(f"{path} in body should be {words} {go_value(limit)}")
+            text = f"{path} in body should be {words} {go_value(limit)}"
+            found.append((text, field_errors.invalid(field, value, text)))
     if schema.maximum is not None:
         limit = int(schema.maximum) if isinstance(value, int) else schema.maximum
         if value > limit or (schema.exclusive_maximum and value == limit):
             words = "less than" if schema.exclusive_maximum else "less than or equal to"
-            problems.append(f"{path} in body should be {words} {go_value(limit)}")
-    return [(text, field_errors.invalid(field, value, text)) for text in problems if text]
+            text = f"{path} in body should be {words} {go_value(limit)}"
+            found.append((text, field_errors.invalid(field, value, text)))
+    return found
 
 
-def _multiple_problem(value: int | float, factor: int | float, path: str) -> str:
+def _multiple_problem(value: int | float, factor: int | float, path: str, field: str) -> Found:
     if isinstance(value, int):
         factor = int(factor)
-        broken = factor > 0 and value % factor != 0
+    if factor <= 0:
+        text = f"factor MultipleOf declared for {path} must be positive: {go_value(factor)}"
+        return [(text, field_errors.invalid(field, factor, text))]
+    if isinstance(value, int):
+        fits = value % factor == 0
     else:
         quotient = value / factor if factor >= 1 else 1 / factor * value
-        broken = abs(quotient - round(quotient)) > 1e-9 * max(abs(quotient), 1e-300)
-    if factor <= 0:
-        return f"factor MultipleOf declared for {path} must be positive: {go_value(factor)}"
-    return f"{path} in body should be a multiple of {go_value(factor)}" if broken else ""
+        fits = abs(quotient - round(quotient)) <= 1e-9 * max(abs(quotient), 1e-300)
+    text = f"{path} in body should be a multiple of {go_value(factor)}"
+    return [] if fits else [(text, field_errors.invalid(field, value, text))]

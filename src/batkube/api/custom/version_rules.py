@@ -190,7 +190,7 @@ def _check_selectable(fields: list[dict[str, Any]], raw: RawSchema, path: str, p
             continue
         if found.steps[:1] == ("metadata",):
             problems.invalid(place, json_path, "must not point to fields in metadata")
-        if found.schema.int_or_string or found.schema.types[:1] not in [(kind,) for kind in _SELECTABLE_TYPES]:
+        if found.schema.type not in _SELECTABLE_TYPES:
             problems.invalid(
                 place,
                 json_path,

@@ -55,7 +55,7 @@ def custom_columns(definitions: Sequence[Mapping[str, Any]] | None) -> Printer:
             break
         described = definition.get("description")
         description = described or f"Custom resource definition column (in JSONPath format): {path_text}"
-        form, priority = definition.get("format", ""), definition.get("priority", 0)
+        form, priority = definition.get("format", ""), int(definition.get("priority", 0))
         columns.append(column(definition["name"], definition["type"], form, priority, description))
     return Printer(columns, _CustomCells(columns[1:], paths))
 

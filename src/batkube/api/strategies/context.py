@@ -16,3 +16,5 @@ class Context(msgspec.Struct, frozen=True):
     #: The name and the groups of the user who writes.
     user: str = ""
     groups: tuple[str, ...] = ()
+    #: Where warnings for the client go.
+    warnings: list[str] = []

@@ -43,24 +43,28 @@ def create_pod(pod: dict[str, Any], context: Context) -> None:
     for constraint in spec.get("topologySpreadConstraints") or ():
         _extend_selector(constraint, "matchLabelKeys", "In", labels)
     if pod["metadata"].get("annotations") and (spec.get("os") or {}).get("name") != "windows":
-        _read_app_armor(pod)
+        _read_app_armor(pod, context.warnings)
 
 
-def _read_app_armor(pod: dict[str, Any]) -> None:
+def _read_app_armor(pod: dict[str, Any], warnings: list[str]) -> None:
     """Take AppArmor profiles from annotations, where they were written before Kubernetes 1.30."""
     spec, annotations = pod["spec"], pod["metadata"]["annotations"]
     of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
-    for name in _ALL_CONTAINERS:
+    for name in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(name) or ():
             text = annotations.get(_APP_ARMOR + container.get("name", ""))
             security = container.get("securityContext") or {}
             if text is not None and security.get("appArmorProfile") is None:
-                profile = _app_armor_profile(text)
+                profile = app_armor_profile(text)
                 if profile is not None and profile != of_pod:
                     container["securityContext"] = {**security, "appArmorProfile": profile}
+                if profile is None or profile != of_pod:
+                    told = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+                    warnings.append(f"metadata.annotations[{_APP_ARMOR}{container.get('name', '')}]: {told}")
 
 
-def _app_armor_profile(text: str) -> dict[str, str] | None:
+def app_armor_profile(text: str) -> dict[str, str] | None:
+    """Return the profile that an annotation asks for; None if it makes no sense."""
     if text.startswith(_LOCAL_PROFILE):
         local = text.removeprefix(_LOCAL_PROFILE)
         fits = local and local == local.strip() and len(local) <= _MAX_PROFILE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from batkube.api.validation.names import Verdict
 from batkube.api.validation.problems import Problems
@@ -18,6 +18,8 @@ Range = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NOT_A_RANGE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+#: How many bits of an IPv6 address say that the rest is an IPv4 one.
+_MAPPED_BITS = 96
 
 
 @functools.lru_cache(maxsize=4096)
@@ -44,9 +46,15 @@ def parse_cidr(text: str) -> Range | None:
     address = parse_ip(head)
     if not slash or address is None or not (length.isascii() and length.isdigit()):
         return None
-    if int(length) > address.max_prefixlen:
+    bits = int(length)
+    if ":" in head and address.version == 4:
+        # An IPv4 address written as an IPv6 one, of which the first 96 bits are the same for all.
+        if bits < _MAPPED_BITS:
+            return ipaddress.IPv6Network((0, bits), strict=False)
+        bits -= _MAPPED_BITS
+    if bits > address.max_prefixlen:
         return None
-    return ipaddress.ip_network((str(address), int(length)), strict=False)
+    return ipaddress.ip_network((str(address), bits), strict=False)
 
 
 def is_ipv6(text: str) -> bool:
@@ -102,6 +110,36 @@ def check_strict_cidr(text: str, path: str, problems: Problems) -> None:
         problems.invalid(path, text, f'must be in canonical form ("{found}")')
 
 
+def address_warnings(text: str, path: str) -> Iterator[str]:
+    """Yield what is odd about an address that is lenient enough to pass (Kubernetes: GetWarningsForIP)."""
+    address = parse_ip(text)
+    if address is None:
+        return
+    if _unclean_ip(text):
+        rule = "will be considered invalid in a future Kubernetes release"
+        yield f'{path}: non-standard IP address "{text}" {rule}: use "{address}"'
+    elif ":" in text and text != str(address):
+        yield f'{path}: IPv6 address "{text}" should be in RFC 5952 canonical format ("{address}")'
+
+
+def range_warnings(text: str, path: str) -> Iterator[str]:
+    """Yield what is odd about a range that is lenient enough to pass (Kubernetes: GetWarningsForCIDR)."""
+    found, head = parse_cidr(text), text.partition("/")[0]
+    address = parse_ip(head)
+    if found is None or address is None:
+        return
+    ambiguous = address != found.network_address
+    if ambiguous:
+        single = f"{address}/{found.max_prefixlen}"
+        what = f'is ambiguous in this context (should be "{found}" or "{single}"?)'
+        yield f'{path}: CIDR value "{text}" {what}'
+    if _unclean_ip(head):
+        rule = "will be considered invalid in a future Kubernetes release"
+        yield f'{path}: non-standard CIDR value "{text}" {rule}: use "{found}"'
+    elif not ambiguous and ":" in text and text != str(found):
+        yield f'{path}: IPv6 CIDR value "{text}" should be in RFC 5952 canonical format ("{found}")'
+
+
 def is_dual_stack(texts: Sequence[str]) -> bool:
     """Say whether there is an address (or range) of both families among them."""
     families = {is_ipv6(text.partition("/")[0]) for text in texts}
@@ -110,8 +148,24 @@ def is_dual_stack(texts: Sequence[str]) -> bool:
 
 def check_one_per_family(texts: Sequence[str], shown: object, path: str, noun: str, problems: Problems) -> None:
     """Check that there is at most one address (or range) of each family."""
-    if len(texts) > 1 and (len(texts) > 2 or not is_dual_stack(texts)):
+    if len(texts) < 2:
+        return
+    wrong = _unreadable(texts, noun)
+    if wrong:
+        problems.internal(path, wrong)
+    if wrong or len(texts) > 2 or not is_dual_stack(texts):
         problems.invalid(path, shown, f"may specify no more than one {noun} for each IP family")
+
+
+def _unreadable(texts: Sequence[str], noun: str) -> str:
+    """Return what the real server says of the first address (or range) that keeps it from comparing families."""
+    for index, text in enumerate(texts):
+        if noun == "IP" and parse_ip(text) is None:
+            return f"failed to check for dual stack with error:invalid IP[{index}]: {text}"
+        if noun == "CIDR" and parse_cidr(text) is None:
+            failed = f"invalid CIDR[{index}]: <nil> (invalid CIDR address: {text})"
+            return f"invalid PodCIDRs. failed to check with dual stack with error:{failed}"
+    return ""
 
 
 def check_endpoint_ip(text: str, path: str, problems: Problems) -> None:

@@ -58,7 +58,7 @@ _NOTHING_TO_DO = "validations or auditAnnotations must contain at least one item
 
 
 def _check_chosen(value: str | None, allowed: Sequence[str], path: str, problems: Problems) -> None:
-    if not value:
+    if value is None:
         problems.required(path)
     elif value not in allowed:
         problems.not_supported(path, value, allowed)
@@ -138,7 +138,7 @@ def _check_variable(variable: Mapping[str, Any], known: Sequence[str], path: str
     if not text.strip():
         problems.required(f"{path}.expression", "expression is not specified")
     else:
-        check_expression(text, (*known, "variables"), f"{path}.expression", problems, "dyn")
+        check_expression(text, (*known, "variables"), f"{path}.expression", problems, "")
 
 
 def _check_validation(check: Mapping[str, Any], known: Sequence[str], path: str, problems: Problems) -> None:
@@ -232,7 +232,7 @@ def _check_param_reference(reference: Mapping[str, Any], path: str, problems: Pr
             problems.forbidden(f"{path}.selector", both)
     if not name and selector is None:
         problems.required(path, "one of name or selector must be specified")
-    action = reference.get("parameterNotFoundAction")
+    action = reference.get("parameterNotFoundAction") or None
     _check_chosen(action, ("Deny", "Allow"), f"{path}.parameterNotFoundAction", problems)
 
 

@@ -202,7 +202,7 @@ def _check_template_change(spec: Mapping[str, Any], old: Object, problems: Probl
     template, before = spec.get("template", {}), old["spec"].get("template", {})
     if old["spec"].get("suspend") and old.get("status", {}).get("startTime") is None:
         before = _with_scheduling_of(template, before)
-    if _without_empty(template) != _without_empty(before):
+    if _without_nulls(template) != _without_nulls(before):
         problems.invalid("spec.template", go_struct("core.PodTemplateSpec", template), IMMUTABLE)
 
 
@@ -210,20 +210,21 @@ def _with_scheduling_of(template: Mapping[str, Any], before: Mapping[str, Any]) 
     """Return the old template with what may change in a suspended job that never ran: where its pods may run."""
     now, then = template.get("spec", {}), before.get("spec", {})
     spec = {**then, **{field: now.get(field) for field in ("nodeSelector", "tolerations", "schedulingGates")}}
-    affinity = {key: value for key, value in (then.get("affinity") or {}).items() if key != "nodeAffinity"}
-    affinity["nodeAffinity"] = (now.get("affinity") or {}).get("nodeAffinity")
+    affinity, earlier = now.get("affinity"), then.get("affinity")
+    if affinity is not None or earlier is not None:
+        kept = {**(earlier or {}), "nodeAffinity": (affinity or {}).get("nodeAffinity")}
+        spec["affinity"] = kept if affinity is not None or any(kept.values()) else None
     meta = {**before.get("metadata", {})}
     for field in ("labels", "annotations"):
         meta[field] = template.get("metadata", {}).get(field)
-    return {**before, "metadata": meta, "spec": {**spec, "affinity": _without_empty(affinity)}}
+    return {**before, "metadata": meta, "spec": spec}
 
 
-def _without_empty(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return the object without fields that are absent, null or empty maps, which mean the same here."""
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return the object without nulls, which mean the same as nothing."""
     if not isinstance(value, Mapping):
         return value
-    kept = {key: _without_empty(inner) for key, inner in value.items() if inner is not None}
-    return {key: inner for key, inner in kept.items() if inner != {} and inner != []}
+    return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
 
 
 def _status(new: Object, old: Object, problems: Problems) -> None:

@@ -76,7 +76,7 @@ def check_template_metadata(meta: Mapping[str, Any], path: str, problems: Proble
     check_annotations(meta.get("annotations", {}), f"{path}.annotations", problems)
     check_labels(meta.get("labels", {}), f"{path}.labels", problems)
     for field in _METADATA_FIELDS:
-        if meta.get(field):
+        if meta.get(field) or (field == "deletionGracePeriodSeconds" and field in meta):
             problems.forbidden(f"{path}.{_UNNAMED_FIELDS.get(field, field)}", "cannot be set")
 
 

@@ -1,7 +1,7 @@
 """Devices that resource slices offer, device classes choose and claims are given.
 
-Kubernetes: pkg/apis/resource/validation. Fields of gates that are off by default in v1.34 (device taints, partitionable
-devices, consumable capacity, binding conditions) are dropped before and not looked at here.
+Kubernetes: pkg/apis/resource/validation. Fields of gates that are off by default in v1.34 (taints of devices,
+partitionable devices, consumable capacity, binding conditions) are dropped before and not looked at here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 from batkube.api.validation.expressions import check_expression
 from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.names import c_identifier, dns_subdomain, size
+from batkube.api.validation.metadata import check_label_name
+from batkube.api.validation.names import c_identifier, dns_subdomain, label_value, size
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.volume_sources import csi_driver_name
 
@@ -22,6 +23,7 @@ Item = Callable[[Any, str, Problems], None]
 _MAX_ID = 32
 _MAX_KEY = 63 + 1 + _MAX_ID
 _MAX_VALUE = 64
+_EFFECTS = ("NoExecute", "NoSchedule")
 _NUMBER = r"(0|[1-9][0-9]*)"
 _PRE = r"(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
 _BUILD = r"[0-9a-zA-Z-]+"
@@ -158,3 +160,21 @@ def _check_attribute(value: Mapping[str, Any], path: str, problems: Problems) ->
     elif len(given) > 1:
         shown = go_struct("resource.DeviceAttribute", value)
         problems.invalid(path, shown, "exactly one value must be specified")
+
+
+def check_toleration(toleration: Mapping[str, Any], path: str, problems: Problems) -> None:
+    """Check which taints of devices a request bears."""
+    key, operator, value = (toleration.get(field, "") for field in ("key", "operator", "value"))
+    if key:
+        check_label_name(key, f"{path}.key", problems)
+    if operator == "Exists":
+        if value:
+            problems.invalid(f"{path}.value", value, "must be empty for operator `Exists`")
+    elif operator == "Equal":
+        problems.all_invalid(f"{path}.value", value, label_value(value))
+    elif not operator:
+        problems.required(f"{path}.operator")
+    else:
+        problems.not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
+    if (effect := toleration.get("effect")) and effect not in _EFFECTS:
+        problems.not_supported(f"{path}.effect", effect, _EFFECTS)

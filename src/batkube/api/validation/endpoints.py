@@ -54,7 +54,7 @@ def _check_port(port: Mapping[str, Any], needs_name: bool, path: str, problems: 
 
 
 def _check_protocol(port: Mapping[str, Any], path: str, problems: Problems) -> None:
-    if not (protocol := port.get("protocol")):
+    if (protocol := port.get("protocol")) is None:
         problems.required(f"{path}.protocol")
     elif protocol not in _PROTOCOLS:
         problems.not_supported(f"{path}.protocol", protocol, _PROTOCOLS)

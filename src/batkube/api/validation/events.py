@@ -5,27 +5,29 @@ Both are stored as one, with the names of the core group; which rules apply depe
 
 from __future__ import annotations
 
+from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_built_in_metadata_update
 from batkube.api.validation.names import dns_subdomain, qualified_name, size, subdomain_name
 from batkube.api.validation.problems import IMMUTABLE, Problems
 from batkube.api.validation.rules import Object, Rules
 
 _NOT_OF_THE_NAMESPACE = "does not match event.namespace"
+#: What cannot change, in the order of the checks (which look at the reason twice), with the Go type messages show.
 _FIXED = (
-    "involvedObject",
-    "reason",
-    "message",
-    "source",
-    "firstTimestamp",
-    "lastTimestamp",
-    "count",
-    "reason",
-    "type",
-    "eventTime",
-    "action",
-    "related",
-    "reportingController",
-    "reportingInstance",
+    ("involvedObject", "core.ObjectReference"),
+    ("reason", "string"),
+    ("message", "string"),
+    ("source", "core.EventSource"),
+    ("firstTimestamp", "time"),
+    ("lastTimestamp", "time"),
+    ("count", "int32"),
+    ("reason", "string"),
+    ("type", "string"),
+    ("eventTime", "time"),
+    ("action", "string"),
+    ("related", "*core.ObjectReference"),
+    ("reportingController", "string"),
+    ("reportingInstance", "string"),
 )
 
 
@@ -94,11 +96,11 @@ def _update_new(new: Object, old: Object, problems: Problems) -> None:
     check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
     if new.get("series") != old.get("series"):
         _check_series(new, problems)
-    for path in _FIXED:
+    for path, kind in _FIXED:
         field = "reportingComponent" if path == "reportingController" else path
         value, before = new.get(field), old.get(field)
         if value != before and (value or before):
-            problems.invalid(path, value, IMMUTABLE)
+            problems.invalid(path, go_struct(kind, value), IMMUTABLE)
 
 
 RULES = {"events": Rules(_create, _update), "events.events.k8s.io": Rules(_create_new, _update_new)}

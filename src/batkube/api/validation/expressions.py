@@ -11,11 +11,11 @@ from batkube.api.validation.problems import Problems
 
 
 def check_expression(text: str, variables: Sequence[str], path: str, problems: Problems, result: str = "bool") -> None:
-    """Check an expression over these variables, whose types are not known here."""
+    """Check an expression over these variables, whose types are not known here; "" allows any `result`."""
     # Late, for the library of the language uses the names of this package.
     from batkube.api.custom.cel.programs import Program
     from batkube.api.custom.cel.trees import SourceError, Unsupported
-    from batkube.api.custom.cel.typed import DYN
+    from batkube.api.custom.cel.types import DYN
 
     try:
         program = Program(text, dict.fromkeys(variables, DYN))
@@ -24,5 +24,5 @@ def check_expression(text: str, variables: Sequence[str], path: str, problems: P
         return
     except Unsupported:
         return
-    if program.type.name not in (result, "dyn"):
+    if result and program.type.name not in (result, "dyn"):
         problems.invalid(path, text, f"must evaluate to {result}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from batkube.api.validation import volume_sources as sources
 from batkube.api.validation.claims import VOLUME_MODES, check_access_modes, check_class_name
 from batkube.api.validation.go_values import go_difference, go_struct
 from batkube.api.validation.metadata import check_built_in_metadata
-from batkube.api.validation.names import size, subdomain_name
+from batkube.api.validation.names import subdomain_name
 from batkube.api.validation.pod_scheduling import check_node_selector
 from batkube.api.validation.problems import IMMUTABLE, Problems
 from batkube.api.validation.quantities import check_basic, check_positive
@@ -36,11 +37,13 @@ def _azure_file(source: Source, path: str, problems: Problems) -> None:
         problems.required(f"{path}.secretNamespace")
 
 
-def _local(source: Source, path: str, problems: Problems) -> None:
+def _local(source: Source, path: str, problems: Problems, *, placed: bool = True) -> None:
     if not (where := source.get("path")):
         problems.required(f"{path}.path")
     else:
         sources.check_no_backsteps(where, f"{path}.path", problems)
+    if not placed:
+        problems.required(f"{path.removesuffix('.local')}.nodeAffinity", "Local volume requires node affinity")
 
 
 #: In the order of the checks.
@@ -106,9 +109,12 @@ def check_volume_spec(
     elif not inline and policy and policy not in _RECLAIM_POLICIES:
         problems.not_supported(at, policy, _RECLAIM_POLICIES)
     _check_affinity(spec.get("nodeAffinity"), f"{path}.nodeAffinity", inline, problems)
-    if not sources.check_one_source(spec, _SOURCES, path, problems):
+    special = {
+        "iscsi": functools.partial(sources.persistent_iscsi, volume=name),
+        "local": functools.partial(_local, placed=not inline and spec.get("nodeAffinity") is not None),
+    }
+    if not sources.check_one_source(spec, _SOURCES, path, problems, special):
         problems.required(path, "must specify a volume type")
-    _check_source_demands(spec, name, path, problems)
     if policy == "Recycle" and posixpath.normpath((spec.get("hostPath") or {}).get("path") or ".") == "/":
         problems.forbidden(at, "may not be 'recycle' for a hostPath mount of '/'")
     _check_classes(spec, path, inline, problems)
@@ -116,7 +122,7 @@ def check_volume_spec(
 
 def _check_inline(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
     for field in ("claimRef", "capacity"):
-        if spec.get(field):
+        if spec.get(field) is not None:
             problems.forbidden(f"{path}.{field}", _NOT_INLINE)
     if spec.get("csi") is None:
         problems.required(f"{path}.csi", "has to be specified in the context of inline volumes")
@@ -141,16 +147,6 @@ def _check_affinity(affinity: Mapping[str, Any] | None, path: str, inline: bool,
         problems.required(f"{path}.required", "must specify required node constraints")
     else:
         check_node_selector(required, f"{path}.required", problems)
-
-
-def _check_source_demands(spec: Mapping[str, Any], name: str, path: str, problems: Problems) -> None:
-    iscsi = spec.get("iscsi") or {}
-    portal = iscsi.get("targetPortal", "")
-    if iscsi.get("initiatorName") is not None and size(f"{name}:{portal}") > 64:
-        detail = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters"
-        problems.invalid(f"{path}.iscsi.targetportal", portal, f"{detail} if iscsi.initiatorName is specified.")
-    if spec.get("local") is not None and spec.get("nodeAffinity") is None:
-        problems.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
 
 
 def _check_classes(spec: Mapping[str, Any], path: str, inline: bool, problems: Problems) -> None:
@@ -213,7 +209,9 @@ def _update(new: Object, old: Object, problems: Problems) -> None:
 def _same_affinity(new: Any, old: Any) -> bool:  # noqa: ANN401 - any JSON
     """Say whether affinities are the same but for labels that got their final names."""
     if isinstance(new, Mapping) and isinstance(old, Mapping):
-        if {"key", "operator"} <= new.keys() and _RENAMED_LABELS.get(old.get("key", "")) == new["key"]:
+        # A label without another name counts as renamed to nothing, as in Kubernetes' map of names.
+        renamed = _RENAMED_LABELS.get(old.get("key", ""), "") == new.get("key", "")
+        if "operator" in new and renamed and new.get("key") != old.get("key"):
             return dict(new) == {**old, "key": new["key"]}
         return new.keys() == old.keys() and all(_same_affinity(new[key], old[key]) for key in new)
     if isinstance(new, list) and isinstance(old, list):

@@ -5,21 +5,18 @@ Kubernetes: pkg/apis/core/validation (ValidateVolumes, validateVolumeSource, val
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batkube.api.validation import volume_sources as sources
 from batkube.api.validation.claims import check_claim_template
 from batkube.api.validation.downward import VOLUME_FIELDS, check_field_selector, check_resource_selector
-from batkube.api.validation.names import dns_label, dns_subdomain
+from batkube.api.validation.names import dns_label, dns_subdomain, size
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.quantities import quantity
 from batkube.api.validation.volume_sources import Source, SourceField, check_local_path, check_mode, needs
 
-_TOO_LONG_FOR_ISCSI = (
-    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified"
-    "."
-)
 _CONFLICT = "conflicting duplicate paths"
 
 
@@ -57,12 +54,9 @@ def _check_claim_is_not_created(
 
 
 def _check_source(volume: Mapping[str, Any], name: str, pod_name: str, path: str, problems: Problems) -> None:
-    if not sources.check_one_source(volume, _POD_SOURCES, path, problems):
+    special = {"iscsi": functools.partial(_iscsi, volume=name)} if "iscsi" in volume else {}
+    if not sources.check_one_source(volume, _POD_SOURCES, path, problems, special):
         problems.required(path, "must specify a volume type")
-    if (iscsi := volume.get("iscsi")) is not None:
-        portal = f"{name}:{iscsi.get('targetPortal', '')}"
-        if iscsi.get("initiatorName") is not None and len(portal.encode()) > 64:
-            problems.invalid(f"{path}.name", name, _TOO_LONG_FOR_ISCSI)
     if "ephemeral" in volume and pod_name and name:
         claim = f"{pod_name}-{name}"
         for wrong in dns_subdomain(claim):
@@ -73,6 +67,13 @@ def _empty_dir(source: Source, path: str, problems: Problems) -> None:
     limit = source.get("sizeLimit")
     if limit is not None and quantity(limit).nanos < 0:
         problems.forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
+
+
+def _iscsi(source: Source, path: str, problems: Problems, volume: str) -> None:
+    sources.iscsi(source, path, problems)
+    portal = f"{volume}:{source.get('targetPortal', '')}"
+    if source.get("initiatorName") is not None and size(portal) > 64:
+        problems.invalid(f"{path.removesuffix('.iscsi')}.name", volume, sources.TOO_LONG_FOR_ISCSI)
 
 
 def _git_repo(source: Source, path: str, problems: Problems) -> None:

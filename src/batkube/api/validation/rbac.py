@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import check_metadata, check_metadata_update, check_selector
+from batkube.api.validation.metadata import check_built_in_metadata, check_built_in_metadata_update, check_selector
 from batkube.api.validation.names import Verdict, path_segment, subdomain_name
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import Create, Object, Rules, Update, rechecked
@@ -39,12 +39,12 @@ def _check_rules(role: Object, namespaced: bool, problems: Problems) -> None:
 
 
 def _role(value: Object, problems: Problems) -> None:
-    check_metadata(value["metadata"], _any_name, True, problems)
+    check_built_in_metadata(value["metadata"], _any_name, True, problems)
     _check_rules(value, True, problems)
 
 
 def _cluster_role(value: Object, problems: Problems) -> None:
-    check_metadata(value["metadata"], _any_name, False, problems)
+    check_built_in_metadata(value["metadata"], _any_name, False, problems)
     _check_rules(value, False, problems)
     if (aggregation := value.get("aggregationRule")) is None:
         return
@@ -60,7 +60,7 @@ def _cluster_role(value: Object, problems: Problems) -> None:
 
 
 def _check_binding(value: Object, namespaced: bool, problems: Problems) -> None:
-    check_metadata(value["metadata"], _any_name, namespaced, problems)
+    check_built_in_metadata(value["metadata"], _any_name, namespaced, problems)
     role = value.get("roleRef", {})
     if (group := role.get("apiGroup", "")) != _GROUP:
         problems.not_supported("roleRef.apiGroup", group, (_GROUP,))
@@ -106,7 +106,7 @@ def _updated(check: Create) -> Update:
 
     def update(new: Object, old: Object, problems: Problems) -> None:
         check(new, problems)
-        check_metadata_update(new["metadata"], old["metadata"], problems)
+        check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
         role = new.get("roleRef")
         if role != old.get("roleRef"):
             problems.invalid("roleRef", go_struct("rbac.RoleRef", role), "cannot change roleRef")

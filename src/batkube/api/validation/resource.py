@@ -9,6 +9,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batkube.api.field_errors import Verbatim
 from batkube.api.validation import devices
 from batkube.api.validation.claims import check_template_metadata
 from batkube.api.validation.devices import check_items, check_unique
@@ -25,6 +26,8 @@ Names = Mapping[str, Sequence[str]]
 
 _ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _NOT_A_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+#: Identities of devices are unique handles in Go, which JSON shows without what they stand for.
+_SHOWN_IDENTITY = Verbatim('{"Driver":{},"Pool":{},"Device":{},"ShareID":{}}')
 _PER_DEVICE = (
     "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
     "ResourceSlice spec"
@@ -91,6 +94,8 @@ def _check_exact(request: Mapping[str, Any], path: str, problems: Problems) -> N
         problems.positive(f"{path}.count", count)
     else:
         problems.not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount"))
+    for index, toleration in enumerate(request.get("tolerations") or ()):
+        devices.check_toleration(toleration, f"{path}.tolerations[{index}]", problems)
 
 
 def _check_references(references: Sequence[str], names: Names, path: str, problems: Problems) -> None:
@@ -171,7 +176,7 @@ def _check_device_statuses(
         path, conditions = f"status.devices[{index}]", device.get("conditions") or ()
         _check_named_device(device, path, problems)
         if _identity(device) not in allocated:
-            problems.invalid(path, _identity(device), "must be an allocated device in the claim")
+            problems.invalid(path, _SHOWN_IDENTITY, "must be an allocated device in the claim")
         if len(conditions) > 8:
             problems.too_many(f"{path}.conditions", len(conditions), 8)
         check_conditions(conditions, f"{path}.conditions", problems)
@@ -180,7 +185,7 @@ def _check_device_statuses(
         _check_network(device.get("networkData") or {}, f"{path}.networkData", problems)
     for index, device in enumerate(statuses):
         if _identity(device) in seen:
-            problems.duplicate(f"status.devices[{index}].deviceID", _identity(device))
+            problems.duplicate(f"status.devices[{index}].deviceID", _SHOWN_IDENTITY)
         seen.add(_identity(device))
 
 

@@ -63,7 +63,7 @@ def _check_type(spec: Mapping[str, Any], kind: str, headless: bool, problems: Pr
     if kind != "ExternalName":
         return
     for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if spec.get(field):
+        if spec.get(field) not in (None, []):
             problems.forbidden(f"spec.{field}", "may not be set for ExternalName services")
     if name := spec.get("externalName", "").removesuffix("."):
         problems.all_invalid("spec.externalName", name, dns_subdomain(name))

@@ -50,10 +50,12 @@ def _storage_class(value: Object, problems: Problems) -> None:
         problems.required("volumeBindingMode")
     elif mode not in modes:
         problems.not_supported("volumeBindingMode", mode, modes)
-    seen: list[dict[str, set[str]]] = []
-    for index, term in enumerate(value.get("allowedTopologies") or ()):
+    terms = value.get("allowedTopologies") or ()
+    # Kubernetes starts with as many empty terms as there are terms, so an empty one is always a duplicate.
+    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    for index, term in enumerate(terms):
         found = _check_topology(term, f"allowedTopologies[{index}]", problems)
-        if found in seen:
+        for _ in range(seen.count(found)):
             problems.duplicate(f"allowedTopologies[{index}].matchLabelExpressions", "")
         seen.append(found)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from batkube.api.validation.names import between, dns_label, dns_subdomain, label_name, size, subdomain_name
@@ -36,6 +37,10 @@ _DISK_KINDS = ("Dedicated", "Managed", "Shared")
 _MANAGED_DISK = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 _BLOB_DISK = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 _HOST_AND_PORT = "must be a host:port pair or multiple pairs separated by commas"
+TOO_LONG_FOR_ISCSI = (
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified"
+    "."
+)
 _FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
@@ -48,8 +53,17 @@ class SourceField(NamedTuple):
     second_path: str = ""
 
 
-def check_one_source(volume: Source, fields: Sequence[SourceField], path: str, problems: Problems) -> bool:
-    """Check the first source that is set and refuse the others; return whether there is any."""
+def check_one_source(
+    volume: Source,
+    fields: Sequence[SourceField],
+    path: str,
+    problems: Problems,
+    special: Mapping[str, SourceCheck] = MappingProxyType({}),
+) -> bool:
+    """Check the first source that is set and refuse the others; return whether there is any.
+
+    `special` holds checks that know more of the volume and stand in for those of `fields`.
+    """
     found = False
     for field in fields:
         if (source := volume.get(field.name)) is None:
@@ -57,7 +71,7 @@ def check_one_source(volume: Source, fields: Sequence[SourceField], path: str, p
         if found:
             problems.forbidden(f"{path}.{field.second_path or field.name}", "may not specify more than 1 volume type")
         else:
-            field.check(source, f"{path}.{field.path or field.name}", problems)
+            special.get(field.name, field.check)(source, f"{path}.{field.path or field.name}", problems)
             found = True
     return found
 
@@ -157,10 +171,13 @@ def iscsi(source: Source, path: str, problems: Problems) -> None:
         _check_iscsi_name(initiator, f"{path}.initiatorname", unknown, problems)
 
 
-def persistent_iscsi(source: Source, path: str, problems: Problems) -> None:
-    """A disk of an iSCSI target, named by a persistent volume."""
+def persistent_iscsi(source: Source, path: str, problems: Problems, volume: str = "") -> None:
+    """A disk of an iSCSI target, named by the persistent volume `volume`."""
     unknown = "must be valid format"
     needs("targetPortal")(source, path, problems)
+    portal = source.get("targetPortal", "")
+    if source.get("initiatorName") is not None and size(f"{volume}:{portal}") > 64:
+        problems.invalid(f"{path}.targetportal", portal, TOO_LONG_FOR_ISCSI)
     _check_iscsi(source, path, unknown, problems)
     secret = source.get("secretRef")
     if secret is not None and not secret.get("name"):

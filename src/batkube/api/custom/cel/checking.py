@@ -1,18 +1,19 @@
 """Checking an expression against the types of its variables, before it is ever evaluated.
 
-Only what is certainly wrong is reported, in the words of cel-go (checker/errors.go): unknown names and fields,
-operators between types that they are not for. Whatever is not known for sure has the type `dyn` and passes.
+What is wrong is reported in the words of cel-go (checker/checker.go and errors.go): unknown names and fields, functions
+and operators applied to types that they are not for. What has the type `dyn` passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from batkube.api.custom import patterns
 from batkube.api.custom.cel import time_functions
-from batkube.api.custom.cel.functions import FUNCTIONS, NAMESPACES, TYPES
+from batkube.api.custom.cel.functions import ELSEWHERE, FUNCTIONS, NAMESPACES, TYPES
 from batkube.api.custom.cel.lexing import Unsigned
+from batkube.api.custom.cel.operators import SIGNATURES
 from batkube.api.custom.cel.trees import (
     Call,
     Index,
@@ -26,86 +27,50 @@ from batkube.api.custom.cel.trees import (
     SourceError,
     Unsupported,
 )
-from batkube.api.custom.cel.typed import DYN, CelType
+from batkube.api.custom.cel.types import (
+    BOOL,
+    DOUBLE,
+    DYN,
+    INT,
+    NULL,
+    TEXT,
+    CelType,
+    Signature,
+    list_of,
+    map_of,
+    read_signature,
+)
 from batkube.api.custom.cel.values import CelError
 
 Scope = dict[str, CelType]
+"""The variables with their types."""
 
-INT, DOUBLE, TEXT, BOOL = CelType("int"), CelType("double"), CelType("string"), CelType("bool")
-_SCALARS = frozenset(
-    (
-        *("int", "uint", "double", "string", "bool", "bytes"),
-        *("duration", "timestamp"),
-    )
-)
-_NUMBERS = frozenset(("int", "uint", "double"))
-_TIMES = frozenset(("duration", "timestamp"))
-_COMPARISONS = frozenset(("_<_", "_<=_", "_>_", "_>=_"))
-_ARITHMETIC = {
-    "_+_": frozenset((*_NUMBERS, "string", "bytes")),
-    "_-_": _NUMBERS,
-    "_*_": _NUMBERS,
-    "_/_": _NUMBERS,
-    "_%_": frozenset(("int", "uint")),
-}
-#: What functions give, where that does not depend on the arguments.
-_RESULTS = {
-    **dict.fromkeys(("size", "int", "indexOf", "lastIndexOf", "compareTo", "sign", "asInteger", "family"), INT),
-    **dict.fromkeys(("startsWith", "endsWith", "contains", "matches", "bool", "isQuantity", "isIP", "isCIDR"), BOOL),
-    **dict.fromkeys(("isURL", "isSorted", "hasValue", "isGreaterThan", "isLessThan", "isInteger"), BOOL),
-    **dict.fromkeys(("containsIP", "containsCIDR", "sets.contains", "sets.intersects", "sets.equivalent"), BOOL),
-    **dict.fromkeys(("string", "lowerAscii", "upperAscii", "replace", "join", "substring", "trim", "charAt"), TEXT),
-    **dict.fromkeys(("format", "find", "strings.quote"), TEXT),
-    **dict.fromkeys(("split", "findAll"), CelType("list", TEXT)),
-    "double": DOUBLE,
-    "uint": CelType("uint"),
-    "bytes": CelType("bytes"),
-    "duration": CelType("duration"),
-    "timestamp": CelType("timestamp"),
-}
-#: Methods that only texts have.
-_OF_TEXT = frozenset(
-    (
-        "startsWith",
-        "endsWith",
-        "contains",
-        "matches",
-        "lowerAscii",
-        "upperAscii",
-        "replace",
-        "split",
-        "substring",
-        "trim",
-    )
-)
-#: Functions of which all arguments are texts, with how many there are.
-_ON_TEXT = {"startsWith": 2, "endsWith": 2, "contains": 2, "matches": 2, "lowerAscii": 1, "upperAscii": 1, "trim": 1}
-_NOT_BOOL = (_SCALARS | {"list", "map", "null"}) - {"bool"}
-_LITERALS = {
+_OPERATORS = {name: [read_signature(text) for text in texts] for name, texts in SIGNATURES.items()}
+_LITERALS: dict[type, CelType] = {
     bool: BOOL,
     Unsigned: CelType("uint"),
     int: INT,
     float: DOUBLE,
     str: TEXT,
     bytes: CelType("bytes"),
-    type(None): CelType("null"),
+    type(None): NULL,
 }
 #: Functions whose constant arguments are read beforehand (cel-go: ValidateDurationLiterals and the like).
-_PARSED: dict[str, Callable[[str], object]] = {
+_READ_BEFOREHAND: dict[str, Callable[[str], object]] = {
     "duration": time_functions.duration,
     "timestamp": time_functions.timestamp,
     "matches": patterns.compiled,
 }
-#: Functions of real CEL that are not known here.
-_ELSEWHERE = frozenset(("semver", "isSemver", "major", "minor", "patch", "encode", "decode"))
 
 
 def check(node: Node, text: str, scope: Scope) -> CelType:
     """Return the type of an expression; raises SourceError for what is wrong in it."""
     checker = _Checker()
     found = checker.type(node, scope)
-    if checker.problems:
-        raise SourceError(text, checker.problems)
+    # Constants are looked at only in an expression that makes sense.
+    problems = checker.problems or checker.bad_constants
+    if problems:
+        raise SourceError(text, problems)
     return found
 
 
@@ -114,6 +79,7 @@ class _Checker:
 
     def __init__(self) -> None:
         self.problems: list[tuple[int, str]] = []
+        self.bad_constants: list[tuple[int, str]] = []
         self._by_node: dict[type[Node], Callable[[Any, Scope], CelType]] = {
             Literal: self._literal,
             Name: self._name,
@@ -133,179 +99,168 @@ class _Checker:
         self.problems.append((at, problem))
         return DYN
 
-    def _mismatch(self, at: int, name: str, *types: CelType) -> CelType:
-        applied = ", ".join(map(str, types))
-        return self._wrong(at, f"found no matching overload for '{name}' applied to '({applied})'")
-
-    def _need_bool(self, node: Node, found: CelType) -> None:
-        if found.name in _NOT_BOOL:
-            self._wrong(node.at, f"expected type 'bool' but found '{found}'")
+    def _expect(self, wanted: CelType, found: CelType, node: Node) -> None:
+        if found != wanted and "dyn" not in (wanted.name, found.name):
+            self._wrong(node.at, f"expected type '{wanted}' but found '{found}'")
 
     def _literal(self, node: Literal, scope: Scope) -> CelType:
-        return _LITERALS.get(type(node.value), DYN)
+        return _LITERALS[type(node.value)]
 
     def _name(self, node: Name, scope: Scope) -> CelType:
         if node.name in scope:
             return scope[node.name]
         if node.name in TYPES:
-            return DYN
+            return CelType("type")
         return self._wrong(node.at, f"undeclared reference to '{node.name}' (in container '')")
 
     def _select(self, node: Select, scope: Scope) -> CelType:
         operand = self.type(node.operand, scope)
-        found: CelType | None = DYN
+        optional = node.optional
+        if operand.name == "optional_type":
+            operand, optional = operand.parts[0], True
+        found = self._field(node, operand)
+        if node.tests:
+            return BOOL
+        return CelType("optional_type", (found,)) if optional and found is not DYN else found
+
+    def _field(self, node: Select, operand: CelType) -> CelType:
         if operand.fields is not None:
             # A property that is called like a keyword may be written as it is, too.
             found = operand.fields.get(node.field) or operand.fields.get(f"__{node.field}__")
-            if found is None:
-                return self._wrong(node.at, f"undefined field '{node.field}'")
-        elif operand.name == "map":
-            found = operand.items
-        elif operand.name == "list" or operand.name in _SCALARS:
-            return self._wrong(node.at, f"type '{operand}' does not support field selection")
-        if node.tests:
-            return BOOL
-        return DYN if node.optional or found is None else found
+            return found or self._wrong(node.at, f"undefined field '{node.field}'")
+        if operand.name == "map":
+            return operand.parts[1]
+        if operand.name == "dyn":
+            return DYN
+        return self._wrong(node.at, f"type '{operand}' does not support field selection")
 
     def _index(self, node: Index, scope: Scope) -> CelType:
         operand, index = self.type(node.operand, scope), self.type(node.index, scope)
-        wanted = {"list": _NUMBERS, "map": frozenset(("string",))}.get(operand.name)
-        if operand.name in _SCALARS or (wanted is not None and index.name in _SCALARS - wanted):
-            return self._mismatch(node.at, "_[_]", operand, index)
-        return DYN if node.optional or operand.items is None else operand.items
+        is_optional = node.optional or operand.name == "optional_type"
+        if operand.name == "optional_type":
+            operand = operand.parts[0]
+        found = self._applied(node.at, "_[_]", _OPERATORS["_[_]"], [operand, index])
+        return CelType("optional_type", (found,)) if is_optional and found is not DYN else found
+
+    def _elements(self, nodes: Iterable[tuple[Node, bool]], scope: Scope, *, mixed: bool = False) -> CelType:
+        """Return the type of the elements of a literal, which must all be of the same."""
+        found: CelType | None = None
+        for node, optional in nodes:
+            kind = self.type(node, scope)
+            if optional and kind.name != "dyn":
+                if kind.name != "optional_type":
+                    self._wrong(node.at, f"expected type 'optional_type({kind})' but found '{kind}'")
+                    continue
+                kind = kind.parts[0]
+            if found is None:
+                found = kind
+            elif kind != found and not mixed:
+                self._wrong(node.at, f"expected type '{found}' but found '{kind}'")
+        return DYN if found is None or mixed else found
 
     def _list(self, node: ListOf, scope: Scope) -> CelType:
-        types = [self.type(item, scope) for item in node.items]
-        if not types or any(node.optional):
-            return CelType("list", DYN)
-        for item, kind in zip(node.items, types, strict=True):
-            if kind.name in _SCALARS and types[0].name in _SCALARS and kind.name != types[0].name:
-                self._wrong(item.at, f"expected type '{types[0]}' but found '{kind}'")
-        return CelType("list", types[0] if all(kind == types[0] for kind in types) else DYN)
+        return list_of(self._elements(zip(node.items, node.optional, strict=True), scope))
 
     def _map(self, node: MapOf, scope: Scope) -> CelType:
-        for key, value in node.entries:
-            self.type(key, scope)
-            self.type(value, scope)
-        return CelType("map", DYN)
+        keys = self._elements(((key, False) for key, _ in node.entries), scope)
+        values = zip((value for _, value in node.entries), node.optional, strict=True)
+        return map_of(self._elements(values, scope), keys)
+
+    # Macros
 
     def _macro(self, node: Macro, scope: Scope) -> CelType:
         target = self.type(node.target, scope)
-        if target.name in _SCALARS:
+        if node.name in ("optMap", "optFlatMap"):
+            inner = target.parts[0] if target.name == "optional_type" else DYN
+            result = self.type(node.bodies[0], {**scope, node.variables[0]: inner})
+            return result if node.name == "optFlatMap" else CelType("optional_type", (result,))
+        if target.name not in ("list", "map", "dyn"):
             return self._wrong(
                 node.target.at,
                 f"expression of type '{target}' cannot be range of a comprehension (must be list, map, or dynamic)",
             )
-        inner = {**scope, **self._variables(node, target)}
-        types = [self.type(body, inner) for body in node.bodies]
+        inner_scope = {**scope, **_variables(node, target)}
+        types = [self.type(body, inner_scope) for body in node.bodies]
+        return self._macro_result(node, target, types)
+
+    def _macro_result(self, node: Macro, target: CelType, types: list[CelType]) -> CelType:
+        """Return what a macro gives; what it expands to decides how a condition of another type is reported."""
+        condition = types[0]
         if node.name in ("all", "exists"):
-            self._need_bool(node.bodies[0], types[0])
-        if node.name in ("all", "exists", "exists_one", "existsOne"):
+            self._expect(BOOL, condition, node.bodies[0])
+            return BOOL
+        if node.name in ("exists_one", "existsOne"):
+            self._conditional(node, condition, INT)
             return BOOL
         if node.name == "filter":
-            if types[0].name in _NOT_BOOL:
-                return self._mismatch(node.at, "_?_:_", types[0], target, target)
-            return target if target.name == "list" else DYN
-        return CelType("list", types[-1]) if node.name in ("map", "transformList") else DYN
+            kept = list_of(target.parts[0] if target.parts else DYN)
+            self._conditional(node, condition, kept)
+            return kept
+        if node.name in ("map", "transformList"):
+            result = list_of(types[-1])
+            if len(types) == 2:
+                self._conditional(node, condition, result)
+            return result
+        return DYN
 
-    @staticmethod
-    def _variables(node: Macro, target: CelType) -> Scope:
-        items = target.items or DYN
-        if len(node.variables) == 2:
-            first = INT if target.name == "list" else TEXT if target.name == "map" else DYN
-            return dict(zip(node.variables, (first, items), strict=True))
-        single = items if target.name == "list" else TEXT if target.name == "map" or target.fields is not None else DYN
-        return {node.variables[0]: single}
+    def _conditional(self, node: Macro, condition: CelType, result: CelType) -> None:
+        self._applied(node.at, "_?_:_", _OPERATORS["_?_:_"], [condition, result, result])
 
     # Functions and operators
 
     def _call(self, node: Call, scope: Scope) -> CelType:
         name, target = node.function, node.target
-        if isinstance(target, Name) and target.name in NAMESPACES and target.name not in scope:
+        if isinstance(target, Name) and f"{target.name}.{name}" in FUNCTIONS and target.name in NAMESPACES:
             name, target = f"{target.name}.{name}", None
-        of = self.type(target, scope) if target is not None else None
-        types = [self.type(argument, scope) for argument in node.arguments]
-        if name[0] in "_!-@":
-            return self._operator(node, name, types)
-        if name in _ELSEWHERE or ("." in name and name not in FUNCTIONS):
+        of = [self.type(target, scope)] if target is not None else []
+        types = of + [self._argument(name, argument, scope) for argument in node.arguments]
+        if name in ("_&&_", "_||_"):
+            for argument, found in zip(node.arguments, types, strict=True):
+                self._expect(BOOL, found, argument)
+            return BOOL
+        if name in _OPERATORS:
+            return self._applied(node.at, name, _OPERATORS[name], types)
+        if name in ELSEWHERE:
             raise Unsupported(f"the function {name} is not known here")
         if name not in FUNCTIONS:
             return self._wrong(node.at, f"undeclared reference to '{name}' (in container '')")
-        if not _is_applicable(name, of, types):
-            applied = f"({', '.join(map(str, types))})"
-            on = applied if of is None else f"{of}.{applied}"
-            return self._wrong(node.at, f"found no matching overload for '{name}' applied to '{on}'")
-        self._check_literal(name, node)
-        return _RESULTS.get(name, DYN)
+        signatures = [overload.signature for overload in FUNCTIONS[name]]
+        found = self._applied(node.at, name, signatures, types, is_method=bool(of))
+        self._check_constant(name, node)
+        return found
 
-    def _check_literal(self, name: str, node: Call) -> None:
-        """Check a constant that will be parsed when the expression is evaluated."""
-        if name not in _PARSED or not node.arguments:
+    def _argument(self, function: str, node: Node, scope: Scope) -> CelType:
+        if function == "format" and isinstance(node, ListOf):
+            return list_of(self._elements(zip(node.items, node.optional, strict=True), scope, mixed=True))
+        return self.type(node, scope)
+
+    def _applied(
+        self, at: int, name: str, signatures: list[Signature], types: list[CelType], *, is_method: bool = False
+    ) -> CelType:
+        """Return what a function gives for arguments of these types."""
+        results = [found for each in signatures if (found := each.applied(is_method, types)) is not None]
+        if not results:
+            listed = ", ".join(map(str, types[1:] if is_method else types))
+            on = f"{types[0]}.({listed})" if is_method else f"({listed})"
+            return self._wrong(at, f"found no matching overload for '{name}' applied to '{on}'")
+        return results[0] if all(result == results[0] for result in results) else DYN
+
+    def _check_constant(self, name: str, node: Call) -> None:
+        """Check a constant that will be read when the expression is evaluated."""
+        argument = node.arguments[-1] if name in _READ_BEFOREHAND and node.arguments else None
+        if not isinstance(argument, Literal) or not isinstance(argument.value, str):
             return
-        argument = node.arguments[-1]
-        if isinstance(argument, Literal) and isinstance(argument.value, str):
-            try:
-                _PARSED[name](argument.value)
-            except (CelError, patterns.Malformed):
-                self._wrong(argument.at, f"invalid {name} argument")
-            except patterns.Unsupported as problem:
-                raise Unsupported(str(problem)) from problem
-
-    def _operator(self, node: Call, name: str, types: list[CelType]) -> CelType:
-        if name == "_?_:_":
-            if types[0].name in _NOT_BOOL:
-                return self._mismatch(node.at, name, *types)
-            return types[1] if types[1] == types[2] else DYN
-        if name in ("_&&_", "_||_"):
-            for argument, found in zip(node.arguments, types, strict=True):
-                self._need_bool(argument, found)
-            return BOOL
-        if name == "!_":
-            return self._mismatch(node.at, name, *types) if types[0].name in _NOT_BOOL else BOOL
-        if name == "-_":
-            is_wrong = types[0].name in _SCALARS - {"int", "double"}
-            return self._mismatch(node.at, name, *types) if is_wrong else types[0]
-        return self._binary(node, name, *types)
-
-    def _binary(self, node: Call, name: str, left: CelType, right: CelType) -> CelType:
-        known = left.name in _SCALARS and right.name in _SCALARS
-        if name in _ARITHMETIC:
-            is_time = left.name in _TIMES or right.name in _TIMES
-            if known and not is_time and (left.name != right.name or left.name not in _ARITHMETIC[name]):
-                return self._mismatch(node.at, name, left, right)
-            return left if (known and not is_time) or left.name == "list" else DYN
-        if name in _COMPARISONS:
-            both_numbers = left.name in _NUMBERS and right.name in _NUMBERS
-            is_wrong = known and left.name != right.name and not both_numbers
-        elif name == "@in":
-            items = right.items if right.name == "list" else TEXT if right.name == "map" else None
-            is_wrong = right.name in _SCALARS or (
-                items is not None and left.name in _SCALARS and items.name in _SCALARS and left.name != items.name
-            )
-        else:
-            is_wrong = _are_incomparable(left, right)
-        return self._mismatch(node.at, name, left, right) if is_wrong else BOOL
+        try:
+            _READ_BEFOREHAND[name](argument.value)
+        except (CelError, patterns.Malformed):
+            self.bad_constants.append((argument.at, f"invalid {name} argument"))
 
 
-def _are_incomparable(left: CelType, right: CelType) -> bool:
-    """Return whether two types can certainly not be equal; null can stand for what is a message in Go."""
-    for one, other in ((left, right), (right, left)):
-        if one.name == "null" and other.name in _SCALARS - _TIMES:
-            return True
-        if one.name == "list" and other.name == "list":
-            mine, theirs = one.items or DYN, other.items or DYN
-            return mine.name in _SCALARS and theirs.name in _SCALARS and mine.name != theirs.name
-    return left.name in _SCALARS and right.name in _SCALARS and left.name != right.name
-
-
-def _is_applicable(name: str, of: CelType | None, types: list[CelType]) -> bool:
-    """Return whether a function may be applied to such arguments, as far as is known here."""
-    given = [*([of] if of is not None else []), *types]
-    if name == "size":
-        return len(given) == 1 and given[0].name not in _SCALARS - {"string", "bytes"}
-    if name in _ON_TEXT:
-        wanted = _ON_TEXT[name]
-        return len(given) == wanted and all(kind.name not in _SCALARS - {"string"} for kind in given)
-    if of is not None and name in _OF_TEXT:
-        return of.name not in _SCALARS - {"string"}
-    return True
+def _variables(node: Macro, target: CelType) -> Scope:
+    """Return the variables of a macro: an item or a key, or index and item, or key and value."""
+    if target.name == "dyn":
+        return dict.fromkeys(node.variables, DYN)
+    first = INT if target.name == "list" else target.parts[0]
+    if len(node.variables) == 2:
+        return {node.variables[0]: first, node.variables[1]: target.parts[-1]}
+    return {node.variables[0]: target.parts[0]}

@@ -8,8 +8,8 @@ from typing import Any
 
 from batkube.api.custom.cel.lexing import Unsigned
 from batkube.api.custom.cel.time_functions import duration_text, timestamp_text
-from batkube.api.custom.cel.values import CelError, Duration, Timestamp, checked
-from batkube.cluster.go_text import go_quote, go_value
+from batkube.api.custom.cel.values import CelError, checked
+from batkube.cluster.go_text import go_value
 
 _is_whole = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
 _NS = 10**9
@@ -18,13 +18,13 @@ _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE"
 
 def _int_of_text(text: str) -> int:
     if not _is_whole(text):
-        raise CelError(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
+        raise CelError("type conversion error from 'string' to 'int'")
     return checked(int(text), 0)
 
 
 def _uint_of_text(text: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise CelError(f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
+        raise CelError("type conversion error from 'string' to 'uint'")
     return checked(int(text), Unsigned(0))
 
 
@@ -32,7 +32,7 @@ def _double_of_text(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise CelError(f"strconv.ParseFloat: parsing {go_quote(text)}: invalid syntax") from None
+        raise CelError("type conversion error from 'string' to 'double'") from None
 
 
 def _bool_of_text(text: str) -> bool:
@@ -40,7 +40,7 @@ def _bool_of_text(text: str) -> bool:
         return True
     if text in _FALSE:
         return False
-    raise CelError(f"type conversion error from 'string' to 'bool': {text}")
+    raise CelError("type conversion error from 'string' to 'bool'")
 
 
 def _int_of_double(number: float) -> int:

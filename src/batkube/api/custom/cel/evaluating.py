@@ -144,13 +144,13 @@ def _call(node: Call) -> Evaluate:
         change, operand = UNARY[node.function], compiled(node.arguments[0])
         return lambda variables: change(operand(variables))
     name, target = node.function, node.target
-    if isinstance(target, Name) and target.name in NAMESPACES:
+    if isinstance(target, Name) and target.name in NAMESPACES and f"{target.name}.{name}" in FUNCTIONS:
         name, target = f"{target.name}.{name}", None
     parts = ([target] if target is not None else []) + list(node.arguments)
     if name not in FUNCTIONS:
         raise Unsupported(f"the function {name} is not known here")
-    arguments = [compiled(part) for part in parts]
-    return lambda variables: call(name, [argument(variables) for argument in arguments])
+    arguments, is_method = [compiled(part) for part in parts], target is not None
+    return lambda variables: call(name, is_method, [argument(variables) for argument in arguments])
 
 
 def _and(left: Evaluate, right: Evaluate) -> Evaluate:

@@ -1,6 +1,6 @@
 """What Kubernetes adds to CEL for lists, sets, quantities, addresses, URLs and named formats.
 
-Kubernetes: apiserver/pkg/cel/library/{lists,quantity,ip,cidr,urls,format}.go; cel-go: ext/{lists,sets}.go.
+Kubernetes: apiserver/pkg/cel/library/{lists,quantity,ip,cidr,urls,format}.go; cel-go: ext/sets.go and cel/library.go.
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-import msgspec
-
 from batkube.api.custom.cel.lexing import Value
 from batkube.api.custom.cel.operators import BINARY, compare
-from batkube.api.custom.cel.values import NONE, CelError, Optional, contains, equal
+from batkube.api.custom.cel.values import NONE, CelError, NamedFormat, Optional, contains, equal
 from batkube.api.custom.formats import FORMATS
 from batkube.api.validation import names
 from batkube.kernel.quantities import Quantity, parse_quantity
 
+_Functions = list[tuple[str, str, Callable[..., Any]]]
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 # Lists and sets
+
+_SUMMABLE = ("int", "uint", "double", "duration")
+_ORDERED = (*_SUMMABLE, "bool", "string", "bytes", "timestamp")
 
 
 def _is_sorted(items: list[Any]) -> bool:
@@ -33,6 +35,14 @@ def _is_sorted(items: list[Any]) -> bool:
 
 def _sum(items: list[Any]) -> Value:
     return functools.reduce(BINARY["_+_"], items) if items else 0
+
+
+def _least(items: list[Any]) -> Value:
+    return _extreme(items, "min", -1)
+
+
+def _greatest(items: list[Any]) -> Value:
+    return _extreme(items, "max", 1)
 
 
 def _extreme(items: list[Any], name: str, sign: int) -> Value:
@@ -49,61 +59,30 @@ def _last_index_of(items: list[Any], wanted: Value) -> int:
     return max((index for index, item in enumerate(items) if equal(item, wanted)), default=-1)
 
 
-def _distinct(items: list[Any]) -> list[Any]:
-    found: list[Any] = []
-    for item in items:
-        if not contains(found, item):
-            found.append(item)
-    return found
-
-
-def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
-    found: list[Any] = []
-    for item in items:
-        if isinstance(item, list):
-            found += _flatten(item, depth - 1) if depth > 1 else item
-        else:
-            found.append(item)
-    return found
-
-
-def _slice(items: list[Any], start: int, end: int) -> list[Any]:
-    if not 0 <= start <= end <= len(items):
-        raise CelError(f"cannot slice({start}, {end}), list is length {len(items)}")
-    return items[start:end]
-
-
-def _sorted(items: list[Any]) -> list[Any]:
-    return sorted(items, key=functools.cmp_to_key(compare))
-
-
 def _set_contains(items: list[Any], wanted: list[Any]) -> bool:
     return all(contains(items, item) for item in wanted)
 
 
-_LISTS: list[tuple[str, tuple[type, ...], Callable[..., Any]]] = [
-    ("isSorted", (list,), _is_sorted),
-    ("sum", (list,), _sum),
-    ("min", (list,), lambda items: _extreme(items, "min", -1)),
-    ("max", (list,), lambda items: _extreme(items, "max", 1)),
-    ("indexOf", (list, object), _index_of),
-    ("lastIndexOf", (list, object), _last_index_of),
-    ("distinct", (list,), _distinct),
-    ("flatten", (list,), _flatten),
-    ("flatten", (list, int), _flatten),
-    ("slice", (list, int, int), _slice),
-    ("sort", (list,), _sorted),
-    ("reverse", (list,), lambda items: items[::-1]),
-    ("first", (list,), lambda items: Optional(True, items[0]) if items else NONE),
-    ("last", (list,), lambda items: Optional(True, items[-1]) if items else NONE),
-    ("lists.range", (int,), lambda count: list(range(count))),
-    ("sets.contains", (list, list), _set_contains),
-    ("sets.intersects", (list, list), lambda items, others: any(contains(items, item) for item in others)),
-    (
-        "sets.equivalent",
-        (list, list),
-        lambda items, others: _set_contains(items, others) and _set_contains(others, items),
-    ),
+def _intersects(items: list[Any], others: list[Any]) -> bool:
+    return any(contains(items, item) for item in others)
+
+
+def _equivalent(items: list[Any], others: list[Any]) -> bool:
+    return _set_contains(items, others) and _set_contains(others, items)
+
+
+_LISTS: _Functions = [
+    *(("isSorted", f"list({kind}).() -> bool", _is_sorted) for kind in _ORDERED),
+    *(("sum", f"list({kind}).() -> {kind}", _sum) for kind in _SUMMABLE),
+    *(("min", f"list({kind}).() -> {kind}", _least) for kind in _ORDERED),
+    *(("max", f"list({kind}).() -> {kind}", _greatest) for kind in _ORDERED),
+    ("indexOf", "list(A).(A) -> int", _index_of),
+    ("lastIndexOf", "list(A).(A) -> int", _last_index_of),
+    ("first", "list(A).() -> optional_type(A)", lambda items: Optional(True, items[0]) if items else NONE),
+    ("last", "list(A).() -> optional_type(A)", lambda items: Optional(True, items[-1]) if items else NONE),
+    ("sets.contains", "(list(A), list(A)) -> bool", _set_contains),
+    ("sets.intersects", "(list(A), list(A)) -> bool", _intersects),
+    ("sets.equivalent", "(list(A), list(A)) -> bool", _equivalent),
 ]
 
 # Quantities
@@ -118,12 +97,17 @@ def _quantity(text: str) -> Quantity:
         ) from None
 
 
-def _is(reader: Callable[[str], Any], text: str) -> bool:
-    try:
-        reader(text)
-    except CelError:
-        return False
-    return True
+def _is(reader: Callable[[str], Any]) -> Callable[[str], bool]:
+    """Return whether a text can be read, as a function."""
+
+    def can_be_read(text: str) -> bool:
+        try:
+            reader(text)
+        except CelError:
+            return False
+        return True
+
+    return can_be_read
 
 
 def _as_integer(quantity: Quantity) -> int:
@@ -132,25 +116,25 @@ def _as_integer(quantity: Quantity) -> int:
     return quantity.nanos // 10**9
 
 
-def _other(value: Quantity | int) -> Quantity:
-    return value if isinstance(value, Quantity) else Quantity(value * 10**9)
+def _whole(number: int) -> Quantity:
+    return Quantity(number * 10**9)
 
 
-_QUANTITIES: list[tuple[str, tuple[type, ...], Callable[..., Any]]] = [
-    ("quantity", (str,), _quantity),
-    ("isQuantity", (str,), lambda text: _is(_quantity, text)),
-    ("sign", (Quantity,), lambda quantity: (quantity.nanos > 0) - (quantity.nanos < 0)),
-    ("isInteger", (Quantity,), lambda quantity: quantity.nanos % 10**9 == 0),
-    ("asInteger", (Quantity,), _as_integer),
-    ("asApproximateFloat", (Quantity,), lambda quantity: quantity.nanos / 10**9),
-    ("compareTo", (Quantity, Quantity), compare),
-    ("isGreaterThan", (Quantity, Quantity), lambda left, right: left > right),
-    ("isLessThan", (Quantity, Quantity), lambda left, right: left < right),
-    ("add", (Quantity, Quantity), lambda left, right: left + right),
-    ("add", (Quantity, int), lambda left, right: left + _other(right)),
-    ("sub", (Quantity, Quantity), lambda left, right: left - right),
-    ("sub", (Quantity, int), lambda left, right: left - _other(right)),
-    ("string", (Quantity,), str),
+_Q = "kubernetes.Quantity"
+_QUANTITIES: _Functions = [
+    ("quantity", f"(string) -> {_Q}", _quantity),
+    ("isQuantity", "(string) -> bool", _is(_quantity)),
+    ("sign", f"{_Q}.() -> int", lambda quantity: (quantity.nanos > 0) - (quantity.nanos < 0)),
+    ("isInteger", f"{_Q}.() -> bool", lambda quantity: quantity.nanos % 10**9 == 0),
+    ("asInteger", f"{_Q}.() -> int", _as_integer),
+    ("asApproximateFloat", f"{_Q}.() -> double", lambda quantity: quantity.nanos / 10**9),
+    ("compareTo", f"{_Q}.({_Q}) -> int", compare),
+    ("isGreaterThan", f"{_Q}.({_Q}) -> bool", lambda left, right: left > right),
+    ("isLessThan", f"{_Q}.({_Q}) -> bool", lambda left, right: left < right),
+    ("add", f"{_Q}.({_Q}) -> {_Q}", lambda left, right: left + right),
+    ("add", f"{_Q}.(int) -> {_Q}", lambda left, right: left + _whole(right)),
+    ("sub", f"{_Q}.({_Q}) -> {_Q}", lambda left, right: left - right),
+    ("sub", f"{_Q}.(int) -> {_Q}", lambda left, right: left - _whole(right)),
 ]
 
 # Addresses
@@ -172,42 +156,36 @@ def _cidr(text: str) -> _Network:
         raise CelError(f'network address parse error during conversion from string: "{text}"') from None
 
 
-def _holds(network: _Network, other: str | _Address | _Network) -> bool:
-    if isinstance(other, str):
-        other = _cidr(other) if "/" in other else _ip(other)
-    if network.version != other.version:
-        return False
-    if isinstance(other, _Network):
-        return other.network.subnet_of(network.network)  # type: ignore[arg-type]
-    return other in network.network
+def _holds_address(network: _Network, address: _Address) -> bool:
+    return network.version == address.version and address in network.network
 
 
-_ADDRESSES: list[tuple[str, tuple[type, ...], Callable[..., Any]]] = [
-    ("ip", (str,), _ip),
-    ("isIP", (str,), lambda text: _is(_ip, text)),
-    ("ip.isCanonical", (str,), lambda text: str(_ip(text)) == text),
-    ("cidr", (str,), _cidr),
-    ("isCIDR", (str,), lambda text: _is(_cidr, text)),
+def _holds_network(network: _Network, other: _Network) -> bool:
+    return network.version == other.version and other.network.subnet_of(network.network)  # type: ignore[arg-type]
+
+
+_ADDRESSES: _Functions = [
+    ("ip", "(string) -> net.IP", _ip),
+    ("isIP", "(string) -> bool", _is(_ip)),
+    ("ip.isCanonical", "(string) -> bool", lambda text: str(_ip(text)) == text),
+    ("family", "net.IP.() -> int", lambda address: address.version),
+    ("isUnspecified", "net.IP.() -> bool", lambda address: address.is_unspecified),
+    ("isLoopback", "net.IP.() -> bool", lambda address: address.is_loopback),
+    ("isLinkLocalMulticast", "net.IP.() -> bool", lambda address: address.is_multicast and address.is_link_local),
+    ("isLinkLocalUnicast", "net.IP.() -> bool", lambda address: address.is_link_local),
+    ("isGlobalUnicast", "net.IP.() -> bool", lambda address: not (address.is_multicast or address.is_loopback)),
+    ("string", "(net.IP) -> string", str),
+    ("cidr", "(string) -> net.CIDR", _cidr),
+    ("isCIDR", "(string) -> bool", _is(_cidr)),
+    ("containsIP", "net.CIDR.(net.IP) -> bool", _holds_address),
+    ("containsIP", "net.CIDR.(string) -> bool", lambda network, text: _holds_address(network, _ip(text))),
+    ("containsCIDR", "net.CIDR.(net.CIDR) -> bool", _holds_network),
+    ("containsCIDR", "net.CIDR.(string) -> bool", lambda network, text: _holds_network(network, _cidr(text))),
+    ("ip", "net.CIDR.() -> net.IP", lambda network: network.ip),
+    ("masked", "net.CIDR.() -> net.CIDR", lambda network: ipaddress.ip_interface(str(network.network))),
+    ("prefixLength", "net.CIDR.() -> int", lambda network: network.network.prefixlen),
+    ("string", "(net.CIDR) -> string", str),
 ]
-for _kind in (ipaddress.IPv4Address, ipaddress.IPv6Address):
-    _ADDRESSES += [
-        ("family", (_kind,), lambda address: address.version),
-        ("isUnspecified", (_kind,), lambda address: address.is_unspecified),
-        ("isLoopback", (_kind,), lambda address: address.is_loopback),
-        ("isLinkLocalMulticast", (_kind,), lambda address: address.is_multicast and address.is_link_local),
-        ("isLinkLocalUnicast", (_kind,), lambda address: address.is_link_local),
-        ("isGlobalUnicast", (_kind,), lambda address: not (address.is_multicast or address.is_loopback)),
-        ("string", (_kind,), str),
-    ]
-for _interface in (ipaddress.IPv4Interface, ipaddress.IPv6Interface):
-    _ADDRESSES += [
-        ("containsIP", (_interface, object), _holds),
-        ("containsCIDR", (_interface, object), _holds),
-        ("ip", (_interface,), lambda network: network.ip),
-        ("masked", (_interface,), lambda network: ipaddress.ip_interface(str(network.network))),
-        ("prefixLength", (_interface,), lambda network: network.network.prefixlen),
-        ("string", (_interface,), str),
-    ]
 
 # URLs
 
@@ -218,24 +196,23 @@ def _url(text: str) -> SplitResult:
     return urlsplit(text)
 
 
-_URLS: list[tuple[str, tuple[type, ...], Callable[..., Any]]] = [
-    ("url", (str,), _url),
-    ("isURL", (str,), lambda text: _is(_url, text)),
-    ("getScheme", (SplitResult,), lambda url: url.scheme),
-    ("getHost", (SplitResult,), lambda url: url.netloc.rpartition("@")[2]),
-    ("getHostname", (SplitResult,), lambda url: url.hostname or ""),
-    ("getPort", (SplitResult,), lambda url: str(url.port) if url.port is not None else ""),
-    ("getEscapedPath", (SplitResult,), lambda url: url.path),
-    ("getQuery", (SplitResult,), lambda url: parse_qs(url.query, keep_blank_values=True)),
+_URL = "kubernetes.URL"
+_URLS: _Functions = [
+    ("url", f"(string) -> {_URL}", _url),
+    ("isURL", "(string) -> bool", _is(_url)),
+    ("getScheme", f"{_URL}.() -> string", lambda url: url.scheme),
+    ("getHost", f"{_URL}.() -> string", lambda url: url.netloc.rpartition("@")[2]),
+    ("getHostname", f"{_URL}.() -> string", lambda url: url.hostname or ""),
+    ("getPort", f"{_URL}.() -> string", lambda url: str(url.port) if url.port is not None else ""),
+    ("getEscapedPath", f"{_URL}.() -> string", lambda url: url.path),
+    (
+        "getQuery",
+        f"{_URL}.() -> map(string, list(string))",
+        lambda url: parse_qs(url.query, keep_blank_values=True),
+    ),
 ]
 
 # Named formats
-
-
-class NamedFormat(msgspec.Struct, frozen=True):
-    """A format that texts can be validated against."""
-
-    problems: Callable[[str], tuple[str, ...]]
 
 
 def _by_schema(name: str) -> Callable[[str], tuple[str, ...]]:
@@ -268,11 +245,12 @@ def _constant(value: NamedFormat) -> Callable[[], NamedFormat]:
     return lambda: value
 
 
-_NAMED: list[tuple[str, tuple[type, ...], Callable[..., Any]]] = [
-    *((f"format.{name}", (), _constant(NamedFormat(problems))) for name, problems in _FORMATS.items()),
-    ("format.named", (str,), _named),
-    ("validate", (NamedFormat, str), _validated),
+_FORMAT = "kubernetes.NamedFormat"
+_NAMED: _Functions = [
+    *((f"format.{name}", f"() -> {_FORMAT}", _constant(NamedFormat(found))) for name, found in _FORMATS.items()),
+    ("format.named", f"(string) -> optional_type({_FORMAT})", _named),
+    ("validate", f"{_FORMAT}.(string) -> optional_type(list(string))", _validated),
 ]
 
-FUNCTIONS = [*_LISTS, *_QUANTITIES, *_ADDRESSES, *_URLS, *_NAMED]
-"""Each function with the types that it takes."""
+FUNCTIONS: _Functions = [*_LISTS, *_QUANTITIES, *_ADDRESSES, *_URLS, *_NAMED]
+"""Each function with its signature."""

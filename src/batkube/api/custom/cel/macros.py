@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from batkube.api.custom.cel.lexing import Value
-from batkube.api.custom.cel.operators import compare
 from batkube.api.custom.cel.values import NO_OVERLOAD, NONE, CelError, Optional
 
 Variables = dict[str, Any]
@@ -100,21 +99,6 @@ def _transform_entries(elements: Elements, bodies: list[Evaluate]) -> dict[Any, 
     return result
 
 
-def _sort_by(elements: Elements, bodies: list[Evaluate]) -> list[Any]:
-    ranked = [(bodies[0](variables), element) for element, variables in elements]
-    return [element for _, element in sorted(ranked, key=_Ranked)]
-
-
-class _Ranked:
-    """A pair that sorts by its first part in CEL's order."""
-
-    def __init__(self, pair: tuple[Any, Any]) -> None:
-        self.rank = pair[0]
-
-    def __lt__(self, other: _Ranked) -> bool:
-        return compare(self.rank, other.rank) < 0
-
-
 def _opt_flat_map(elements: Elements, bodies: list[Evaluate]) -> Value:
     if not isinstance(elements.value, Optional):
         raise CelError(NO_OVERLOAD)
@@ -136,7 +120,6 @@ MACROS: dict[str, Callable[[Elements, list[Evaluate]], Any]] = {
     "transformList": _map,
     "transformMap": _transform_map,
     "transformMapEntry": _transform_entries,
-    "sortBy": _sort_by,
     "optMap": _opt_map,
     "optFlatMap": _opt_flat_map,
 }

@@ -39,25 +39,26 @@ _MACROS = {
     "transformList": ((2, 1), (2, 2)),
     "transformMap": ((2, 1), (2, 2)),
     "transformMapEntry": ((2, 1), (2, 2)),
-    "sortBy": ((1, 1),),
     "optMap": ((1, 1),),
     "optFlatMap": ((1, 1),),
 }
 _EXPECTED = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
+_OPENING, _CLOSING = "[{(.-!", ")]}"
 _DEEPEST = 250
 
 
 def parsed(text: str) -> Node:
     """Return the tree of an expression; raises SourceError, or Unsupported for what is valid and not known here."""
     found, problems = tokens(text)
+    parser = _Parser(found)
     try:
-        tree = _Parser(found).whole()
+        tree = parser.whole()
     except _Wrong as problem:
-        raise SourceError(text, [*problems, (problem.at, problem.problem)]) from None
-    if problems:
-        raise SourceError(text, problems)
+        raise SourceError(text, [*problems, *parser.problems, (problem.at, problem.problem)]) from None
+    if problems or parser.problems:
+        raise SourceError(text, problems + parser.problems)
     return tree
 
 
@@ -75,6 +76,8 @@ class _Parser:
 
     def __init__(self, found: list[Token]) -> None:
         self.tokens = found
+        #: What could be skipped as superfluous, so that the rest could be read.
+        self.problems: list[tuple[int, str]] = []
         self.position = 0
         self.depth = 0
 
@@ -96,12 +99,20 @@ class _Parser:
 
     def _need(self, symbol: str) -> Token:
         token = self._take(symbol)
-        if token is None:
-            found = self.token
-            if found.kind == "end":
-                raise self._error(f"missing '{symbol}' at '{found.text}'")
-            raise self._error(f"extraneous input '{found.text}' expecting '{symbol}'")
-        return token
+        if token is not None:
+            return token
+        found, following = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        if found.kind == "end" and symbol in _CLOSING:
+            raise self._error(f"missing '{symbol}' at '{found.text}'")
+        if following.kind == "symbol" and following.text == symbol:
+            self._skip(f"extraneous input '{found.text}' expecting '{symbol}'")
+            return self._need(symbol)
+        raise self._error(f"mismatched input '{found.text}' expecting '{symbol}'")
+
+    def _skip(self, problem: str) -> None:
+        """Note a superfluous token and go on behind it, as ANTLR does."""
+        self.problems.append((self.token.at, f"Syntax error: {problem}"))
+        self.position += 1
 
     def _error(self, problem: str) -> _Wrong:
         return _Wrong(self.token.at, f"Syntax error: {problem}")
@@ -223,8 +234,7 @@ class _Parser:
         self._take(".")
         token = self.token
         if token.kind != "word":
-            relation = "mismatched" if token.kind == "end" else "extraneous"
-            raise self._error(f"{relation} input '{token.text}' expecting {_EXPECTED}")
+            return self._unexpected(token)
         self.position += 1
         if token.text in _RESERVED:
             raise _Wrong(token.at, f"reserved identifier: {token.text}")
@@ -234,6 +244,14 @@ class _Parser:
         if opening is not None:
             return self._call(token.text, opening.at, None, self._list(")"))
         return Name(token.at, token.text)
+
+    def _unexpected(self, token: Token) -> Node:
+        following = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        starts = following.kind in ("word", "literal") or (following.kind == "symbol" and following.text in _OPENING)
+        if token.kind == "end" or not starts:
+            raise self._error(f"mismatched input '{token.text}' expecting {_EXPECTED}")
+        self._skip(f"extraneous input '{token.text}' expecting {_EXPECTED}")
+        return self._primary()
 
     def _list_literal(self, opening: Token) -> Node:
         items, optional = [], []

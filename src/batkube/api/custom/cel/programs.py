@@ -10,7 +10,7 @@ from batkube.api.custom.cel.evaluating import compiled
 from batkube.api.custom.cel.lexing import Value
 from batkube.api.custom.cel.parsing import parsed
 from batkube.api.custom.cel.trees import Name, Node
-from batkube.api.custom.cel.typed import CelType
+from batkube.api.custom.cel.types import CelType
 
 
 class Program:

@@ -17,10 +17,10 @@ _UPPER = {lower: upper for upper, lower in _LOWER.items()}
 _clauses = re.compile(r"%(?:\.(\d+))?([sdfeboxX%])")
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _pattern(text: str) -> patterns.Pattern:
     try:
         return patterns.compiled(text)
-    except (patterns.Malformed, patterns.Unsupported) as problem:
+    except patterns.Malformed as problem:
         raise CelError(str(problem)) from None
 
 

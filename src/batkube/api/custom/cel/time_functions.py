@@ -17,6 +17,17 @@ _parse_timestamp = re.compile(
 ).fullmatch
 _duration_parts = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": _NS, "m": 60 * _NS, "h": 3600 * _NS}
+_worded_parts = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
+_WORDED_UNITS = (
+    (("ns",), "nano", 1),
+    (("us", "µs"), "micro", 10**3),
+    (("ms",), "milli", 10**6),
+    (("s",), "sec", _NS),
+    (("m",), "min", 60 * _NS),
+    (("h", "hr"), "hour", 3600 * _NS),
+    (("d",), "day", 86400 * _NS),
+    (("w", "wk"), "week", 604800 * _NS),
+)
 _is_offset = re.compile(r"([+-]?)(\d{2}):(\d{2})").fullmatch
 
 
@@ -50,6 +61,25 @@ def duration(text: str) -> Duration:
         raise CelError(f'time: invalid duration "{text}"')
     total = sum(_scaled(number, _UNITS_NS[unit]) for number, unit in parts)
     return Duration(-total if text.startswith("-") else total)
+
+
+def worded_duration(text: str) -> Duration:
+    """Read what the format `duration` allows: Go's notation, or `3 days`; raises CelError."""
+    try:
+        return duration(text)
+    except CelError:
+        found = [(int(number), _unit_ns(unit.lower())) for number, unit in _worded_parts.findall(text)]
+        if not any(unit for _, unit in found):
+            raise
+        return Duration(sum(number * unit for number, unit in found))
+
+
+def _unit_ns(word: str) -> int:
+    """Return the length of a unit by its short name or by how its name begins, 0 if it is none."""
+    for shorts, start, ns in _WORDED_UNITS:
+        if word in shorts or word.startswith(start):
+            return ns
+    return 0
 
 
 def _scaled(number: str, unit: int) -> int:

@@ -17,6 +17,7 @@ import msgspec
 
 from batkube.api.custom.cel import time_functions
 from batkube.api.custom.cel.lexing import Value
+from batkube.api.custom.cel.types import DYN, CelType, list_of, map_of
 from batkube.api.custom.cel.values import CelError, MapList, Record, SetList
 from batkube.api.custom.structural import Structural
 
@@ -29,8 +30,8 @@ _KEYWORDS = frozenset(
 _odd = re.compile("__|[-./]|[^a-zA-Z0-9_]")
 _ESCAPED = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
-TEXT = Structural(types=("string",))
-_METADATA = Structural(types=("object",), properties={"name": TEXT, "generateName": TEXT})
+TEXT = Structural(types=("string",), type="string")
+_METADATA = Structural(types=("object",), type="object", properties={"name": TEXT, "generateName": TEXT})
 _META = {"apiVersion": TEXT, "kind": TEXT, "metadata": _METADATA}
 
 
@@ -51,22 +52,6 @@ def as_resource(schema: Structural) -> Structural:
     return msgspec.structs.replace(schema, properties={**schema.properties, **_META})
 
 
-class CelType(msgspec.Struct, frozen=True):
-    """A type of CEL: `name`, with the types of elements of a list or map, or the fields of an object."""
-
-    name: str
-    items: CelType | None = None
-    fields: dict[str, CelType] | None = None
-
-    def __str__(self) -> str:
-        if self.name == "list":
-            return f"list({self.items})"
-        if self.name == "map":
-            return f"map(string, {self.items})"
-        return self.name
-
-
-DYN = CelType("dyn")
 _SIMPLE = {"string": "string", "boolean": "bool", "number": "double", "integer": "int"}
 _FORMATTED = {
     "byte": "bytes",
@@ -82,16 +67,16 @@ def cel_type(schema: Structural, *, is_resource: bool = False) -> CelType | None
         return DYN
     if is_resource or schema.embedded:
         schema = as_resource(schema)
-    kind = schema.types[0] if schema.types else ""
+    kind = schema.type
     if kind == "array":
         items = cel_type(schema.items) if schema.items is not None else None
-        return None if items is None else CelType("list", items)
+        return None if items is None else list_of(items)
     if kind != "object":
         name = _FORMATTED.get(schema.format, "string") if kind == "string" else _SIMPLE.get(kind)
         return None if name is None else CelType(name)
     if schema.additional is not None:
         values = cel_type(schema.additional)
-        return None if values is None else CelType("map", values)
+        return None if values is None else map_of(values)
     fields = {}
     for name, part in schema.properties.items():
         escaped_name, found = escaped(name), cel_type(part)
@@ -109,14 +94,14 @@ def _bytes(text: str) -> bytes:
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "byte": _bytes,
-    "duration": time_functions.duration,
+    "duration": time_functions.worded_duration,
     "date": time_functions.date,
     "date-time": time_functions.timestamp,
 }
 
 
 def cel_value(value: Value, schema: Structural, *, is_resource: bool = False) -> Value:
-    """Return a JSON value as expressions see it; raises CelError for what cannot be read as its schema says."""
+    """Return a JSON value as expressions see it."""
     if is_resource or schema.embedded:
         schema = as_resource(schema)
     if isinstance(value, dict):
@@ -127,7 +112,11 @@ def cel_value(value: Value, schema: Structural, *, is_resource: bool = False) ->
             return SetList(items)
         return MapList(items, schema.list_keys) if schema.list_type == "map" else items
     if isinstance(value, str) and schema.format in _READERS:
-        return _READERS[schema.format](value)
+        try:
+            return _READERS[schema.format](value)
+        except CelError:
+            # Only what an expression really looks at can be wrong; it will find a text of no use.
+            return value
     if isinstance(value, int) and not isinstance(value, bool) and schema.types == ("number",):
         return float(value)
     return value

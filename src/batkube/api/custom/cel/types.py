@@ -14,7 +14,7 @@ import msgspec
 
 _is_variable = re.compile("[A-Z]").fullmatch
 _tokens = re.compile(r"[\w.@]+|[(),]").findall
-_SIGNATURE = re.compile(r"(?:(?P<target>[^ ]+)\.)?\((?P<arguments>.*)\) -> (?P<result>.+)")
+_SIGNATURE = re.compile(r"(?:(?P<target>.+?)\.)?\((?P<arguments>.*)\) -> (?P<result>.+)")
 
 
 class CelType(msgspec.Struct, frozen=True):

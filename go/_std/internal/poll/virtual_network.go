@@ -1,0 +1,27 @@
+// Virtual time: Batkube's count of what a program does to its connections. A
+// program whose clock is granted a stretch of time may use it up by itself only
+// while nobody else can have noticed it.
+
+package poll
+
+// Both are in runtime/virtual_network.go.
+func vtWrote()
+func vtConnected(fd int32) bool
+
+func (fd *FD) vtTouch() {
+	if !fd.isFile {
+		vtWrote()
+	}
+}
+
+// VirtualConnect wraps connect(2). In a deterministic program the connection
+// stands or has failed when it returns: how long the kernel takes must not
+// decide what runs next.
+func VirtualConnect(fd int, connect func() error, pending error) error {
+	vtWrote()
+	err := connect()
+	if err == pending && vtConnected(int32(fd)) {
+		return connect()
+	}
+	return err
+}

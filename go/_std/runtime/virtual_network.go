@@ -1,0 +1,34 @@
+// Virtual time: what other packages tell and ask.
+
+package runtime
+
+import (
+	"internal/runtime/syscall/linux"
+	"unsafe"
+)
+
+// vtWrote counts something that the other side of a connection will notice.
+//
+//go:linkname vtWrote internal/poll.vtWrote
+func vtWrote() {
+	if vt != nil {
+		vt.wrote.Add(1)
+	}
+}
+
+// vtConnected waits, in real time and at most five seconds, until a connection
+// is made or refused, and reports whether it was worth waiting: only a
+// deterministic program may not go on in the meantime.
+//
+//go:linkname vtConnected internal/poll.vtConnected
+func vtConnected(fd int32) bool {
+	if !vtSeeded {
+		return false
+	}
+	const writable = 4
+	watched := vtPollFd{fd: fd, events: writable}
+	patience := [2]int64{5, 0}
+	ready, _, _ := linux.Syscall6(vtPpoll, uintptr(noescape(unsafe.Pointer(&watched))), 1,
+		uintptr(noescape(unsafe.Pointer(&patience))), 0, 0, 0)
+	return ready == 1
+}

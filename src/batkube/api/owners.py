@@ -1,0 +1,31 @@
+"""Owner references that are there twice: the server keeps one of each, and says so.
+
+Kubernetes: apiserver/pkg/endpoints/handlers/rest.go, dedupOwnerReferencesAndAddWarning.
+"""
+
+from __future__ import annotations
+
+from batkube.cluster.store import KubeObject
+
+_ADVICE = (
+    "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your "
+    "requests; duplicate UID(s) observed: "
+)
+
+
+def drop_repeated_owners(value: KubeObject, warnings: list[str], *, admitted: bool = False) -> None:
+    """Keep one of each owner reference of an object; `admitted` says that admission has had its turn already."""
+    references = value["metadata"].get("ownerReferences")
+    if not references or len(references) < 2:
+        return
+    kept: list[KubeObject] = []
+    repeated = []
+    for reference in references:
+        if reference in kept:
+            repeated.append(reference.get("uid", ""))
+        else:
+            kept.append(reference)
+    if repeated:
+        when = " after mutating admission happens" if admitted else ""
+        warnings.append(f".metadata.ownerReferences contains duplicate entries{when}; {_ADVICE}{', '.join(repeated)}")
+        value["metadata"]["ownerReferences"] = kept

@@ -1,0 +1,129 @@
+"""HTTP under the hand of the coordinator: nothing is read or written but when it says so.
+
+In a run on virtual time the order of things must not depend on which socket happened to be ready first. So requests are
+read when their sender is idle, answered in the order of connections, and what is due on one connection goes out in one
+piece. Everything is counted, so that the coordinator can tell whether anything is still on its way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+
+from batkube.api.http import Connection, Handler
+
+_PIECE = 1 << 18
+_BUFFER = 1 << 22
+
+
+class _Peer:
+    """One connection and what has to go out on it (the Wire of its `Connection`)."""
+
+    def __init__(self, sock: socket.socket, handler: Handler, open_connections: set[Connection]) -> None:
+        self.sock = sock
+        self.pending = bytearray()
+        self.closing = False
+        self.http = Connection(handler, open_connections)
+        self.http.serve_over(self)
+
+    def write(self, data: bytes) -> None:
+        """Keep `data` until the coordinator lets it out."""
+        self.pending += data
+
+    def close(self) -> None:
+        """End the connection once everything is sent."""
+        self.closing = True
+
+    def set_write_buffer_limits(self, high: int | None = None) -> None:
+        """Do nothing: what is pending is sent whole before time goes on."""
+
+
+class PolledServer:
+    """A listening server on the loopback for one program."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._listener.setblocking(False)
+        self._poll = select.epoll()
+        self._poll.register(self._listener, select.EPOLLIN)
+        #: By file descriptor, in the order in which they were accepted.
+        self._peers: dict[int, _Peer] = {}
+        self._open: set[Connection] = set()
+        #: Connections accepted, bytes received and bytes sent, ever.
+        self.accepted = 0
+        self.received = 0
+        self.sent = 0
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._listener.getsockname()[1])
+
+    def receive(self, wait_s: float = 0.0) -> bool:
+        """Read and answer what has come, waiting at most `wait_s` for anything; return whether anything had."""
+        ready = [number for number, _ in self._poll.poll(wait_s)]
+        if not ready:
+            return False
+        if self._listener.fileno() in ready:
+            self._accept()
+            ready = [number for number, _ in self._poll.poll(0)]
+        chosen = {number: None for number in ready}
+        for number in [number for number in self._peers if number in chosen]:
+            self._read(self._peers[number])
+        return True
+
+    def _accept(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sock, _ = self._listener.accept()
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+                self._peers[sock.fileno()] = _Peer(sock, self._handler, self._open)
+                self._poll.register(sock, select.EPOLLIN)
+                self.accepted += 1
+
+    def _read(self, peer: _Peer) -> None:
+        try:
+            while data := peer.sock.recv(_PIECE):
+                self.received += len(data)
+                peer.http.data_received(data)
+            self._drop(peer)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(peer)
+
+    def _drop(self, peer: _Peer) -> None:
+        number = peer.sock.fileno()
+        self._poll.unregister(number)
+        del self._peers[number]
+        peer.sock.close()
+        peer.http.connection_lost(None)
+
+    def send_one(self) -> bool:
+        """Send what is due on the first connection that has anything; return whether one had."""
+        for peer in list(self._peers.values()):
+            if peer.pending:
+                try:
+                    count = peer.sock.send(peer.pending)
+                except BlockingIOError:
+                    return True
+                except OSError:
+                    self._drop(peer)
+                    return True
+                self.sent += count
+                del peer.pending[:count]
+                return True
+            if peer.closing:
+                self._drop(peer)
+        return False
+
+    def close(self) -> None:
+        """Drop every connection and stop listening."""
+        for peer in list(self._peers.values()):
+            self._drop(peer)
+        self._poll.close()
+        self._listener.close()

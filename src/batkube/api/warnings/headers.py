@@ -1,0 +1,39 @@
+"""Warnings as headers of an answer: once each, and not more than a client can be expected to read.
+
+Kubernetes: apiserver/pkg/endpoints/filters/warning.go and apimachinery/pkg/util/net (NewWarningHeader).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+#: So many characters may all warnings have together; beyond that, each of them is cut.
+_TOGETHER = 4096
+_EACH = 256
+_is_unfit = re.compile("[\x00-\x1f\x7f-\x9f]").search
+
+
+def warning_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return the `Warning` headers (RFC 7234, code 299) for some warnings."""
+    told = [text for text in dict.fromkeys(texts) if text]
+    if sum(map(len, told)) > _TOGETHER:
+        told = _cut(told)
+    return tuple(("Warning", f"299 - {_quoted(text)}") for text in told if not _is_unfit(text))
+
+
+def _cut(texts: list[str]) -> list[str]:
+    """Return the beginnings of the first warnings: all up to the one that was too much, then as many as fit."""
+    kept: list[str] = []
+    whole = cut = 0
+    for text in texts:
+        if whole > _TOGETHER and cut >= _TOGETHER:
+            break
+        kept.append(text[:_EACH])
+        whole += len(text)
+        cut += len(kept[-1])
+    return kept
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

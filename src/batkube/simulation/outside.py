@@ -1,0 +1,188 @@
+"""Outside schedulers: real programs on the run's clock, talking to the run's own API server."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from batkube.api.assembly import Api
+from batkube.api.authentication import MASTERS, authenticated
+from batkube.api.messages import Request, Response, Stream
+from batkube.api.polling import PolledServer
+from batkube.cluster.store import Store
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.clock import Clock
+from batkube.kernel.documents import read_yaml
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, UNIX_START, Duration
+from batkube.kernel.streams import Streams
+from batkube.simulation.scenario import Scenario
+from batkube.simulation.witness import Witness
+from batkube.timing.coordinator import Attachment, Coordinator
+from batkube.timing.page import ClockPage
+from batkube.timing.processes import AttachedProcess
+
+EPOCH_NS = -int(UNIX_START)
+#: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
+WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideScheduler:
+    """A program to attach, and how to start it."""
+
+    #: As the scenario names it: `kube-scheduler@1.34.4`.
+    name: str
+    binary: Path
+    #: More arguments, after ours.
+    arguments: tuple[str, ...] = ()
+    #: A KubeSchedulerConfiguration of the user's.
+    configuration: Path | None = None
+
+
+class NoTimers:
+    """Watches in a run never end by themselves and need no bookmarks: connections do not break, and nothing is lost."""
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Never call."""
+        return _nothing
+
+
+def _nothing() -> None:
+    """Cancel what will not happen."""
+
+
+class _Gate:
+    """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without."""
+
+    def __init__(self, api: Api, secret: str, token: str) -> None:
+        self._api = api
+        self._prefix = f"/{secret}"
+        self._authorization = f"Bearer {token}"
+
+    def handle(self, request: Request) -> Response | Stream:
+        """Answer a request below the secret path as the administrator's."""
+        if request.path.startswith(self._prefix + "/"):
+            request.path = request.path[len(self._prefix) :]
+            request.headers["authorization"] = self._authorization
+        return self._api.handle(request)
+
+    def too_large(self) -> Response:
+        """Answer a request whose body is larger than is taken."""
+        return self._api.too_large()
+
+
+Builder = Callable[[str], Path]
+"""Gives the program of a scheduler's name, building it if need be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinated:
+    """The outside programs of a run and what moves their clock."""
+
+    coordinator: Coordinator
+    attachments: Sequence[Attachment]
+    witness: Witness
+
+
+def coordinate(
+    scheduler: OutsideScheduler,
+    scenario: Scenario,
+    store: Store,
+    clock: Clock,
+    agenda: Agenda,
+    streams: Streams,
+    witness: Witness,
+    folder: Path,
+) -> Coordinated:
+    """Start the scheduler of a run on its clock, before the first job arrives."""
+    api, token = make_api(store, clock, streams)
+    folder.mkdir(parents=True, exist_ok=True)
+    attachment = attach(
+        scheduler, api, token, folder, clock, deterministic=scenario.deterministic, seed=scenario.seed, environment={}
+    )
+    return Coordinated(Coordinator(clock, agenda, [attachment], EPOCH_NS), [attachment], witness)
+
+
+def make_api(store: Store, clock: Clock, streams: Streams) -> tuple[Api, str]:
+    """Return the API server of a run, and the administrator's token."""
+    token = secrets.token_urlsafe()
+    users = {token: authenticated("admin", "admin", (MASTERS,))}
+    api = Api(store, lambda: clock.now, NoTimers(), streams, users, bare=True)
+    api.bootstrap(clock.now, 6443)
+    return api, token
+
+
+def attach(
+    scheduler: OutsideScheduler,
+    api: Api,
+    token: str,
+    folder: Path,
+    clock: Clock,
+    *,
+    deterministic: bool,
+    seed: int,
+    environment: Mapping[str, str],
+) -> Attachment:
+    """Start a scheduler with its own connection to the API; its files go into `folder`."""
+    secret = secrets.token_urlsafe()
+    server = PolledServer(_Gate(api, secret, token))
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(_kubeconfig(f"http://127.0.0.1:{server.port}/{secret}"))
+    kubeconfig.chmod(0o600)
+    configuration = folder / "configuration.yaml"
+    configuration.write_text(_configuration(scheduler.configuration, kubeconfig))
+    page = ClockPage(clock.now + EPOCH_NS, deterministic=deterministic, seed=seed)
+    command = _command(scheduler, configuration)
+    process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", environment)
+    return Attachment(process, server)
+
+
+def _command(scheduler: OutsideScheduler, configuration: Path) -> Sequence[str]:
+    return [str(scheduler.binary), f"--config={configuration}", "--secure-port=0", "--v=2", *scheduler.arguments]
+
+
+def _kubeconfig(server: str) -> str:
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "batkube", "cluster": {"server": server}}],
+        "users": [{"name": "batkube", "user": {}}],
+        "contexts": [{"name": "batkube", "context": {"cluster": "batkube", "user": "batkube"}}],
+        "current-context": "batkube",
+    }
+    return yaml.safe_dump(content, sort_keys=False)
+
+
+def _configuration(given: Path | None, kubeconfig: Path) -> str:
+    """Return the user's configuration with our kubeconfig, and without leader election unless it asks for it."""
+    content: dict[str, Any] = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+    }
+    if given is not None:
+        content = _read_configuration(given)
+    connection = {**(content.get("clientConnection") or {}), "kubeconfig": str(kubeconfig)}
+    election = {"leaderElect": False, **(content.get("leaderElection") or {})}
+    return yaml.safe_dump({**content, "clientConnection": connection, "leaderElection": election}, sort_keys=False)
+
+
+def _read_configuration(path: Path) -> dict[str, Any]:
+    content = read_yaml(path)
+    if not isinstance(content, dict) or content.get("kind") != "KubeSchedulerConfiguration":
+        raise InputError(
+            path,
+            problem="is not a KubeSchedulerConfiguration",
+            remedy="give a file whose kind is KubeSchedulerConfiguration (kubescheduler.config.k8s.io)",
+        )
+    try:
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
+    except (TypeError, msgspec.EncodeError) as problem:
+        raise InputError(path, problem=str(problem)) from problem
+    return plain

@@ -1,0 +1,105 @@
+"""Writes down what outside schedulers do, as far as it can be seen: bindings, failed attempts, victims.
+
+A policy's decisions are known when it makes them; a program's are what it writes to the API. Its events are counted and
+then removed: nobody in a run watches them, and a long run would make millions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.cluster.gangs import Roster
+from batkube.cluster.mapping import NAMESPACE, POD
+from batkube.cluster.store import DELETED, MODIFIED, Batch, Key, KubeObject, Store
+from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.instants import Instant
+from batkube.kernel.journal import Journal
+
+EVENTS = "events"
+_FAILED = "FailedScheduling"
+
+
+class Witness:
+    """Listens to pods and events."""
+
+    def __init__(self, store: Store, agenda: Agenda, journal: Journal, roster: Roster) -> None:
+        self._store = store
+        self._agenda = agenda
+        self._journal = journal
+        self._roster = roster
+        #: Failed attempts to place each live pod, and why the last one failed.
+        self._failures: dict[Key, tuple[int, str]] = {}
+        self._events_to_remove: list[Key] = []
+        #: How much has happened; a scheduler that only keeps itself busy does not move it.
+        self.activity = 0
+        store.listen(POD, self._hear_pods)
+        store.listen(EVENTS, self._hear_events)
+
+    def story(self, key: Key) -> tuple[int, str]:
+        """Return how often placing a pod failed, and why the last time; forget it."""
+        return self._failures.pop(key, (0, ""))
+
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        self.activity += 1
+        if batch.type is DELETED:
+            return
+        if batch.type is MODIFIED:
+            for change in batch.changes():
+                assert change.previous is not None
+                self._compare(change.key, change.previous, change.object, now)
+
+    def _compare(self, key: Key, old: KubeObject, new: KubeObject, now: Instant) -> None:
+        node = new["spec"].get("nodeName")
+        if node and not old["spec"].get("nodeName"):
+            self._journal.append(now, "bind", pod=_name(key), node=node)
+        nominated = new["status"].get("nominatedNodeName")
+        if nominated and nominated != old["status"].get("nominatedNodeName"):
+            self._journal.append(now, "nominate", pod=_name(key), node=nominated)
+        if "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]:
+            self._journal.append(now, "evict", pod=_name(key))
+        why = _unschedulable(new)
+        if why and why != _unschedulable(old):
+            self._journal.append(now, "unschedulable", pod=_name(key), reason=why)
+            self._note_failure(key, why, 0)
+
+    def _note_failure(self, key: Key, why: str, count: int) -> None:
+        before, _ = self._failures.get(key, (0, ""))
+        self._failures[key] = (before + count, why)
+
+    def _hear_events(self, batch: Batch, now: Instant) -> None:
+        if batch.type is DELETED:
+            return
+        for change in batch.changes():
+            self._hear_event(change.object, change.previous)
+            self._events_to_remove.append(change.key)
+        if len(self._events_to_remove) == len(batch.keys):
+            self._agenda.book(now, Rank.RECONCILE, self._remove_events)
+
+    def _hear_event(self, event: KubeObject, before: KubeObject | None) -> None:
+        if event.get("reason") != _FAILED:
+            return
+        about = event.get("involvedObject") or event.get("regarding") or {}
+        key = Key(f"{about.get('namespace', NAMESPACE)}/{about.get('name', '')}")
+        self._note_failure(key, str(event.get("message", "")), _times(event) - (_times(before) if before else 0))
+
+    def _remove_events(self, now: Instant) -> None:
+        keys = list(dict.fromkeys(self._events_to_remove))
+        self._events_to_remove.clear()
+        self._store.delete(EVENTS, self._store.existing(EVENTS, keys), now)
+
+
+def _name(key: Key) -> str:
+    return key.removeprefix(f"{NAMESPACE}/")
+
+
+def _unschedulable(pod: KubeObject) -> str:
+    conditions: list[dict[str, Any]] = pod["status"].get("conditions") or []
+    for condition in conditions:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message", ""))
+    return ""
+
+
+def _times(event: KubeObject) -> int:
+    series = event.get("series") or {}
+    return max(int(series.get("count", 0)), int(event.get("count") or event.get("deprecatedCount") or 0), 1)

@@ -1,0 +1,46 @@
+"""Records transcripts from a real kube-apiserver: `python -m clients [NAME]...` (with `tests` on the Python path).
+
+etcd, kube-apiserver and kubectl are built first if need be, which takes minutes once. To record a new session, write a
+file of comments and commands only into `transcripts`, run this, and review what was printed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from batkube.schedulers.builds import built
+from batkube.schedulers.programs import program
+from clients.kubectl import Kubectl
+from clients.transcripts import FOLDER, play, read, write
+from conformance.real_server import cache_folder, real_server
+
+
+def main(names: list[str]) -> None:
+    """Record the transcripts of these names, or all."""
+    binary = built(program("kubectl"), cache_folder(), print)
+    with tempfile.TemporaryDirectory(prefix="transcripts-") as folder, real_server(Path(folder)) as server:
+        kubeconfig = Path(folder) / "kubeconfig"
+        kubeconfig.write_text(yaml.safe_dump(_config(server.url)))
+        for path in sorted(FOLDER.glob("*.txt")):
+            if not names or path.stem in names:
+                print(path.stem, flush=True)
+                write(path, list(play(read(path), Kubectl(binary, kubeconfig, Path(folder), path.stem))))
+
+
+def _config(url: str) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "real", "cluster": {"server": url, "insecure-skip-tls-verify": True}}],
+        "users": [{"name": "admin", "user": {"token": "admin-token"}}],
+        "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
+        "current-context": "real",
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,57 @@
+"""A served cluster, a bare API, and kubectl for each."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from batkube.kernel.errors import RunFailed
+from batkube.schedulers.builds import built
+from batkube.schedulers.programs import program
+from clients.kubectl import Kubectl
+from clients.serving import Served, served
+from conformance.real_server import cache_folder
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def kubectl_program() -> Path:
+    """The real kubectl, built on first use."""
+    try:
+        return built(program("kubectl"), cache_folder())
+    except RunFailed as problem:
+        pytest.skip(f"needs kubectl: {problem}")
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A simulated cluster of four nodes with 4 cpus each, served as users do it."""
+    with served(tmp_path_factory.mktemp("cluster") / "out", "--platform", "4x4,16Gi") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The API alone."""
+    with served(tmp_path_factory.mktemp("bare") / "out", "--bare") as running:
+        yield running
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest) -> str:
+    """A name for a namespace of the test's own."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+    return f"{name[:50].strip('-')}-{next(_NUMBERS)}"
+
+
+@pytest.fixture
+def kubectl(cluster: Served, kubectl_program: Path, tmp_path: Path, namespace: str) -> Kubectl:
+    """A kubectl for the simulated cluster, in a namespace of the test's own."""
+    everywhere = Kubectl(kubectl_program, cluster.kubeconfig, tmp_path)
+    everywhere("create", "namespace", namespace)
+    return everywhere.within(namespace)
