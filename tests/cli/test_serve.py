@@ -38,6 +38,21 @@ class Served:
         self.token: str = config["users"][0]["user"]["token"]
         self.port = int(self.url.rpartition(":")[2])
 
+    def post(self, path: str, value: dict[str, Any]) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        connection.request("POST", path, json.dumps(value), headers)
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    def text(self, path: str) -> str:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}"})
+        body = connection.getresponse().read().decode()
+        connection.close()
+        return body
+
     def get(self, path: str, *, tls: bool = True, token: str | None = None) -> tuple[int, dict[str, Any]]:
         context = ssl.create_default_context(cadata=self.authority()) if tls else None
         connection = (
@@ -108,6 +123,22 @@ def test_use_of_nodes_is_served(served: Served) -> None:
         ("node-1", "0"),
         ("node-2", "0"),
     ]
+
+
+def test_the_use_and_the_log_of_a_pod_are_served(served: Served) -> None:
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    pods = "/api/v1/namespaces/default/pods"
+    assert served.post(pods, pod) == 201
+    deadline = time.monotonic() + 10
+    while served.get(f"{pods}/p")[1]["status"]["phase"] != "Running" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    _, metrics = served.get("/apis/metrics.k8s.io/v1beta1/namespaces/default/pods/p")
+    assert metrics["containers"] == [{"name": "c", "usage": {"cpu": "250000000n", "memory": "65536Ki"}}]
+    assert served.text(f"{pods}/p/log").startswith("batkube: simulated container c (x on node-")
+    assert served.text(f"{pods}/p/log?tailLines=0") == ""
+    assert served.get(f"{pods}/p/log?container=none")[1]["message"] == "container none is not valid for pod p"
+    assert served.get(f"{pods}/p/log?previous=true")[0] == 400
 
 
 def test_ages_are_those_of_the_clients_clock(served: Served) -> None:

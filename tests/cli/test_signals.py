@@ -85,7 +85,7 @@ def test_while_inputs_are_read_it_is_one_word_and_130(
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["batkube", *COMMAND])
-    monkeypatch.setattr("batkube.simulation.run.read_inputs", lambda scenario: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("batkube.simulation.run.read_inputs", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     before = signal.getsignal(signal.SIGTERM)
 
     with pytest.raises(SystemExit) as stopped:

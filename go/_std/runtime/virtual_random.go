@@ -47,12 +47,12 @@ func vtSelectOrder(n uint32) uint32 {
 //
 //go:nosplit
 func vtRandomBytes(to []byte) {
+	word := uint64(0)
 	for i := range to {
 		if i%8 == 0 {
-			word := vtRandom()
-			for j := i; j < len(to) && j < i+8; j++ {
-				to[j] = byte(word >> (8 * (j - i)))
-			}
+			word = vtRandom()
 		}
+		to[i] = byte(word)
+		word >>= 8
 	}
 }

@@ -13,8 +13,10 @@ from typing import Any
 
 import msgspec
 
+from batkube.api.messages import JSON
 from batkube.api.openapi_custom import custom_kind, definition_name
 from batkube.api.openapi_paths import Paths
+from batkube.api.openapi_protobuf import MEDIA_TYPES, to_protobuf
 from batkube.api.openapi_schemas import Schemas
 from batkube.cluster.kinds import KindTable, Resource, SubResource
 
@@ -40,17 +42,18 @@ class OpenApi:
         self._table = table
         self._raw_schema = raw_schema
         self._revision = -1
-        #: What was written at this revision of the table by its path, and its bytes with their ETag.
+        #: What was written at this revision of the table by its path, and its bytes in each form with their ETag.
         self._written: dict[str, Document] = {}
         self._encoded: dict[str, tuple[bytes, str]] = {}
 
     def answer(self, path: str, accept: str) -> tuple[bytes, str, str] | None:
         """Return what is below /openapi/ at `path` (`v2`, `v3`, `v3/apis/apps/v1`): bytes, media type and ETag.
 
-        Documents are written as JSON only: None for a client that takes nothing else than protobuf, too.
+        Documents are written as JSON, that of version 2 as protobuf too; None for a client that takes neither.
         """
         version, _, below = path.partition("/")
-        if version not in ("v2", "v3") or (version == "v2" and below) or not _takes_json(accept):
+        media_type = _media_type(version, accept)
+        if version not in ("v2", "v3") or (version == "v2" and below) or media_type is None:
             return None
         if version == "v2":
             document: Document | None = self.swagger()
@@ -58,11 +61,12 @@ class OpenApi:
             document = self.document(below) if below else self.index()
         if document is None:
             return None
-        if path not in self._encoded:
-            data = msgspec.json.encode(document)
-            self._encoded[path] = data, f'"{hashlib.sha512(data).hexdigest().upper()}"'
-        data, etag = self._encoded[path]
-        return data, "application/json", etag
+        form = f"{path} {media_type}"
+        if form not in self._encoded:
+            data = msgspec.json.encode(document) if media_type == JSON else to_protobuf(document)
+            self._encoded[form] = data, f'"{hashlib.sha512(data).hexdigest().upper()}"'
+        data, etag = self._encoded[form]
+        return data, media_type, etag
 
     def index(self) -> Document:
         """Return the answer to /openapi/v3."""
@@ -195,9 +199,15 @@ class OpenApi:
         }
 
 
-def _takes_json(accept: str) -> bool:
-    kinds = [clause.partition(";")[0].strip() for clause in accept.split(",")]
-    return any(kind in ("", "*/*", "application/*", "application/json") for kind in kinds)
+def _media_type(version: str, accept: str) -> str | None:
+    """Return the first form in which a client takes a document and we have it."""
+    for clause in accept.split(","):
+        kind = clause.partition(";")[0].strip()
+        if kind in ("", "*/*", "application/*", JSON):
+            return JSON
+        if version == "v2" and kind in MEDIA_TYPES:
+            return MEDIA_TYPES[0]
+    return None
 
 
 def _as_kind(group: str, version: str, kind: str) -> Document:

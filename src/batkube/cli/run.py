@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from batkube.cli.caching import cache_folder
 from batkube.cli.progress import progress_display
 from batkube.cluster.outcomes import FinalState
 from batkube.kernel.errors import InputError
@@ -33,10 +34,21 @@ def run(
         str | None, typer.Option(help="SimGrid .xml, Node .yaml, openb .csv, or a shorthand such as '16x4,16Gi'.")
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="policy:NAME (see `batkube policies`) or policy:./file.py:Class.")
+        str | None,
+        typer.Option(
+            help="policy:NAME (see `batkube policies`), policy:./file.py:Class, a real scheduler by name "
+            "(kube-scheduler@1.34.4; see `batkube schedulers list`) or the path of a program built for virtual time."
+        ),
     ] = None,
     scheduler_arg: Annotated[
-        list[str] | None, typer.Option(help="name=value, handed to the policy; may be repeated.")
+        list[str] | None, typer.Option(help="name=value, handed to the scheduler; may be repeated.")
+    ] = None,
+    scheduler_config: Annotated[
+        Path | None, typer.Option(help="A KubeSchedulerConfiguration, handed to a real scheduler untouched.")
+    ] = None,
+    deterministic: Annotated[
+        bool | None,
+        typer.Option(help="Make a real scheduler repeatable to the byte (one thread, seeded chance); on unless said."),
     ] = None,
     resources: Annotated[
         str | None,
@@ -57,6 +69,8 @@ def run(
         "platform": platform,
         "scheduler": scheduler,
         "scheduler-args": policy_arguments(scheduler_arg) if scheduler_arg else None,
+        "scheduler-config": None if scheduler_config is None else str(scheduler_config),
+        "deterministic": deterministic,
         "resources": resources,
         "time": time,
         "seed": seed,
@@ -68,8 +82,18 @@ def run(
         raise InputError("batkube run", problem="no output folder given", remedy="add --out DIR")
     described = make_scenario(values, scenario if scenario is not None else "batkube run")
     with progress_display(quiet) as progress:
-        record = execute(described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
+        record = execute(
+            described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress, builder=build_scheduler
+        )
     _print_results(out, Counter(outcome.state for outcome in record.simulation.outcomes), quiet)
+
+
+def build_scheduler(name: str) -> Path:
+    """Return the program of a scheduler's name, built on first use."""
+    from batkube.schedulers.builds import built
+    from batkube.schedulers.programs import program
+
+    return built(program(name), cache_folder(), lambda text: typer.echo(text, err=True))
 
 
 def policy_arguments(texts: list[str]) -> dict[str, str]:

@@ -1,4 +1,8 @@
-"""Events are forgotten an hour after they were last seen, as kube-apiserver does (--event-ttl)."""
+"""Events are forgotten an hour after they were last seen, as kube-apiserver does (--event-ttl).
+
+Or earlier, the oldest first, when there are very many: real components limit how many they send, so that a burst of a
+hundred thousand pods does not fill the store there either.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,22 @@ from batkube.cluster.store import ADDED, MODIFIED, Batch, Key, Store
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
 
+#: The most events that are kept.
+MOST = 50_000
+
 
 class EventExpiry:
     """Deletes old events. Every write of an event gives it another hour, so the queue is in order by itself."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client) -> None:
-        self._store = store
+    def __init__(self, store: Store, agenda: Agenda, client: Client, most: int = MOST) -> None:
         self._agenda = agenda
         self._client = client
         #: When each event goes, soonest first.
         self._due: OrderedDict[Key, Instant] = OrderedDict()
+        self._most = most
         self._is_booked = False
+        #: Whether it is booked because there are too many.
+        self._is_full = False
         store.listen(EVENT, self._hear)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
@@ -29,17 +38,19 @@ class EventExpiry:
             self._due.pop(key, None)
             if batch.type in (ADDED, MODIFIED):
                 self._due[key] = Instant(now + TTL)
-        self._book()
+        self._book(now)
 
-    def _book(self) -> None:
-        if self._due and not self._is_booked:
-            self._is_booked = True
-            self._agenda.book(next(iter(self._due.values())), Rank.RECONCILE, self._expire)
+    def _book(self, now: Instant) -> None:
+        is_full = len(self._due) > self._most
+        if self._due and (not self._is_booked or (is_full and not self._is_full)):
+            self._is_booked, self._is_full = True, is_full
+            at = now if is_full else next(iter(self._due.values()))
+            self._agenda.book(at, Rank.RECONCILE, self._expire)
 
     def _expire(self, now: Instant) -> None:
-        self._is_booked = False
-        while self._due and next(iter(self._due.values())) <= now:
+        self._is_booked = self._is_full = False
+        while self._due and (len(self._due) > self._most or next(iter(self._due.values())) <= now):
             key, _ = self._due.popitem(last=False)
             with contextlib.suppress(Refused):
                 self._client.delete(EVENT, key, now)
-        self._book()
+        self._book(now)

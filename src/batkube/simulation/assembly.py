@@ -34,8 +34,8 @@ from batkube.policies.interface import Policy
 from batkube.policies.machines import MachineRoom
 from batkube.policies.rooms import Room
 from batkube.policies.scheduler import PolicyScheduler
+from batkube.simulation.attached import WARM_UP, Builder, Coordinated, OutsideScheduler
 from batkube.simulation.checks import check_jobs
-from batkube.simulation.outside import WARM_UP, Builder, Coordinated, OutsideScheduler, coordinate
 from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario
 from batkube.simulation.witness import Witness
 from batkube.workloads.model import Job, Workload
@@ -169,6 +169,8 @@ def assemble(
     store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     clock, coordinated = Clock(), None
     if inputs.outside is not None:
+        from batkube.simulation.outside import coordinate
+
         assert witness is not None
         clock = Clock(Instant(START - WARM_UP))
         coordinated = coordinate(inputs.outside, scenario, store, clock, agenda, streams, witness, scheduler_folder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,9 @@ from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, UNIX_START, Duration
+from batkube.kernel.instants import UNIX_START
 from batkube.kernel.streams import Streams
+from batkube.simulation.attached import Coordinated, OutsideScheduler
 from batkube.simulation.scenario import Scenario
 from batkube.simulation.witness import Witness
 from batkube.timing.coordinator import Attachment, Coordinator
@@ -29,21 +29,6 @@ from batkube.timing.page import ClockPage
 from batkube.timing.processes import AttachedProcess
 
 EPOCH_NS = -int(UNIX_START)
-#: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
-WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
-
-
-@dataclass(frozen=True, slots=True)
-class OutsideScheduler:
-    """A program to attach, and how to start it."""
-
-    #: As the scenario names it: `kube-scheduler@1.34.4`.
-    name: str
-    binary: Path
-    #: More arguments, after ours.
-    arguments: tuple[str, ...] = ()
-    #: A KubeSchedulerConfiguration of the user's.
-    configuration: Path | None = None
 
 
 class NoTimers:
@@ -76,19 +61,6 @@ class _Gate:
     def too_large(self) -> Response:
         """Answer a request whose body is larger than is taken."""
         return self._api.too_large()
-
-
-Builder = Callable[[str], Path]
-"""Gives the program of a scheduler's name, building it if need be."""
-
-
-@dataclass(frozen=True, slots=True)
-class Coordinated:
-    """The outside programs of a run and what moves their clock."""
-
-    coordinator: Coordinator
-    attachments: Sequence[Attachment]
-    witness: Witness
 
 
 def coordinate(

@@ -17,8 +17,8 @@ from batkube.outputs.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
 from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
+from batkube.simulation.attached import Builder, Coordinated
 from batkube.simulation.loop import run_until
-from batkube.simulation.outside import Builder, Coordinated
 from batkube.simulation.record import Record
 from batkube.simulation.scenario import Scenario, make_scenario
 from batkube.timing.coordinator import PATIENCE, run_coordinated

@@ -4,6 +4,8 @@
 
 package poll
 
+import "syscall"
+
 // Both are in runtime/virtual_network.go.
 func vtWrote()
 func vtConnected(fd int32) bool
@@ -17,11 +19,11 @@ func (fd *FD) vtTouch() {
 // VirtualConnect wraps connect(2). In a deterministic program the connection
 // stands or has failed when it returns: how long the kernel takes must not
 // decide what runs next.
-func VirtualConnect(fd int, connect func() error, pending error) error {
+func VirtualConnect(connect func(int, syscall.Sockaddr) error, fd int, to syscall.Sockaddr) error {
 	vtWrote()
-	err := connect()
-	if err == pending && vtConnected(int32(fd)) {
-		return connect()
+	err := connect(fd, to)
+	if err == syscall.EINPROGRESS && vtConnected(int32(fd)) {
+		return connect(fd, to)
 	}
 	return err
 }

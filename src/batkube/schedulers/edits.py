@@ -1,0 +1,109 @@
+"""The lines of Go's own files that call ours: what is replaced by what.
+
+Each anchor must occur exactly once in its file, so a Go version that moved something is noticed at once. What the calls
+do is told where they lead, in go/_std. All of it is dead code in a program that runs on real time: `vt` is nil there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Edit(NamedTuple):
+    """Replace `find` by `put` in a file below GOROOT/src."""
+
+    file: str
+    find: str
+    put: str
+
+
+def _before(file: str, anchor: str, added: str) -> Edit:
+    return Edit(file, anchor, added + anchor)
+
+
+def _after(file: str, anchor: str, added: str) -> Edit:
+    return Edit(file, anchor, anchor + added)
+
+
+_CLOCK = (
+    _before("runtime/time_nofake.go", "\treturn nanotime1()\n", "\tif vt != nil {\n\t\treturn vtNano()\n\t}\n"),
+    # Go's time.now stays, under another name. It is assembly on amd64 and Go elsewhere.
+    Edit("runtime/timeasm.go", "//go:linkname time_now time.now\nfunc time_now()", "func vtRealNow()"),
+    Edit("runtime/timestub.go", "//go:linkname time_now time.now\nfunc time_now()", "func vtRealNow()"),
+    Edit("runtime/time_linux_amd64.s", "TEXT time·now<ABIInternal>(SB)", "TEXT ·vtRealNow<ABIInternal>(SB)"),
+    # What threads wait for among themselves takes real time: stopping the world, for instance.
+    Edit("runtime/lock_futex.go", "\tdeadline := nanotime() + ns\n", "\tdeadline := nanotime1() + ns\n"),
+    Edit("runtime/lock_futex.go", "\t\tnow := nanotime()\n", "\t\tnow := nanotime1()\n"),
+)
+
+_IDLENESS = (
+    _before(
+        "runtime/netpoll_epoll.go",
+        '\tif errno != 0 {\n\t\tprintln("runtime: eventfd failed with"',
+        "\tefd, errno = vtPollerFd(efd, errno)\n",
+    ),
+    Edit(
+        "runtime/proc.go",
+        "\tif netpollinited() && (netpollAnyWaiters() || pollUntil != 0) && sched.lastpoll.Swap(0) != 0 {\n",
+        "\tif netpollinited() && (netpollAnyWaiters() || pollUntil != 0 || vt != nil) && sched.lastpoll.Swap(0) != 0 {\n",
+    ),
+    Edit(
+        "runtime/proc.go",
+        "\t\tlist, delta := netpoll(delay) // block until new work is available\n",
+        "\t\tlist, delta := vtPoll(delay, allpSnapshot) // block until new work is available\n",
+    ),
+    Edit(
+        "runtime/proc.go",
+        "\t\t\tinjectglist(&list)\n\t\t\tnetpollAdjustWaiters(delta)\n\t\t} else {\n\t\t\tacquirep(pp)\n",
+        "\t\t\tinjectglist(&list)\n\t\t\tnetpollAdjustWaiters(delta)\n\t\t\tvtLanded()\n"
+        "\t\t} else {\n\t\t\tacquirep(pp)\n\t\t\tvtLanded()\n",
+    ),
+    _after("runtime/proc.go", "\tsched.npidle.Add(1)\n", "\tvtLastIdle()\n"),
+)
+
+_COURSE = (
+    _before("runtime/proc.go", "\tlockInit(&sched.lock, lockRankSched)\n", "\tvtInit()\n"),
+    _before("runtime/proc.go", "\tgcinit()\n", "\tvtConfigure()\n"),
+    _after("runtime/proc.go", "\tgcenable()\n", "\tvtStart()\n"),
+    _after("runtime/proc.go", "func procresize(nprocs int32) *p {\n", "\tnprocs = vtProcs(nprocs)\n"),
+    # All that sysmon does is about real time: it takes Ps from slow system calls, polls the network, forces collections.
+    Edit("runtime/proc.go", "\tif haveSysmon {\n", "\tif haveSysmon && vt == nil {\n"),
+    _after(
+        "runtime/mgc.go",
+        "func (t gcTrigger) test() bool {\n",
+        "\tif !vtMayCollect(t.kind) {\n\t\treturn false\n\t}\n",
+    ),
+)
+
+_CHANCE = (
+    _before("runtime/rand.go", "\tglobalRand.state.Init(*seed)\n", "\tvtSeed(seed)\n"),
+    _before(
+        "runtime/rand.go",
+        "\tmp := getg().m\n\tc := &mp.chacha8\n",
+        "\tif vtSeeded {\n\t\treturn vtRandom()\n\t}\n",
+    ),
+    # How many threads there are depends on real time, so a new one may not draw.
+    _after("runtime/rand.go", "func mrandinit(mp *m) {\n", "\tif vtSeeded {\n\t\treturn\n\t}\n"),
+    Edit("runtime/select.go", "cheaprandn(uint32(norder + 1))", "vtSelectOrder(uint32(norder + 1))"),
+    _after(
+        "runtime/vgetrandom_linux.go",
+        "func vgetrandom(p []byte, flags uint32) (ret int, supported bool) {\n",
+        "\tif vtSeeded {\n\t\tvtRandomBytes(p)\n\t\treturn len(p), true\n\t}\n",
+    ),
+)
+
+_NETWORK = (
+    _after("internal/poll/fd_mutex.go", "func (fd *FD) writeLock() error {\n", "\tfd.vtTouch()\n"),
+    _after("internal/poll/fd_unix.go", "func (fd *FD) Close() error {\n", "\tfd.vtTouch()\n"),
+    _after("internal/poll/fd_posix.go", "func (fd *FD) Shutdown(how int) error {\n", "\tfd.vtTouch()\n"),
+    Edit(
+        "net/fd_unix.go",
+        "\tswitch err := connectFunc(fd.pfd.Sysfd, ra); err {\n",
+        "\tswitch err := poll.VirtualConnect(connectFunc, fd.pfd.Sysfd, ra); err {\n",
+    ),
+)
+
+EDITS = _CLOCK + _IDLENESS + _COURSE + _CHANCE + _NETWORK
+
+#: Up to Go 1.25 the package of raw system calls lay elsewhere; our files name it as later versions do.
+RAW_SYSCALLS = ("internal/runtime/syscall/linux", '"internal/runtime/syscall/linux"', 'linux "internal/runtime/syscall"')

@@ -1,0 +1,91 @@
+"""The overlay: Go's own files, changed in a few lines, and ours beside them, for the toolchain in use.
+
+`go build -overlay` reads files from elsewhere than it believes, those of package runtime included, so a program's clock
+can be changed without touching its source or the Go installation. The changed files are made from the toolchain that
+will be used; only what is ours is kept in this project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from batkube.kernel.errors import RunFailed
+from batkube.schedulers.edits import EDITS, RAW_SYSCALLS
+
+#: Go's versions whose runtime the edits are known to fit.
+SUPPORTED_MINORS = range(24, 28)
+
+
+def overlay_files(goroot: Path) -> dict[str, str]:
+    """Return the files that replace or join those below GOROOT/src, by their path there."""
+    version = go_version(goroot)
+    files: dict[str, str] = {}
+    for edit in EDITS:
+        text = files.get(edit.file) or _read(goroot, version, edit.file)
+        if text.count(edit.find) != 1:
+            found = text.count(edit.find)
+            raise RunFailed(
+                f"the virtual clock does not fit {version}: {edit.file} has this {found} times, not once: {edit.find!r}"
+            )
+        files[edit.file] = text.replace(edit.find, edit.put)
+    files.update(_own_files(goroot))
+    return files
+
+
+def digest(files: Mapping[str, str]) -> str:
+    """Return a name for the content of an overlay, as part of the key of a build."""
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def write_overlay(files: Mapping[str, str], goroot: Path, folder: Path) -> Path:
+    """Write the overlay's files into `folder`; return the path of the JSON file that `go build -overlay` wants."""
+    folder = folder.resolve()
+    replaced: dict[str, str] = {}
+    for name, text in sorted(files.items()):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        replaced[str(goroot / "src" / name)] = str(path)
+    listing = folder / "overlay.json"
+    listing.write_text(json.dumps({"Replace": replaced}, indent=1), encoding="utf-8")
+    return listing
+
+
+def go_version(goroot: Path) -> str:
+    """Return the version of a Go installation, such as `go1.26.8`; refuse one that the overlay is not made for."""
+    first = (goroot / "VERSION").read_text(encoding="utf-8").split(maxsplit=1)[0]
+    parts = first.removeprefix("go").replace("rc", ".").split(".")
+    if parts[0] != "1" or not parts[1].isdigit() or int(parts[1]) not in SUPPORTED_MINORS:
+        lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
+        raise RunFailed(f"the virtual clock is made for Go 1.{lowest} to 1.{highest}, not for {first}")
+    return first
+
+
+def own_source() -> Path:
+    """Return the folder of our Go files: within the installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "go", package.parent.parent / "go"):
+        if (folder / "_std").is_dir():
+            return folder
+    raise RunFailed("the Go files of the virtual clock are missing from this installation of Batkube")
+
+
+def _own_files(goroot: Path) -> dict[str, str]:
+    folder = own_source() / "_std"
+    newer, name, older_name = RAW_SYSCALLS
+    is_older = not (goroot / "src" / newer).is_dir()
+    files: dict[str, str] = {}
+    for path in sorted(folder.rglob("*.go")):
+        text = path.read_text(encoding="utf-8")
+        files[path.relative_to(folder).as_posix()] = text.replace(name, older_name) if is_older else text
+    return files
+
+
+def _read(goroot: Path, version: str, file: str) -> str:
+    try:
+        return (goroot / "src" / file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RunFailed(f"the virtual clock does not fit {version}: it has no {file}") from None

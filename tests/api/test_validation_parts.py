@@ -1,0 +1,141 @@
+"""The small languages inside objects, values as Go prints them, and what clients are only warned of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batkube.api import validation
+from batkube.api.validation.addresses import check_strict_ip, is_dual_stack, parse_cidr, parse_ip
+from batkube.api.validation.cron import BadSchedule, check_zone, parse_schedule
+from batkube.api.validation.go_values import go_difference, go_struct
+from batkube.api.validation.job_policies import BadIndexes, parse_indexes
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.quantities import container_resource, resource_amount
+from batkube.cluster.kinds import KindTable
+
+TABLE = KindTable.builtin()
+
+
+@pytest.mark.parametrize("text", ["* * * * *", "*/5 1-3 1,15 jan-mar MON", "@daily", "@every 1h30m", "0 0 ? * 0"])
+def test_a_schedule_is_read(text: str) -> None:
+    parse_schedule(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "empty spec string"),
+        ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
+        ("61 * * * *", "end of range (61) above maximum (59): 61"),
+        ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+        ("5-3 * * * *", "beginning of range (5) beyond end of range (3): 5-3"),
+        ("*/0 * * * *", "step of range should be a positive number: */0"),
+        ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+        ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
+        ("@never", "unrecognized descriptor: @never"),
+    ],
+)
+def test_a_bad_schedule_is_told_in_the_words_of_the_library(text: str, problem: str) -> None:
+    with pytest.raises(BadSchedule) as caught:
+        parse_schedule(text)
+
+    assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize(("zone", "good"), [("Europe/Paris", True), ("UTC", True), ("Mars/X", False), ("../x", False)])
+def test_a_time_zone_must_exist(zone: str, good: bool) -> None:
+    problems = Problems()
+    check_zone(zone, "spec.timeZone", problems)
+
+    assert (not problems) == good
+
+
+@given(st.sets(st.integers(0, 50)))
+def test_indexes_are_read_back(indexes: set[int]) -> None:
+    ordered = sorted(indexes)
+    text = ",".join(str(index) for index in ordered)
+
+    assert parse_indexes(text, 51) == [(index, index) for index in ordered]
+
+
+@pytest.mark.parametrize("text", ["3,2", "1-1", "9", "a", "1-2-3"])
+def test_indexes_out_of_order_or_range_are_refused(text: str) -> None:
+    with pytest.raises(BadIndexes):
+        parse_indexes(text, 9)
+
+
+def test_addresses_are_read_as_leniently_as_old_fields_are() -> None:
+    assert str(parse_ip("010.002.003.004")) == "10.2.3.4"
+    assert str(parse_ip("::ffff:1.2.3.4")) == "1.2.3.4"
+    assert parse_ip("1.2.3") is parse_ip("fe80::1%eth0") is parse_cidr("10.0.0.0/33") is None
+    assert is_dual_stack(["1.2.3.4", "::1"])
+
+
+@given(st.ip_addresses())
+def test_a_canonical_address_passes_where_only_canonical_ones_do(address: object) -> None:
+    problems = Problems()
+    check_strict_ip(str(address), "x", problems)
+    mapped = str(address).startswith("::ffff:")
+
+    assert mapped or problems == []
+
+
+def test_whole_units_are_counted_of_what_is_counted() -> None:
+    assert resource_amount("example.com/gpu", "1500m") == ("must be an integer",)
+    assert resource_amount("cpu", "1500m") == ()
+    assert container_resource("pods") == ("must be a standard resource for containers",)
+
+
+def test_a_struct_is_shown_with_every_field_in_the_order_of_go() -> None:
+    assert go_struct("core.ServicePort", {"port": 80, "protocol": "TCP"}) == (
+        '{"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}'
+    )
+    assert go_struct("meta.LabelSelector", {"matchLabels": {"b": "<", "a": ""}}) == (
+        '{"matchLabels":{"a":"","b":"\\u003c"}}'
+    )
+
+
+def test_a_difference_is_shown_with_three_lines_around_it() -> None:
+    taint = {"key": "a", "effect": "NoSchedule"}
+
+    assert go_difference("core.Taint", taint, taint | {"value": "v"}) == (
+        '@@ -1,6 +1,6 @@\n {\n  "Key": "a",\n- "Value": "",\n+ "Value": "v",\n  "Effect": "NoSchedule",\n'
+        '  "TimeAdded": null\n }\n'
+    )
+
+
+def warned(plural: str, value: dict[str, Any], group: str = "", version: str = "v1") -> list[str]:
+    resource = TABLE.resource(group, version, plural)
+    assert resource is not None
+    return validation.warnings_about(resource, {"metadata": {"name": "a"}, **value})
+
+
+def test_odd_but_valid_pods_are_warned_of() -> None:
+    container = {
+        "name": "c",
+        "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}, {"name": "A", "value": "$(A):3"}],
+        "ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 80, "protocol": "TCP"}],
+        "resources": {"requests": {"memory": "100m"}},
+    }
+    spec = {"containers": [container], "nodeSelector": {"beta.kubernetes.io/os": "linux"}}
+
+    assert warned("pods", {"spec": spec}) == [
+        'spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead',
+        'spec.containers[0].resources.requests[memory]: fractional byte value "100m" is invalid, must be an integer',
+        'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply',
+        "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
+    ]
+
+
+def test_an_ordinary_pod_is_not_warned_of() -> None:
+    assert warned("pods", {"spec": {"containers": [{"name": "c", "image": "i"}]}}) == []
+
+
+def test_a_key_pair_that_is_none_is_warned_of() -> None:
+    secret = {"type": "kubernetes.io/tls", "data": {"tls.crt": "YQ==", "tls.key": "YQ=="}}
+
+    assert warned("secrets", secret) == ["tls: failed to find any PEM data in certificate input"]

@@ -1,0 +1,62 @@
+"""Events: counted when they repeat, forgotten when they are old or too many."""
+
+from __future__ import annotations
+
+from tests.controllers.conftest import PlainApi, World
+
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.controllers.event_expiry import EventExpiry
+
+
+def test_an_event_that_repeats_is_counted(world: World) -> None:
+    world.create("pods", world.pod("a"))
+    about = world.get("pods", "default/a")
+    events = EventRecorder(world.store, world.api, "tester")
+    for _ in range(3):
+        events.record(about, "pods", "Warning", "Odd", "something is odd", world.now)
+        world.run(10)
+    (event,) = [one for one in world.store.all("events").values() if one["reason"] == "Odd"]
+    assert event["count"] == 3
+    assert event["firstTimestamp"] < event["lastTimestamp"]
+    assert event["involvedObject"]["uid"] == about["metadata"]["uid"]
+    assert event["source"] == {"component": "tester"}
+
+
+def test_the_newer_form_counts_in_a_series(world: World) -> None:
+    world.create("pods", world.pod("a"))
+    events = EventRecorder(world.store, world.api, "tester", host="here", as_series=True)
+    for _ in range(2):
+        events.record(world.get("pods", "default/a"), "pods", "Normal", "Odd", "odd", world.now, action="Testing")
+    (event,) = [one for one in world.store.all("events").values() if one["reason"] == "Odd"]
+    assert event["series"]["count"] == 2
+    assert (event["action"], event["reportingComponent"]) == ("Testing", "tester")
+    assert event["firstTimestamp"] is None
+
+
+def test_many_events_of_one_instant_have_different_names(world: World) -> None:
+    world.create("pods", world.pod("a"))
+    about = world.get("pods", "default/a")
+    one, other = (EventRecorder(world.store, world.api, name) for name in ("one", "other"))
+    for number in range(5):
+        one.record(about, "pods", "Normal", "Odd", f"one {number}", world.now)
+        other.record(about, "pods", "Normal", "Odd", f"other {number}", world.now)
+    assert len(world.events("Odd")) == 10
+
+
+def test_events_are_forgotten_after_an_hour(world: World) -> None:
+    world.create("pods", world.pod("a"))
+    world.run(1)
+    assert world.events("Started")
+    world.run(3700)
+    assert not world.store.all("events")
+
+
+def test_when_there_are_too_many_the_oldest_go(make_world: type[World]) -> None:
+    world = make_world("1x64,64Gi")
+    EventExpiry(world.store, world.agenda, PlainApi(world.store), most=10)
+    for number in range(10):
+        world.create("pods", world.pod(f"p{number}"))
+    world.run(1)
+    kept = world.store.all("events")
+    assert len(kept) == 10
+    assert all("p9" in key or "p8" in key or "p7" in key for key in kept)
