@@ -125,6 +125,6 @@ def test_answers_are_json_for_those_who_take_it() -> None:
     assert media_type == JSON
     assert etag.startswith('"')
     assert msgspec.json.decode(body) == OPEN_API.document("apis/apps/v1")
-    assert OPEN_API.answer("v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf") is None
+    assert OPEN_API.answer("v3/apis/apps/v1", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf") is None
     assert OPEN_API.answer("v3/apis/bogus", JSON) is None
     assert OPEN_API.answer("v4", JSON) is None

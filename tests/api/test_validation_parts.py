@@ -1,23 +1,17 @@
-"""The small languages inside objects, values as Go prints them, and what clients are only warned of."""
+"""The small languages inside objects, and values as Go prints them."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api import validation
 from batkube.api.validation.addresses import check_strict_ip, is_dual_stack, parse_cidr, parse_ip
 from batkube.api.validation.cron import BadSchedule, check_zone, parse_schedule
 from batkube.api.validation.go_values import go_difference, go_struct
 from batkube.api.validation.job_policies import BadIndexes, parse_indexes
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.quantities import container_resource, resource_amount
-from batkube.cluster.kinds import KindTable
-
-TABLE = KindTable.builtin()
 
 
 @pytest.mark.parametrize("text", ["* * * * *", "*/5 1-3 1,15 jan-mar MON", "@daily", "@every 1h30m", "0 0 ? * 0"])
@@ -106,36 +100,3 @@ def test_a_difference_is_shown_with_three_lines_around_it() -> None:
         '@@ -1,6 +1,6 @@\n {\n  "Key": "a",\n- "Value": "",\n+ "Value": "v",\n  "Effect": "NoSchedule",\n'
         '  "TimeAdded": null\n }\n'
     )
-
-
-def warned(plural: str, value: dict[str, Any], group: str = "", version: str = "v1") -> list[str]:
-    resource = TABLE.resource(group, version, plural)
-    assert resource is not None
-    return validation.warnings_about(resource, {"metadata": {"name": "a"}, **value})
-
-
-def test_odd_but_valid_pods_are_warned_of() -> None:
-    container = {
-        "name": "c",
-        "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}, {"name": "A", "value": "$(A):3"}],
-        "ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 80, "protocol": "TCP"}],
-        "resources": {"requests": {"memory": "100m"}},
-    }
-    spec = {"containers": [container], "nodeSelector": {"beta.kubernetes.io/os": "linux"}}
-
-    assert warned("pods", {"spec": spec}) == [
-        'spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead',
-        'spec.containers[0].resources.requests[memory]: fractional byte value "100m" is invalid, must be an integer',
-        'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply',
-        "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
-    ]
-
-
-def test_an_ordinary_pod_is_not_warned_of() -> None:
-    assert warned("pods", {"spec": {"containers": [{"name": "c", "image": "i"}]}}) == []
-
-
-def test_a_key_pair_that_is_none_is_warned_of() -> None:
-    secret = {"type": "kubernetes.io/tls", "data": {"tls.crt": "YQ==", "tls.key": "YQ=="}}
-
-    assert warned("secrets", secret) == ["tls: failed to find any PEM data in certificate input"]

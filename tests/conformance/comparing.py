@@ -189,7 +189,7 @@ class Comparer:
                 self._differ(path, one, other)
 
     def _text(self, path: str, recorded: str, got: str) -> bool:
-        if ".cells[" in path and (is_age(recorded) and is_age(got) or is_ipv4(recorded) and is_ipv4(got)):
+        if ".cells[" in path and ((is_age(recorded) and is_age(got)) or (is_ipv4(recorded) and is_ipv4(got))):
             return True
         for name, generated in self._names.items():
             recorded = recorded.replace(name, generated)

@@ -7,12 +7,33 @@ import (
 	"unsafe"
 )
 
-// vtWrote counts something that the other side of a connection will notice.
+// vtTouched counts something that the other side of a connection will notice,
+// before it happens.
 //
-//go:linkname vtWrote internal/poll.vtWrote
-func vtWrote() {
+//go:linkname vtTouched internal/poll.vtTouched
+func vtTouched() {
 	if vt != nil {
 		vt.wrote.Add(1)
+	}
+}
+
+// vtConnecting counts the connections that the other side has to expect.
+//
+//go:linkname vtConnecting internal/poll.vtConnecting
+func vtConnecting() {
+	if vt != nil {
+		vt.begun.Add(1)
+	}
+}
+
+// vtMoved counts the bytes that crossed a connection: when both sides have
+// counted the same number, nothing is on its way.
+//
+//go:linkname vtMoved internal/poll.vtMoved
+func vtMoved(sent, got int) {
+	if vt != nil {
+		vt.sent.Add(int64(sent))
+		vt.got.Add(int64(got))
 	}
 }
 

@@ -31,8 +31,11 @@ type vtPage struct {
 	jumps   atomic.Uint64 // 12: number of times that we moved the clock
 	heap    atomic.Uint64 // 13: bytes of heap in use after the latest collection
 	granted atomic.Uint64 // 14: limit holds while wrote has this value
-	live    atomic.Uint64 // 15: bytes of heap in use at the latest report
-	pid     atomic.Uint64 // 16: the process that the page belongs to
+	begun   atomic.Uint64 // 15: number of stream connections begun
+	sent    atomic.Int64  // 16: bytes written to stream connections
+	got     atomic.Int64  // 17: bytes read from stream connections
+	live    atomic.Uint64 // 18: bytes of heap in use at the latest report
+	pid     atomic.Uint64 // 19: the process that the page belongs to
 }
 
 const (

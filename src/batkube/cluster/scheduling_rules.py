@@ -114,6 +114,14 @@ class Rules:
             return OTHER_LABELS
         return None
 
+    def accepts_labels(self, node: KubeObject) -> bool:
+        """Return whether the labels of `node` are as the pod requires."""
+        return self._affinity(node) is None
+
+    def accepts_taints(self, node: KubeObject) -> bool:
+        """Return whether the pod tolerates all taints of `node`, a cordon included."""
+        return self._taints(node) is None and self._cordon(node) is None
+
     def liking(self, node: KubeObject) -> int:
         """Return how much the pod would like `node`: its preferred affinity, less the taints it would rather avoid."""
         weight: int = sum(weight for weight, term in self.preferences if term.matches(node))

@@ -18,7 +18,7 @@ from batkube.cluster.scheduling_rules import rules_key
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Instant
-from batkube.policies.node_table import NodeTable
+from batkube.policies.node_table import Mask, NodeTable
 from batkube.policies.preemption import Preemption
 from batkube.policies.served_scheduler import DEFAULT_NAME, POD, ServedScheduler
 
@@ -67,25 +67,23 @@ class DefaultScheduler(ServedScheduler):
         demand = demand_of(pod)
         priority = pod["spec"].get("priority", 0)
         shape = rules_key(pod["spec"]), tuple(demand.items()), priority
-        message = None if self._preemption.has_promise(key) else hopeless.get(shape)
+        is_alone = self._preemption.has_promise(key) or self.neighbours.concern(pod)
+        message = None if is_alone else hopeless.get(shape)
         if message is None:
             kept = self._preemption.promised(key, priority)
-            message = self.why_not(pod, demand, kept)
-            if message is None:
-                self.bind(key, pod, self._best_node(pod, demand, kept), now)
+            judgement = self.judge(pod, demand, kept)
+            if judgement.fits.any():
+                self.bind(key, pod, self._best_node(pod, demand, judgement.fits), now)
                 return
+            message = self.why_not(judgement)
             nominated, explanation = self._preemption.make_room(key, pod, demand, now)
             if nominated is None:
                 # Both plugins of kube-scheduler that could make room say why not: DynamicResources, DefaultPreemption.
                 message = hopeless[shape] = f"{message} no new claims to deallocate, preemption: {explanation}"
         self.set_aside(key, message, now)
 
-    def _best_node(self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts]) -> str:
+    def _best_node(self, pod: KubeObject, demand: Amounts, fits: Mask) -> str:
         """Return the name of the node, of those that take the pod, that it likes best and that has the most room."""
-        accepted = self.table.acceptance(pod)
-        fits = accepted.mask.copy()
-        for short in self.table.lacking(demand, kept).values():
-            fits &= ~short
         columns = np.flatnonzero(fits)
-        score = self.table.load(demand)[columns] - accepted.liking[columns]
+        score = self.table.load(demand)[columns] - self.table.acceptance(pod).liking[columns]
         return self.table.name_of(int(columns[int(score.argmin())]))

@@ -228,6 +228,11 @@ class NodeTable:
         """Return the pods that the node of this column holds."""
         return [key for key, held in self._holdings.items() if held.column == column]
 
+    def column_of(self, key: Key) -> int | None:
+        """Return the column of the node that holds a pod, or None."""
+        held = self._holdings.get(key)
+        return None if held is None else held.column
+
     def placements(self) -> list[tuple[Key, int]]:
         """Return every pod that a node holds, with the node's column."""
         return [(key, held.column) for key, held in self._holdings.items()]

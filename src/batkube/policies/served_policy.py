@@ -179,7 +179,10 @@ class ServedPolicy(ServedScheduler):
         pod = self.store.get(POD, self._key_of[job.key])
         if pod is None:
             return np.zeros(len(self.table.nodes), dtype=np.bool_)
-        return self.table.acceptance(pod).mask
+        mask = self.table.acceptance(pod).mask
+        for _, refused in self.neighbours.objections(pod, mask):
+            mask = mask & ~refused
+        return mask
 
     def _carry_out(self, policy: GuardedPolicy, decision: Decision, now: Instant) -> None:
         match decision:
@@ -233,8 +236,9 @@ class ServedPolicy(ServedScheduler):
         for key in list(self.waiting):
             pod = self.store.get(POD, key)
             if pod is not None:
-                message = self.why_not(pod, demand_of(pod))
-                self.set_aside(key, message or f"the policy {name} has not started it yet", now)
+                judgement = self.judge(pod, demand_of(pod))
+                waits = f"the policy {name} has not started it yet"
+                self.set_aside(key, waits if judgement.fits.any() else self.why_not(judgement), now)
 
 
 def _machine(column: int, node: KubeObject | None) -> Machine:

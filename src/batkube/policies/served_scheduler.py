@@ -6,6 +6,7 @@ How to choose is left to its kinds: `default_scheduler` chooses as kube-schedule
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
@@ -16,10 +17,18 @@ from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import PODS
-from batkube.policies.node_table import NodeTable
+from batkube.policies.neighbours import Neighbours
+from batkube.policies.node_table import Mask, NodeTable
 
 POD = "pods"
 DEFAULT_NAME = "default-scheduler"
+
+
+class Judgement(NamedTuple):
+    """Where a pod fits, and how many of the other nodes it does not fit for each reason."""
+
+    fits: Mask
+    counts: dict[str, int]
 
 
 class ServedScheduler:
@@ -39,6 +48,7 @@ class ServedScheduler:
         self.client = client
         self.events = events
         self.table = table
+        self.neighbours = Neighbours(store, table)
         self._names = frozenset(names)
         #: Pods that wait, in the order they came; with the message of their last attempt, "" before the first.
         self.waiting: dict[Key, str] = {}
@@ -118,13 +128,8 @@ class ServedScheduler:
         self.events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
         return True
 
-    def why_not(self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts] | None = None) -> str | None:
-        """Return why the pod fits nowhere, or None if it does (Kubernetes: framework.FitError).
-
-        `kept` is room that is promised to others, by column.
-        """
-        if not self.table.count:
-            return "no nodes available to schedule pods"
+    def judge(self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts] | None = None) -> Judgement:
+        """Return where the pod fits, and why not elsewhere; `kept` is room promised to others, by column."""
         accepted = self.table.acceptance(pod)
         fits = accepted.mask.copy()
         counts = dict(accepted.objections)
@@ -133,9 +138,16 @@ class ServedScheduler:
             count = int((short & accepted.mask).sum())
             if count:
                 counts["Too many pods" if resource == PODS else f"Insufficient {resource}"] = count
-        if fits.any():
-            return None
-        reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+        for reason, refused in self.neighbours.objections(pod, fits):
+            fits &= ~refused
+            counts[reason] = counts.get(reason, 0) + int(refused.sum())
+        return Judgement(fits, counts)
+
+    def why_not(self, judgement: Judgement) -> str:
+        """Return why a pod fits nowhere (Kubernetes: framework.FitError)."""
+        if not self.table.count:
+            return "no nodes available to schedule pods"
+        reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in judgement.counts.items()))
         return f"0/{self.table.count} nodes are available: {reasons}."
 
     def set_aside(self, key: Key, message: str, now: Instant) -> None:

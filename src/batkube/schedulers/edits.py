@@ -96,10 +96,19 @@ _NETWORK = (
     _after("internal/poll/fd_mutex.go", "func (fd *FD) writeLock() error {\n", "\tfd.vtTouch()\n"),
     _after("internal/poll/fd_unix.go", "func (fd *FD) Close() error {\n", "\tfd.vtTouch()\n"),
     _after("internal/poll/fd_posix.go", "func (fd *FD) Shutdown(how int) error {\n", "\tfd.vtTouch()\n"),
+    _after(
+        "internal/poll/fd_unix.go", "n, err := ignoringEINTRIO(syscall.Read, fd.Sysfd, p)\n", "\t\tfd.vtGot(n)\n"
+    ),
+    _after(
+        "internal/poll/fd_unix.go",
+        "n, err := ignoringEINTRIO(syscall.Write, fd.Sysfd, p[nn:max])\n",
+        "\t\tfd.vtSent(n)\n",
+    ),
+    _after("internal/poll/writev.go", "\t\tTestHookDidWritev(int(wrote))\n", "\t\tfd.vtSent(int(wrote))\n"),
     Edit(
         "net/fd_unix.go",
         "\tswitch err := connectFunc(fd.pfd.Sysfd, ra); err {\n",
-        "\tswitch err := poll.VirtualConnect(connectFunc, fd.pfd.Sysfd, ra); err {\n",
+        "\tswitch err := fd.pfd.VirtualConnect(connectFunc, ra); err {\n",
     ),
 )
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 import mmap
 import os
 import select
-import struct
 
 _SIZE = 4096
 _MAGIC = 0x314B4256
-_SLOT = struct.Struct("<q")
 
 _NOW, _PROBE, _LIMIT, _FLAGS, _SEED = 1, 2, 3, 4, 5
 _SEEN, _NEXT, _IDLES, _WROTE, _JUMPS, _HEAP, _GRANTED_WROTE = 8, 9, 10, 11, 12, 13, 14
-_CONNECTS, _BYTES_WRITTEN, _BYTES_READ = 15, 16, 17
+_CONNECTS, _BYTES_WRITTEN, _BYTES_READ, _LIVE, _PID = 15, 16, 17, 18, 19
 
 _DETERMINISTIC, _COLLECT = 1, 2
 
@@ -30,22 +28,17 @@ class ClockPage:
         self._file = os.memfd_create("batkube-clock", 0)
         os.ftruncate(self._file, _SIZE)
         self._page = mmap.mmap(self._file, _SIZE)
+        # A view of eight-byte numbers reads and writes each of them in one piece, which `struct` does not promise.
+        self._slots = memoryview(self._page).cast("q")
         self._wake = os.eventfd(0, os.EFD_NONBLOCK)
         self._idle = os.eventfd(0, os.EFD_NONBLOCK)
         self._poll = select.poll()
         self._poll.register(self._idle, select.POLLIN)
         self._number = 0
-        self._put(0, _MAGIC)
-        self._put(_FLAGS, _DETERMINISTIC if deterministic else 0)
-        self._put(_SEED, seed & (2**63 - 1))
+        self._slots[0] = _MAGIC
+        self._slots[_FLAGS] = _DETERMINISTIC if deterministic else 0
+        self._slots[_SEED] = seed & (2**63 - 1)
         self.now = now_ns
-
-    def _put(self, slot: int, value: int) -> None:
-        _SLOT.pack_into(self._page, slot * 8, value)
-
-    def _get(self, slot: int) -> int:
-        value: int = _SLOT.unpack_from(self._page, slot * 8)[0]
-        return value
 
     @property
     def environment(self) -> dict[str, str]:
@@ -64,22 +57,22 @@ class ClockPage:
     @property
     def now(self) -> int:
         """The program's time, in nanoseconds of Unix."""
-        return self._get(_NOW)
+        return self._slots[_NOW]
 
     @now.setter
     def now(self, value: int) -> None:
-        self._put(_NOW, value)
+        self._slots[_NOW] = value
 
     def probe(self) -> int:
         """Ask the program whether it is idle; return the number of the question."""
         self._number += 1
-        self._put(_PROBE, self._number)
+        self._slots[_PROBE] = self._number
         os.eventfd_write(self._wake, 1)
         return self._number
 
     def is_idle_since(self, number: int) -> bool:
         """Return whether the program was idle after the question `number` was put."""
-        return self._get(_SEEN) >= number
+        return self._slots[_SEEN] >= number
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the program to tell that it is idle; return whether it did in time."""
@@ -91,48 +84,74 @@ class ClockPage:
     @property
     def next_timer(self) -> int:
         """When the program's next timer is due, in nanoseconds of Unix; the largest number if there is none."""
-        return self._get(_NEXT)
+        return self._slots[_NEXT]
 
     @property
     def wrote(self) -> int:
         """How often the program wrote to the network or began to connect."""
-        return self._get(_WROTE)
+        return self._slots[_WROTE]
 
     @property
     def connects(self) -> int:
         """How many connections the program began."""
-        return self._get(_CONNECTS)
+        return self._slots[_CONNECTS]
 
     @property
     def bytes_written(self) -> int:
         """How much the program wrote to the network."""
-        return self._get(_BYTES_WRITTEN)
+        return self._slots[_BYTES_WRITTEN]
 
     @property
     def bytes_read(self) -> int:
         """How much the program read from the network."""
-        return self._get(_BYTES_READ)
+        return self._slots[_BYTES_READ]
 
     @property
     def jumps(self) -> int:
         """How often the program moved its own clock within a grant."""
-        return self._get(_JUMPS)
+        return self._slots[_JUMPS]
+
+    @property
+    def idles(self) -> int:
+        """How often the program told that it is idle."""
+        return self._slots[_IDLES]
+
+    @property
+    def heap_bytes(self) -> int:
+        """How much memory the program's objects took after it last collected its garbage when asked to."""
+        return self._slots[_HEAP]
+
+    @property
+    def live_bytes(self) -> int:
+        """How much memory its objects took, garbage included, when it was last idle."""
+        return self._slots[_LIVE]
+
+    @property
+    def pid(self) -> int:
+        """The process that uses the page; 0 as long as none does, and for ever if it was built without the overlay."""
+        return self._slots[_PID]
+
+    @property
+    def is_collecting(self) -> bool:
+        """Whether a collection was asked for and is not done yet."""
+        return bool(self._slots[_FLAGS] & _COLLECT)
 
     def grant(self, limit_ns: int) -> None:
         """Let the program move its own clock from timer to timer before `limit_ns`, until it writes something."""
-        self._put(_GRANTED_WROTE, self.wrote)
-        self._put(_LIMIT, limit_ns)
+        self._slots[_GRANTED_WROTE] = self.wrote
+        self._slots[_LIMIT] = limit_ns
 
     def revoke(self) -> None:
         """End the grant."""
-        self._put(_LIMIT, 0)
+        self._slots[_LIMIT] = 0
 
     def request_collection(self) -> None:
         """Let the program collect its garbage before it is next idle."""
-        self._put(_FLAGS, self._get(_FLAGS) | _COLLECT)
+        self._slots[_FLAGS] = self._slots[_FLAGS] | _COLLECT
 
     def close(self) -> None:
         """Give everything back; the program must have ended."""
+        self._slots.release()
         self._page.close()
         for descriptor in self.descriptors:
             os.close(descriptor)

@@ -38,7 +38,6 @@ from batkube.api.validation.metadata import check_common, check_metadata
 from batkube.api.validation.names import NameRule, path_segment, subdomain_name
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import Rules, metadata_only
-from batkube.api.validation.warnings import warnings_about as warnings_about
 from batkube.cluster.kinds import Resource
 
 _RULES: dict[str, Rules] = {

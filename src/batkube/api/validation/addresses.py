@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from batkube.api.validation.names import Verdict
 from batkube.api.validation.problems import Problems
@@ -108,36 +108,6 @@ def check_strict_cidr(text: str, path: str, problems: Problems) -> None:
         problems.invalid(path, text, "must not have bits set beyond the prefix length")
     elif text != str(found):
         problems.invalid(path, text, f'must be in canonical form ("{found}")')
-
-
-def address_warnings(text: str, path: str) -> Iterator[str]:
-    """Yield what is odd about an address that is lenient enough to pass (Kubernetes: GetWarningsForIP)."""
-    address = parse_ip(text)
-    if address is None:
-        return
-    if _unclean_ip(text):
-        rule = "will be considered invalid in a future Kubernetes release"
-        yield f'{path}: non-standard IP address "{text}" {rule}: use "{address}"'
-    elif ":" in text and text != str(address):
-        yield f'{path}: IPv6 address "{text}" should be in RFC 5952 canonical format ("{address}")'
-
-
-def range_warnings(text: str, path: str) -> Iterator[str]:
-    """Yield what is odd about a range that is lenient enough to pass (Kubernetes: GetWarningsForCIDR)."""
-    found, head = parse_cidr(text), text.partition("/")[0]
-    address = parse_ip(head)
-    if found is None or address is None:
-        return
-    ambiguous = address != found.network_address
-    if ambiguous:
-        single = f"{address}/{found.max_prefixlen}"
-        what = f'is ambiguous in this context (should be "{found}" or "{single}"?)'
-        yield f'{path}: CIDR value "{text}" {what}'
-    if _unclean_ip(head):
-        rule = "will be considered invalid in a future Kubernetes release"
-        yield f'{path}: non-standard CIDR value "{text}" {rule}: use "{found}"'
-    elif not ambiguous and ":" in text and text != str(found):
-        yield f'{path}: IPv6 CIDR value "{text}" should be in RFC 5952 canonical format ("{found}")'
 
 
 def is_dual_stack(texts: Sequence[str]) -> bool:
