@@ -12,16 +12,14 @@ from pathlib import Path
 
 import yaml
 
-from batkube.schedulers.builds import built
-from batkube.schedulers.programs import program
-from clients.kubectl import Kubectl
+from clients.kubectl import Kubectl, build_kubectl
 from clients.transcripts import FOLDER, play, read, write
-from conformance.real_server import cache_folder, real_server
+from conformance.real_server import real_server
 
 
 def main(names: list[str]) -> None:
     """Record the transcripts of these names, or all."""
-    binary = built(program("kubectl"), cache_folder(), print)
+    binary = build_kubectl()
     with tempfile.TemporaryDirectory(prefix="transcripts-") as folder, real_server(Path(folder)) as server:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(yaml.safe_dump(_config(server.url)))

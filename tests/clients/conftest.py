@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.builds import built
-from batkube.schedulers.programs import program
-from clients.kubectl import Kubectl
+from clients.kubectl import Kubectl, build_kubectl
 from clients.serving import Served, served
-from conformance.real_server import cache_folder
 
 _NUMBERS = itertools.count(1)
 
@@ -23,7 +20,7 @@ _NUMBERS = itertools.count(1)
 def kubectl_program() -> Path:
     """The real kubectl, built on first use."""
     try:
-        return built(program("kubectl"), cache_folder())
+        return build_kubectl()
     except RunFailed as problem:
         pytest.skip(f"needs kubectl: {problem}")
 

@@ -14,6 +14,15 @@ import yaml
 _SECONDS = 60
 
 
+def build_kubectl() -> Path:
+    """Return the program, built from its Go module on first use; fails with RunFailed where there is no Go."""
+    from batkube.schedulers.builds import built
+    from batkube.schedulers.programs import program
+    from conformance.real_server import cache_folder
+
+    return built(program("kubectl"), cache_folder())
+
+
 class Ended(NamedTuple):
     """What a command left behind."""
 

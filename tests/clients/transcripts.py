@@ -89,4 +89,3 @@ def lasting(text: str) -> str:
     for pattern, name in _VOLATILE:
         text = pattern.sub(name, text)
     return text
-

@@ -11,6 +11,7 @@ from batkube.cluster.client import Refused
 from batkube.cluster.pods import is_finished
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
+from batkube.execution.latencies import Delays
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
 from batkube.kernel.instants import Instant, rfc3339, seconds
@@ -131,14 +132,19 @@ class PlainApi:
 class World:
     """The cluster under test, and hands to move it."""
 
-    def __init__(self, platform: str, *, scheduler: PolicyChoice | bool = True) -> None:
+    def __init__(self, platform: str, *, scheduler: PolicyChoice | bool = True, delays: Delays | None = None) -> None:
         self.store = Store()
         self.agenda = Agenda()
         self.clock = Clock()
         self.clock.advance(START)
         self.api = PlainApi(self.store)
         self.cluster: ServedCluster = serve_cluster(
-            self.store, self.agenda, lambda component: self.api, Surroundings(count_only), scheduler=scheduler
+            self.store,
+            self.agenda,
+            lambda component: self.api,
+            Surroundings(count_only),
+            delays=delays,
+            scheduler=scheduler,
         )
         self.api.create(
             "namespaces",

@@ -8,7 +8,10 @@ import pytest
 from tests.controllers.conftest import World
 
 from batkube.execution.container_plans import ContainerPlan, plan_of
+from batkube.execution.latencies import Delays, Latencies
+from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.instants import seconds
+from batkube.kernel.streams import Streams
 
 JOB_LIKE = {"restart": "Never"}
 
@@ -198,6 +201,23 @@ def test_addresses_are_used_again(world: World) -> None:
     world.create("pods", world.pod("a"))
     world.run(1)
     assert status(world)["podIP"] == address
+
+
+def test_delays_are_seen_and_an_image_is_pulled_once_per_node(make_world: type[World]) -> None:
+    latencies = Latencies(pull=parse_distribution("constant:5"), report=parse_distribution("constant:2"))
+    world = make_world("1x4,16Gi", delays=Delays(latencies, Streams(0)))
+    world.create("pods", world.pod("a", {"batkube.io/duration": "10s"}, **JOB_LIKE))
+    world.run(4)
+    assert status(world)["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
+    world.run(2)
+    assert status(world)["phase"] == "Running"
+    world.create("pods", world.pod("b"))
+    world.run(0.1)
+    assert status(world, "b")["phase"] == "Running"
+    world.run(10)
+    assert status(world)["phase"] == "Running"
+    world.run(2)
+    assert status(world)["phase"] == "Succeeded"
 
 
 NEVER, ALWAYS = {"restartPolicy": "Never"}, {"restartPolicy": "Always"}

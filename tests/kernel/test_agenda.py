@@ -63,3 +63,16 @@ def test_a_run_fails_where_virtual_time_would_overflow() -> None:
         agenda.book(Instant(LATEST_NS + 1), Rank.FINISH, lambda now: None)
 
     assert len(agenda) == 1
+
+
+def test_the_next_appointment_is_known_beforehand_and_cancelled_ones_do_not_count() -> None:
+    agenda = Agenda()
+    assert agenda.due is None
+    first = agenda.book(Instant(5), Rank.START, lambda now: None)
+    agenda.book(Instant(7), Rank.START, lambda now: None)
+    assert agenda.due == 5
+    agenda.cancel(first)
+    assert agenda.due == 7
+    assert len(agenda) == 1
+    assert _keep_all(agenda) == [1]
+    assert agenda.due is None

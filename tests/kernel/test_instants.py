@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.kernel.instants import Instant, duration, format_seconds, human, rfc3339, seconds
+from batkube.kernel.instants import (
+    Instant,
+    duration,
+    format_seconds,
+    human,
+    instant_of,
+    rfc3339,
+    rfc3339_micro,
+    seconds,
+)
+from batkube.kernel.stopwatch import time_of_day
 
 
 @pytest.mark.parametrize(
@@ -60,6 +71,20 @@ def test_sums_do_not_depend_on_their_order(values: list[float]) -> None:
 def test_kubernetes_timestamps_count_from_a_fixed_date() -> None:
     assert rfc3339(Instant(0)) == "2000-01-01T00:00:00Z"
     assert rfc3339(Instant(90_999_999_999)) == "2000-01-01T00:01:30Z"
+
+
+@given(st.integers(0, 10**15))
+def test_a_timestamp_of_microseconds_is_read_back(micros: int) -> None:
+    assert instant_of(rfc3339_micro(Instant(micros * 1000))) == micros * 1000
+    assert instant_of(rfc3339(Instant(micros * 1000))) == micros // 10**6 * 10**9
+
+
+def test_a_timestamp_is_read_in_its_own_time_zone() -> None:
+    assert instant_of("2000-01-01T02:00:00+02:00") == 0
+
+
+def test_the_time_of_day_is_that_of_the_calendar() -> None:
+    assert abs(time_of_day() / 10**9 - (time.time() - 946684800)) < 5
 
 
 @pytest.mark.parametrize(

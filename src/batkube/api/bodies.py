@@ -44,6 +44,8 @@ _PAST = {
     "scheduling.k8s.io": ("v1alpha1", "v1beta1"),
     "storage.k8s.io": ("v1alpha1", "v1beta1"),
 }
+#: The only kind that is still taken in a version that is served no more.
+_OLD_EVICTION = ("policy", "v1beta1", "Eviction")
 #: Where the real server's registry of kinds was made; it tells so when it does not know one.
 _SCHEME = "pkg/runtime/scheme.go:110"
 
@@ -149,6 +151,9 @@ class Bodies:
         group, _, version = given.rpartition("/")
         if not given or given == wanted or kind != expected[2]:
             return
+        if (group, version, kind) == _OLD_EVICTION:
+            value["apiVersion"] = wanted
+            return
         if self._served.knows(group, version, kind) or (group == expected[0] and version in _PAST.get(group, ())):
             raise statuses.bad_request(
                 f"the API version in the data ({given}) does not match the expected API version ({wanted})"
@@ -224,7 +229,7 @@ def _parse(body: bytes, found: str, schema: Schema) -> tuple[KubeObject, list[st
     if value is None:
         return {}, []
     if not isinstance(value, dict):
-        raise ParseError(prefix + _unmarshal_problem(value, _TYPE_META))
+        raise ParseError(prefix + unmarshal_problem(value, _TYPE_META))
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field) or "", str):
             place = f"Go struct field .{field} of type string"
@@ -239,5 +244,6 @@ def _go_kind(value: object) -> str:
     return {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
 
 
-def _unmarshal_problem(value: object, into: str) -> str:
+def unmarshal_problem(value: object, into: str) -> str:
+    """Say as Go does that a JSON value is not of the type expected."""
     return f"json: cannot unmarshal {_go_kind(value)} into Go value of type {into}"

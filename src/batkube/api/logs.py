@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from batkube.api import statuses
 from batkube.api.messages import TEXT, Response
-from batkube.api.objects import NO_SUCH_METHOD, Call
+from batkube.api.methods import no_such_method
+from batkube.api.objects import Call
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human, instant_of, rfc3339
 
@@ -31,7 +32,7 @@ class Logs:
     def answer(self, call: Call) -> Response:
         """Return the log that a request asks for."""
         if call.asked.verb != "get":
-            raise NO_SUCH_METHOD
+            raise no_such_method()
         pod = self._store.get("pods", Key(f"{call.asked.namespace}/{call.asked.name}"))
         if pod is None:
             raise statuses.not_found(call.resource, call.asked.name)

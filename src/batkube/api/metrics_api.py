@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from batkube.api import statuses
 from batkube.api.encoding import encode
 from batkube.api.messages import JSON, Response
+from batkube.api.methods import no_such_method
 from batkube.api.negotiation import YAML
-from batkube.api.objects import NO_SUCH_METHOD, Call, Special
+from batkube.api.objects import Call, Special
 from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import rfc3339
@@ -136,7 +137,7 @@ def _measured(call: Call, of: KubeObject, kind: str, **measures: object) -> Kube
 
 def _selector(call: Call) -> LabelSelector:
     if call.asked.verb != "list":
-        raise NO_SUCH_METHOD
+        raise no_such_method()
     try:
         return parse_labels(call.request.first("labelSelector"))
     except SelectorError as error:

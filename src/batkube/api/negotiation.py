@@ -69,17 +69,19 @@ def _clauses(accept: str) -> list[_Clause]:
     return sorted(clauses, key=lambda clause: -clause.quality)
 
 
-def _route_allows(accept: str, produced: tuple[str, ...]) -> bool:
-    """Return whether go-restful's route would take the request: one clause is `*/*` or literally produced."""
-    for text in accept.split(","):
+def check_accepts(accept: str, produced: tuple[str, ...]) -> None:
+    """Refuse a request as go-restful's routes do: unless one clause of it is `*/*` or literally what is produced."""
+    for text in accept.split(",") if accept else ():
         kind = text.strip()
         bare = kind.partition(";")[0].strip()
         if bare == "*/*" or bare in produced or kind in produced:
-            return True
-    return False
+            return
+    if accept:
+        message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
+        raise Failure(406, "NotAcceptable", message, {})
 
 
-def _form(clause: _Clause, media_type: str, transforms: bool) -> Form | None:
+def _form(clause: _Clause, media_type: str, transforms: bool, tables: bool) -> Form | None:
     """Return the form that `clause` asks for in `media_type`, or None when it cannot be served."""
     parameters = clause.parameters
     wanted = parameters.get("as", "")
@@ -88,27 +90,32 @@ def _form(clause: _Clause, media_type: str, transforms: bool) -> Form | None:
         known = _TRANSFORMS.get(wanted, ())
         if not transforms or parameters.get("g", "") != "meta.k8s.io" or version not in known:
             return None
-        if wanted == TABLE and media_type == PROTOBUF:
+        if wanted == TABLE and (media_type == PROTOBUF or not tables):
             return None
         return Form(media_type, wanted, version, parameters.get("pretty") == "1")
     return Form(media_type, pretty=parameters.get("pretty") == "1")
 
 
 @lru_cache(maxsize=1024)
-def negotiate(accept: str, offered: tuple[str, ...] = BUILT_IN, streams: bool = False, transforms: bool = True) -> Form:
+def negotiate(
+    accept: str,
+    offered: tuple[str, ...] = BUILT_IN,
+    streams: bool = False,
+    transforms: bool = True,
+    tables: bool = True,
+) -> Form:
     """Return the form of the answer; raises the 406 of the real server when there is none."""
     if not accept:
         return PLAIN
-    produced = (*offered, *(kind for kind in STREAMED if kind.partition(";")[0] in offered)) if streams else offered
-    if not _route_allows(accept, produced):
-        available = ", ".join(produced)
-        message = f"406: Not Acceptable\n\nAvailable representations: {available}"
-        raise Failure(406, "NotAcceptable", message, {})
+    check_accepts(
+        accept,
+        (*offered, *(kind for kind in STREAMED if kind.partition(";")[0] in offered)) if streams else offered,
+    )
     for clause in _clauses(accept):
         for media_type in offered:
             main, _, sub = media_type.partition("/")
             if clause.main in ("*", main) and clause.sub in ("*", sub):
-                form = _form(clause, media_type, transforms)
+                form = _form(clause, media_type, transforms, tables)
                 if form is not None:
                     return form
     raise Failure(406, "NotAcceptable", "only the following media types are accepted: " + ", ".join(offered))

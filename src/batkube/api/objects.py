@@ -11,6 +11,7 @@ from batkube.api.bodies import Bodies
 from batkube.api.deletion import Deleter
 from batkube.api.encoding import View, encode
 from batkube.api.messages import TEXT, Request, Response, Stream
+from batkube.api.methods import check_method, check_segments, has_table, is_allowed, no_such_method, no_such_resource
 from batkube.api.negotiation import BUILT_IN, CUSTOM, Form, negotiate
 from batkube.api.options import ListOptions, check_timeout, delete_options, list_options, parse_version, write_options
 from batkube.api.owners import drop_repeated_owners
@@ -28,8 +29,6 @@ from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-NO_SUCH_RESOURCE = Failure(404, "NotFound", "the server could not find the requested resource", {})
-NO_SUCH_METHOD = Failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 NO_SUCH_PATH = Response(404, b"404 page not found\n", TEXT)
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
@@ -75,10 +74,13 @@ class Objects:
         resource = self._served.resource(asked)
         if resource is None:
             return self._missing(asked)
+        if not resource.custom:
+            check_method(resource, asked, request.method)
         form = negotiate(
             request.headers.get("accept", ""),
             CUSTOM if resource.custom else BUILT_IN,
             streams=asked.verb in ("list", "watch"),
+            tables=has_table(resource, asked),
         )
         if request.flag("pretty"):
             form = Form(form.media_type, form.transform, form.version, True)
@@ -92,6 +94,7 @@ class Objects:
     def _handled(self, call: Call) -> Response | Stream:
         resource, asked = call.resource, call.asked
         check_timeout(call.request)
+        check_segments(asked)
         call.warnings += self._served.warnings(resource, asked)
         special = self._special.get(
             f"{resource.storage}/{asked.subresource}" if asked.subresource else resource.group_resource
@@ -99,26 +102,18 @@ class Objects:
         if special is not None:
             return special(call)
         verb = self._verbs.get(asked.verb)
-        if verb is None or not self._allows(resource, asked):
-            raise NO_SUCH_METHOD
+        if verb is None or (resource.custom and not is_allowed(resource, asked)):
+            raise no_such_method()
         return verb(call)
 
     def _missing(self, asked: Route) -> Response:
         """Tell that nothing is there; custom resources are served by another handler, which says it its own way."""
         custom = self._served.custom_group(asked)
         if custom is None:
-            raise NO_SUCH_RESOURCE
+            raise no_such_resource()
         if custom.namespaced == asked.namespaced and asked.subresource and asked.version == custom.version:
             raise statuses.not_found(custom, asked.name)
         return NO_SUCH_PATH
-
-    @staticmethod
-    def _allows(resource: Resource, asked: Route) -> bool:
-        if asked.subresource:
-            return asked.verb in resource.subresources[asked.subresource].verbs
-        if resource.namespaced and not asked.namespaced:
-            return asked.verb in ("list", "watch")
-        return asked.verb in resource.verbs
 
     # Reading
 
@@ -134,6 +129,11 @@ class Objects:
         schema = self._served.schema_of(value)
         return Response(status, encode(value, call.form.media_type, schema), call.form.media_type, call.headers())
 
+    def _scale_answer(self, call: Call, value: KubeObject) -> Response:
+        """Answer with the Scale of an object."""
+        view = self._served.scale_view(call.resource, call.form, call.request.first("includeObject"))
+        return self._answer(call, 200, self._served.scale(call.resource).read(value), view)
+
     def _get(self, call: Call) -> Response:
         asked = call.asked
         version = call.request.first("resourceVersion")
@@ -146,7 +146,7 @@ class Objects:
                 raise listing.too_large(known, self._registry.store.version)
         value = self._registry.get(call.resource, asked.namespace, asked.name)
         if asked.subresource == "scale":
-            return self._plain(call, 200, self._served.scale(call.resource).read(value))
+            return self._scale_answer(call, value)
         return self._answer(call, 200, value)
 
     def _list(self, call: Call) -> Response:
@@ -254,14 +254,14 @@ class Objects:
             return value
 
         result, _ = self._registry.update(write, produce, uid=uid, applied=True)
-        return self._plain(call, 200, handler.read(result))
+        return self._scale_answer(call, result)
 
     def _patch(self, call: Call) -> Response:
         patch_type(call)
         write = self._write(call)
         result, created = self._patching.patch(call, write)
         if write.subresource == "scale":
-            return self._plain(call, 200, self._served.scale(call.resource).read(result))
+            return self._scale_answer(call, result)
         return self._answer(call, 201 if created else 200, result)
 
     # Deleting

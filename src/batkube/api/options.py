@@ -229,14 +229,7 @@ class DeleteOptions(msgspec.Struct):
 def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptions:
     """Read DeleteOptions from the body if there is one, from the query otherwise, and judge them."""
     if body is not None:
-        conditions = body.get("preconditions") or {}
-        options = DeleteOptions(
-            body.get("gracePeriodSeconds"),
-            conditions.get("uid"),
-            conditions.get("resourceVersion"),
-            body.get("propagationPolicy"),
-            body.get("orphanDependents"),
-        )
+        options = _options_in(body)
         dry = list(body.get("dryRun") or [])
     else:
         options = DeleteOptions(
@@ -247,6 +240,10 @@ def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptio
             request.flag("orphanDependents") if "orphanDependents" in request.query else None,
         )
         dry = request.query.get("dryRun", [])
+    return _judged(options, dry)
+
+
+def _judged(options: DeleteOptions, dry: list[str]) -> DeleteOptions:
     problems = []
     if options.propagation and options.orphan is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
@@ -260,3 +257,22 @@ def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptio
         raise invalid_options("DeleteOptions", problems)
     options.dry_run = bool(dry)
     return options
+
+
+def eviction_options(eviction: dict[str, Any]) -> DeleteOptions:
+    """Return the options that come with an eviction, and judge them."""
+    body = eviction.get("deleteOptions") or {}
+    return _judged(_options_in(body), list(body.get("dryRun") or []))
+
+
+def _options_in(body: dict[str, Any]) -> DeleteOptions:
+    """Return the options in a body, not judged."""
+    conditions = body.get("preconditions") or {}
+    return DeleteOptions(
+        body.get("gracePeriodSeconds"),
+        conditions.get("uid"),
+        conditions.get("resourceVersion"),
+        body.get("propagationPolicy"),
+        body.get("orphanDependents"),
+        bool(body.get("dryRun")),
+    )

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from batkube.api import statuses
-from batkube.api.bodies import Bodies, media_type, unsupported
+from batkube.api.bodies import Bodies, media_type, unmarshal_problem, unsupported
+from batkube.api.options import parse_version
 from batkube.api.patch_documents import patched_document
 from batkube.api.registry import Registry, match_name
 from batkube.api.served import Served
@@ -80,6 +81,7 @@ class Patching:
             write.warnings += problems
         Registry.match_namespace(write, value)
         match_name(value, write.name)
+        _check_version(value)
         if write.subresource == "scale":
             return self._scaled(write, live, value)
         self._served.behaviour(write.resource).default(write.resource, value)
@@ -100,14 +102,15 @@ class Patching:
         try:
             config, repeated = parse_yaml(call.request.body)
         except ParseError as problem:
-            raise statuses.bad_request(f"error decoding YAML: {problem}") from problem
+            raise statuses.bad_request(f"error decoding YAML: error converting YAML to JSON: {problem}") from problem
         if repeated and write.options.validation == "Strict":
             raise statuses.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {repeated[0]}")
         if write.options.validation == "Warn":
             write.warnings += strict_warnings(repeated)
         config = config if config is not None else {}
         if not isinstance(config, dict):
-            raise statuses.bad_request("error decoding YAML: the patch is not an object")
+            into = unmarshal_problem(config, "map[string]interface {}")
+            raise statuses.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {into}")
 
         def produce(live: KubeObject | None) -> KubeObject:
             shown = self._shown(write, live) if live is not None else None
@@ -168,3 +171,11 @@ class Patching:
             raise statuses.internal_error(str(problem)) from problem
         except Conflicts as problem:
             raise Failure(409, "Conflict", str(problem), {"causes": problem.causes()}) from problem
+
+
+def _check_version(value: KubeObject) -> None:
+    """Refuse a version that is none, in the way that only patches are refused."""
+    try:
+        parse_version(value["metadata"].get("resourceVersion", ""))
+    except ValueError as problem:
+        raise statuses.internal_error("strconv" + str(problem).partition("strconv")[2]) from problem

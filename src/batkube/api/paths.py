@@ -6,26 +6,32 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from batkube.api import discovery
+from batkube.api.authentication import AUDIENCE
 from batkube.api.encoding import encode
 from batkube.api.health import Counters, check_paths, health, version_info
 from batkube.api.messages import JSON, TEXT, Request, Response
-from batkube.api.negotiation import BUILT_IN, negotiate
+from batkube.api.methods import no_such_method, no_such_resource
+from batkube.api.negotiation import BUILT_IN, check_accepts, negotiate
 from batkube.api.routing import Route
 from batkube.api.statuses import Failure
 from batkube.cluster.kinds import KindTable
 
 _AGGREGATED = ("g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList")
 _AGGREGATED_TYPE = JSON + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_NO_SUCH_RESOURCE = Failure(404, "NotFound", "the server could not find the requested resource", {})
-_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+_OPENID = ".well-known/openid-configuration"
+_KEYS = "openid/v1/jwks"
+_KEYS_TYPE = "application/jwk-set+json"
+#: Paths that have a route for GET alone.
+_ROUTED = ("api", "version", _OPENID, _KEYS)
 _OTHER_PATHS = (
-    "/.well-known/openid-configuration",
+    f"/{_OPENID}",
     "/metrics",
     "/metrics/slis",
     "/openapi/v2",
     "/openapi/v3",
     "/openapi/v3/",
-    "/openid/v1/jwks",
+    f"/{_KEYS}",
     "/version",
 )
 
@@ -57,9 +63,11 @@ class Paths:
     def handle(self, request: Request, asked: Route) -> Response | None:
         """Answer one request; None if there is nothing at the path."""
         parts = [part for part in request.path.split("/") if part]
-        if request.method not in ("GET", "HEAD"):
+        if request.path.startswith("//"):
             return None
         top = parts[0] if parts else ""
+        if request.method != "GET" and self._is_routed(parts):
+            raise no_such_method()
         if top == "api":
             return self._api(request, parts)
         if top == "apis":
@@ -70,16 +78,39 @@ class Paths:
             return self._openapi(request, parts)
         return self._single(request, "/".join(parts))
 
+    def _is_routed(self, parts: list[str]) -> bool:
+        """Return whether a path has a route for GET alone; the other paths do not care for the method."""
+        if parts[:1] in (["api"], ["apis"]) and len(parts) == (2 if parts[0] == "api" else 3):
+            group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
+            return any(each.name == group and version in each.versions for each in self._table.groups())
+        return "/".join(parts) in _ROUTED
+
     def _single(self, request: Request, path: str) -> Response | None:
         accept = request.headers.get("accept", "")
         if path == "":
             return _json({"paths": self._all_paths()})
         if path == "version":
-            negotiate(accept, (JSON,), transforms=False)
+            check_accepts(accept, (JSON,))
             return _json(version_info(self._table.kubernetes))
+        if path == _OPENID:
+            check_accepts(accept, (JSON,))
+            return Response(200, encode(self._openid(), JSON), JSON)
+        if path == _KEYS:
+            check_accepts(accept, (_KEYS_TYPE,))
+            return Response(200, encode({"keys": []}, JSON), _KEYS_TYPE)
         if path == "metrics":
             return Response(200, self._counters.text(self._gauges()), _METRICS_TYPE)
         return None
+
+    def _openid(self) -> dict[str, Any]:
+        """Tell who issues tokens of service accounts; the key is a secret of the server, so there is none to fetch."""
+        return {
+            "issuer": AUDIENCE,
+            "jwks_uri": f"https://{self.address}/{_KEYS}",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
+        }
 
     def _document(self, request: Request, value: dict[str, Any]) -> Response:
         form = negotiate(request.headers.get("accept", ""), BUILT_IN, transforms=False)
@@ -114,7 +145,7 @@ class Paths:
     def _resources(self, request: Request, group: str, version: str) -> Response:
         found = discovery.resource_list(self._table, group, version, self._verbs)
         if found is None:
-            raise _NO_SUCH_RESOURCE
+            raise no_such_resource()
         return self._document(request, _plain_accept(request, found))
 
     def _openapi(self, request: Request, parts: list[str]) -> Response | None:

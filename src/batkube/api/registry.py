@@ -219,6 +219,10 @@ class Registry:
         value["metadata"].pop("resourceVersion", None)
         if not applied:
             self._own(write, value, None)
+        elif value["metadata"].get("uid"):
+            given = value["metadata"]["uid"]
+            problem = f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
+            raise statuses.conflict(write.resource, write.name, problem)
         behaviour = self._behaviours(write.resource)
         behaviour.admit(write, value, None)
         return self._insert(write, behaviour.store_form(write, value))

@@ -51,7 +51,12 @@ def route(request: Request) -> Route:
     path, method = request.path, request.method
     verb = _VERBS.get(method, "")
     parts = _segments(path)
-    if not parts or parts[0] not in ("api", "apis") or len(parts) < (3 if parts[0] == "api" else 4):
+    if (
+        not parts
+        or path.startswith("//")
+        or parts[0] not in ("api", "apis")
+        or len(parts) < (3 if parts[0] == "api" else 4)
+    ):
         return Route(path, method.lower())
     if parts[0] == "api":
         found = Route(path, verb, True, "", parts[1])

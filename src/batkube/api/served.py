@@ -11,7 +11,7 @@ from batkube.api.options import DeleteOptions
 from batkube.api.routing import Route
 from batkube.api.scales import CustomScale, Scale
 from batkube.api.strategies import strategy_of
-from batkube.api.tables import printer_of
+from batkube.api.tables import printer_of, scale_printer_of
 from batkube.api.writes import Behaviour
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.ownership import Convert
@@ -167,6 +167,10 @@ class Served:
                 shown = lambda value: self.shown(resource, value)  # noqa: E731 - one line says it
             found = self._views[key] = View(resource, form, include_object, shown, printer, self.table)
         return found
+
+    def scale_view(self, resource: Resource, form: Form, include_object: str) -> View:
+        """Return how the Scales of a kind are shown in one form."""
+        return View(self.scale_resource, form, include_object, _same, scale_printer_of(resource), self.table)
 
     def scale(self, resource: Resource) -> Scale:
         """Return how the replicas of a kind are read and written."""

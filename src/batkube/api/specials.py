@@ -5,9 +5,8 @@ from __future__ import annotations
 from batkube.api import statuses
 from batkube.api.access_reviews import Reviews
 from batkube.api.bodies import Bodies
-from batkube.api.encoding import encode
 from batkube.api.messages import TEXT, Response
-from batkube.api.objects import NO_SUCH_METHOD, NO_SUCH_RESOURCE, Call, Special
+from batkube.api.objects import Call, Special
 from batkube.api.options import write_options
 from batkube.api.registry import Registry
 from batkube.api.served import Served
@@ -67,14 +66,10 @@ class Specials:
         )
 
     def _answer(self, call: Call, status: int, value: KubeObject, resource: Resource) -> Response:
-        body = encode(value, call.form.media_type, resource.schema)
+        body = self._served.view(resource, call.form, "").object(value, call.now)
         return Response(status, body, call.form.media_type, call.headers())
 
     def _review(self, call: Call) -> Response:
-        if call.asked.name:
-            raise NO_SUCH_RESOURCE
-        if call.asked.verb != "create" or (call.resource.namespaced and not call.asked.namespaced):
-            raise NO_SUCH_METHOD
         write = self._written(call)
         value = self._bodies.object(call, write)
         if call.resource.namespaced:
@@ -82,8 +77,6 @@ class Specials:
         return self._answer(call, 201, self._reviews.answer(call.resource, value, call.user, call.now), call.resource)
 
     def _token(self, call: Call) -> Response:
-        if call.asked.verb != "create":
-            raise NO_SUCH_METHOD
         write = self._written(call)
         wanted = ("authentication.k8s.io", "v1", "TokenRequest")
         value = self._bodies.other(call, write, *wanted)
@@ -105,8 +98,20 @@ class Specials:
             return Response(200, b"", TEXT)
         raise Failure(404, "NotFound", f'nodes "{node}" not found', {"name": node, "kind": "nodes"})
 
+    @staticmethod
+    def _check_reachable(pod: KubeObject, subresource: str) -> None:
+        """A pod that runs nowhere is refused as the real server would do it."""
+        name = pod["metadata"]["name"]
+        if subresource == "proxy":
+            if not (pod.get("status") or {}).get("podIP"):
+                raise statuses.bad_request("address not allowed")
+        elif not pod["spec"].get("nodeName"):
+            raise statuses.bad_request(f"pod {name} does not have a host assigned")
+
     def _refuse(self, call: Call) -> Response:
-        self._registry.get(call.resource, call.asked.namespace, call.asked.name)
+        value = self._registry.get(call.resource, call.asked.namespace, call.asked.name)
+        if call.resource.storage == "pods":
+            self._check_reachable(value, call.asked.subresource)
         what = _CANNOT[call.asked.subresource]
         message = f"a simulated cluster cannot {what}: its containers do not really run"
         raise Failure(501, "NotImplemented", message, {"name": call.asked.name, "kind": call.resource.plural})

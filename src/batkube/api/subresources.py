@@ -9,7 +9,7 @@ from typing import Any
 
 from batkube.api import statuses
 from batkube.api.deletion import Deleter
-from batkube.api.options import DeleteOptions
+from batkube.api.options import eviction_options
 from batkube.api.registry import Registry, precondition_failed
 from batkube.api.statuses import Failure
 from batkube.api.writes import Write, key_of
@@ -26,6 +26,8 @@ def bind(registry: Registry, write: Write, binding: KubeObject) -> KubeObject:
     """Assign a pod to a node (pkg/registry/core/pod/storage: BindingREST.assignPod)."""
     _check_binding(binding)
     meta, name = binding.get("metadata", {}), write.name
+    if not name:
+        raise statuses.bad_request("Name parameter required.")
     entry = registry.store.entry("pods", write.key)
     if entry is None:
         raise statuses.not_found(write.resource, name)
@@ -95,18 +97,11 @@ def _binding_conflict(name: str, problem: str) -> Failure:
 
 def evict(registry: Registry, deleter: Deleter, write: Write, eviction: KubeObject) -> KubeObject:
     """Delete a pod unless a disruption budget forbids it (pkg/registry/core/pod/storage/eviction.go)."""
-    if eviction.get("metadata", {}).get("name", "") != write.name:
+    registry.match_namespace(write, eviction)
+    if eviction["metadata"].get("name", "") != write.name:
         raise statuses.bad_request("name in URL does not match name in Eviction object")
-    asked = eviction.get("deleteOptions") or {}
-    conditions = asked.get("preconditions") or {}
-    options = DeleteOptions(
-        asked.get("gracePeriodSeconds"),
-        conditions.get("uid"),
-        conditions.get("resourceVersion"),
-        asked.get("propagationPolicy"),
-        asked.get("orphanDependents"),
-        write.options.dry_run or bool(asked.get("dryRun")),
-    )
+    options = eviction_options(eviction)
+    options.dry_run = options.dry_run or write.options.dry_run
     pod = registry.store.get("pods", write.key)
     if pod is None:
         raise statuses.not_found(write.resource, write.name)

@@ -10,6 +10,7 @@ from batkube.cli.compare import compare
 from batkube.cli.gantt import gantt
 from batkube.cli.policies import policies
 from batkube.cli.run import run
+from batkube.cli.schedulers import app as schedulers_app
 from batkube.cli.serve import serve
 from batkube.cli.workload import app as workload_app
 
@@ -27,6 +28,7 @@ app.command()(policies)
 app.command()(gantt)
 app.command()(compare)
 app.add_typer(workload_app, name="workload")
+app.add_typer(schedulers_app, name="schedulers")
 
 
 def _show_version(asked: bool) -> None:

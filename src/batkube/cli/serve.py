@@ -32,6 +32,9 @@ def serve(
     scheduler_arg: Annotated[
         list[str] | None, typer.Option(help="name=value, handed to the policy; may be repeated.")
     ] = None,
+    controllers: Annotated[
+        str, typer.Option(help="default: Jobs, Deployments, … are looked after; none: an attached manager does it.")
+    ] = "default",
     latencies: Annotated[Path | None, typer.Option(help="Start-up and completion delays (YAML).")] = None,
     token_auth_file: Annotated[
         Path | None, typer.Option(help="Users and their tokens, as kube-apiserver's option of this name.")
@@ -49,6 +52,8 @@ def serve(
     from batkube.simulation.serving import Address, Service, serve
 
     _check(platform, out, speed, bare)
+    if controllers not in ("default", "none"):
+        raise InputError(f"--controllers {controllers}", problem="is neither default nor none")
     assert out is not None
     service = Service(
         platform=None if platform is None or bare else read_platform(platform),
@@ -58,6 +63,7 @@ def serve(
         port=port,
         speed=speed,
         scheduler=_scheduler(scheduler, scheduler_arg or []),
+        controllers=controllers == "default",
         latencies=None if latencies is None else read_latencies(latencies),
         token_file=token_auth_file,
         seed=seed,

@@ -26,6 +26,9 @@ NAMESPACE = "default"
 LABEL_WORKLOAD = "batkube.io/workload"
 LABEL_JOB = "batkube.io/job"
 ANNOTATION_SIZE = "batkube.io/size"
+DEFAULT_SCHEDULER = "default-scheduler"
+#: Names that mean "whichever scheduler there is": none, the 2020 experiments', Kubernetes' own.
+ANY_SCHEDULER = ("", "default", DEFAULT_SCHEDULER)
 DEFAULT_IMAGE = "batkube.io/simulated"
 
 _VALID_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
@@ -173,7 +176,7 @@ class PodFactory:
                 if resource != PODS
             }
             spec = self._specs[shape] = {
-                "schedulerName": job.scheduler or "default-scheduler",
+                "schedulerName": DEFAULT_SCHEDULER if job.scheduler in ANY_SCHEDULER else job.scheduler,
                 "priority": job.priority,
                 "restartPolicy": "Never",
                 "containers": [

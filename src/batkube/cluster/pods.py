@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from batkube.cluster.references import condition_of, is_being_deleted
 from batkube.cluster.store import KubeObject
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, instant_of
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, instant_of
 
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
@@ -36,7 +36,8 @@ def ready_since(pod: KubeObject) -> Instant | None:
     condition = condition_of(pod, "Ready")
     if condition is None or condition["status"] != "True":
         return None
-    return instant_of(condition["lastTransitionTime"])
+    since = condition.get("lastTransitionTime")
+    return START if since is None else instant_of(since)
 
 
 def is_ready(pod: KubeObject) -> bool:

@@ -78,9 +78,8 @@ def with_condition(conditions: list[Condition], new: Condition, now: Instant) ->
     The time of the last transition stays while the status does (Kubernetes: podutil.UpdatePodCondition).
     """
     old = next((one for one in conditions if one["type"] == new["type"]), None)
-    unchanged = old is not None and old["status"] == new["status"]
-    since = old["lastTransitionTime"] if old is not None and unchanged else rfc3339(now)
-    made = {**new, "lastTransitionTime": since}
+    since = old.get("lastTransitionTime") if old is not None and old["status"] == new["status"] else None
+    made = {**new, "lastTransitionTime": since or rfc3339(now)}
     if old is None:
         return [*conditions, made]
     return [made if one is old else one for one in conditions]

@@ -44,8 +44,8 @@ _IDLENESS = (
     ),
     Edit(
         "runtime/proc.go",
-        "\tif netpollinited() && (netpollAnyWaiters() || pollUntil != 0) && sched.lastpoll.Swap(0) != 0 {\n",
-        "\tif netpollinited() && (netpollAnyWaiters() || pollUntil != 0 || vt != nil) && sched.lastpoll.Swap(0) != 0 {\n",
+        "(netpollAnyWaiters() || pollUntil != 0) && sched.lastpoll.Swap(0) != 0 {\n",
+        "(netpollAnyWaiters() || pollUntil != 0 || vt != nil) && sched.lastpoll.Swap(0) != 0 {\n",
     ),
     Edit(
         "runtime/proc.go",
@@ -66,7 +66,7 @@ _COURSE = (
     _before("runtime/proc.go", "\tgcinit()\n", "\tvtConfigure()\n"),
     _after("runtime/proc.go", "\tgcenable()\n", "\tvtStart()\n"),
     _after("runtime/proc.go", "func procresize(nprocs int32) *p {\n", "\tnprocs = vtProcs(nprocs)\n"),
-    # All that sysmon does is about real time: it takes Ps from slow system calls, polls the network, forces collections.
+    # All that sysmon does is about real time: it takes Ps from slow system calls, polls, forces collections.
     Edit("runtime/proc.go", "\tif haveSysmon {\n", "\tif haveSysmon && vt == nil {\n"),
     _after(
         "runtime/mgc.go",
@@ -96,9 +96,7 @@ _NETWORK = (
     _after("internal/poll/fd_mutex.go", "func (fd *FD) writeLock() error {\n", "\tfd.vtTouch()\n"),
     _after("internal/poll/fd_unix.go", "func (fd *FD) Close() error {\n", "\tfd.vtTouch()\n"),
     _after("internal/poll/fd_posix.go", "func (fd *FD) Shutdown(how int) error {\n", "\tfd.vtTouch()\n"),
-    _after(
-        "internal/poll/fd_unix.go", "n, err := ignoringEINTRIO(syscall.Read, fd.Sysfd, p)\n", "\t\tfd.vtGot(n)\n"
-    ),
+    _after("internal/poll/fd_unix.go", "n, err := ignoringEINTRIO(syscall.Read, fd.Sysfd, p)\n", "\t\tfd.vtGot(n)\n"),
     _after(
         "internal/poll/fd_unix.go",
         "n, err := ignoringEINTRIO(syscall.Write, fd.Sysfd, p[nn:max])\n",
@@ -115,4 +113,8 @@ _NETWORK = (
 EDITS = _CLOCK + _IDLENESS + _COURSE + _CHANCE + _NETWORK
 
 #: Up to Go 1.25 the package of raw system calls lay elsewhere; our files name it as later versions do.
-RAW_SYSCALLS = ("internal/runtime/syscall/linux", '"internal/runtime/syscall/linux"', 'linux "internal/runtime/syscall"')
+RAW_SYSCALLS = (
+    "internal/runtime/syscall/linux",
+    '"internal/runtime/syscall/linux"',
+    'linux "internal/runtime/syscall"',
+)

@@ -1,93 +1,90 @@
-"""Which programs can be built, and from which Go modules.
-
-A program is a main package of a published module. Kubernetes' own modules need a word more: k8s.io/kubernetes replaces
-its libraries by folders of its repository, which are published as modules of their own with a matching version.
-"""
+"""Programs by name: what a line of the catalogue means for one version, to build it and to start it."""
 
 from __future__ import annotations
 
+import functools
 import re
-
-import msgspec
+from pathlib import Path
+from typing import Any
 
 from batkube.kernel.errors import InputError
+from batkube.schedulers.catalogue import Catalogue, Entry, Variant, read_catalogue
+from batkube.schedulers.recipes import Program
 
-_STAGED = re.compile(r"(k8s\.io/[\w.-]+) => \./staging/src/[\w./-]+")
-
-
-class Program(msgspec.Struct, frozen=True):
-    """What to build: a main package of a module, or a main of ours around one."""
-
-    name: str
-    module: str
-    version: str
-    #: The import path of the main package; "" if `main` is its source.
-    package: str
-    main: str = ""
-    #: Whether go.mod is made from the module's own (Kubernetes) rather than just requiring it.
-    from_own_go_mod: bool = False
-    #: Variables set at link time, so that the program knows its version.
-    variables: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def title(self) -> str:
-        """`kubectl@1.34.4`."""
-        return f"{self.name}@{self.version.removeprefix('v')}"
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.\d+[\w.+-]*")
 
 
-def _kubernetes(name: str, version: str) -> Program:
-    major, minor, _ = version.split(".", 2)
-    told = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
-    variables = tuple(
-        (f"{package}.{variable}", value)
-        for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-        for variable, value in told.items()
-    )
+@functools.cache
+def our_catalogue() -> Catalogue:
+    """Return the catalogue without anything of the user's."""
+    return read_catalogue()
+
+
+def program(title: str, catalogue: Catalogue | None = None) -> Program:
+    """Return the program called `NAME` or `NAME@VERSION`."""
+    name, entry, version = find(title, catalogue)
+    variant = entry.versions.get(version, _nearest(entry, version))
     return Program(
         name,
-        "k8s.io/kubernetes",
+        entry.module,
         f"v{version}",
-        f"k8s.io/kubernetes/cmd/{name}",
-        from_own_go_mod=True,
-        variables=variables,
+        entry.package,
+        main=entry.main,
+        go_mod=entry.go_mod,
+        variables=tuple((key, _fill(text, version)) for key, text in entry.variables.items()),
+        virtual=entry.virtual,
+        go=variant.go,
+        missing=variant.missing,
     )
 
 
-_ETCD_MAIN = """package main
-
-import (
-	"os"
-
-	"go.etcd.io/etcd/server/v3/etcdmain"
-)
-
-func main() { etcdmain.Main(os.Args) }
-"""
-
-KUBERNETES_VERSION = "1.34.4"
-ETCD_VERSION = "3.6.5"
-_KUBERNETES_PROGRAMS = ("kubectl", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
-
-
-def program(title: str) -> Program:
-    """Return the program called `NAME` or `NAME@VERSION`."""
+def find(title: str, catalogue: Catalogue | None = None) -> tuple[str, Entry, str]:
+    """Return the name, entry and version that a title means."""
+    entries = our_catalogue() if catalogue is None else catalogue
     name, _, version = title.partition("@")
-    if name in _KUBERNETES_PROGRAMS:
-        version = version or KUBERNETES_VERSION
-        if not re.fullmatch(r"1\.\d+\.\d+", version):
-            raise InputError(title, problem=f"{version} is no version of Kubernetes", remedy=f"write {name}@1.34.4")
-        return _kubernetes(name, version)
-    if name == "etcd":
-        return Program(name, "go.etcd.io/etcd/server/v3", f"v{version or ETCD_VERSION}", "", main=_ETCD_MAIN)
-    known = ", ".join((*_KUBERNETES_PROGRAMS, "etcd"))
-    raise InputError(title, problem="there is no such program", remedy=f"choose one of {known}")
+    entry = entries.get(name)
+    if entry is None:
+        raise InputError(title, problem="there is no such program", remedy=f"choose one of {', '.join(entries)}")
+    version = version.removeprefix("v") or entry.default
+    if not _VERSION.fullmatch(version):
+        problem = f"{version} is no version of {name}"
+        raise InputError(title, problem=problem, remedy=f"write {name}@{entry.default}")
+    return name, entry, version
 
 
-def go_mod(wanted: Program, own: str) -> str:
-    """Return the go.mod that builds a program; `own` is that of its module."""
-    if not wanted.from_own_go_mod:
-        return f"module batkube/build\n\ngo 1.24.0\n\nrequire {wanted.module} {wanted.version}\n"
-    library = "v0" + wanted.version.removeprefix("v1")
-    text = re.sub(r"^module .*$", "module batkube/build", own, count=1, flags=re.MULTILINE)
-    text = _STAGED.sub(lambda match: f"{match[1]} => {match[1]} {library}", text)
-    return text.replace("require (", f"require (\n\t{wanted.module} {wanted.version}", 1)
+def start_arguments(title: str, kubeconfig: Path, configuration: Path, catalogue: Catalogue | None = None) -> list[str]:
+    """Return the arguments that a program is started with; `start_configuration` is what is in the file."""
+    _, entry, version = find(title, catalogue)
+    places = {"kubeconfig": str(kubeconfig), "configuration": str(configuration)}
+    return [_fill(text, version, places) for text in entry.arguments]
+
+
+def start_configuration(title: str, kubeconfig: Path, catalogue: Catalogue | None = None) -> dict[str, Any]:
+    """Return the content of a program's configuration file; empty if it wants none."""
+    _, entry, version = find(title, catalogue)
+    variant = entry.versions.get(version, _nearest(entry, version))
+    kind = variant.configuration_version or entry.configuration_version
+    places = {"kubeconfig": str(kubeconfig), "configuration-version": kind}
+    filled: dict[str, Any] = _fill_all(entry.configuration, version, places)
+    return filled
+
+
+def _nearest(entry: Entry, version: str) -> Variant:
+    """Return what another patch release of the same minor version needs, or nothing special."""
+    minor = version.rsplit(".", 1)[0] + "."
+    return next((variant for known, variant in entry.versions.items() if known.startswith(minor)), Variant())
+
+
+def _fill(text: str, version: str, places: dict[str, str] | None = None) -> str:
+    major, minor, _ = version.split(".", 2)
+    for name, value in {"version": version, "major": major, "minor": minor, **(places or {})}.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def _fill_all(value: Any, version: str, places: dict[str, str]) -> Any:  # noqa: ANN401 - any YAML
+    if isinstance(value, dict):
+        return {key: _fill_all(each, version, places) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_fill_all(each, version, places) for each in value]
+    return _fill(value, version, places) if isinstance(value, str) else value

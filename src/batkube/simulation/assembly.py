@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from batkube.cluster.gangs import Roster
-from batkube.cluster.mapping import NODE, ResourceModel, node_capacity, node_names, node_of
+from batkube.cluster.mapping import ANY_SCHEDULER, NODE, ResourceModel, node_capacity, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
 from batkube.execution.kubelets import Kubelets
@@ -40,10 +40,6 @@ from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Sc
 from batkube.simulation.witness import Witness
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import read_workload
-
-#: Names that mean "whichever scheduler there is": none, the 2020 experiments', Kubernetes' own.
-_ANY_SCHEDULER = ("", "default", "default-scheduler")
-
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -218,7 +214,7 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
         for note, count in given.notes:
             notes.add(note, example=given.source, count=count)
     jobs = [job for workload in inputs.workloads for job in workload.jobs]
-    named = [job for job in jobs if job.scheduler not in _ANY_SCHEDULER]
+    named = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
     if named:
         note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
         notes.add(note, example=f"job {named[0].key} asks for {named[0].scheduler!r}", count=len(named))

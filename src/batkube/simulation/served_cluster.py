@@ -15,11 +15,12 @@ from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, ResourceModel, node_of
 from batkube.cluster.store import Store
 from batkube.controllers.controlled import Controlled
+from batkube.controllers.cron_jobs import CronJobs
 from batkube.controllers.deployments import Deployments
 from batkube.controllers.disruption import Disruption
 from batkube.controllers.event_expiry import EventExpiry
 from batkube.controllers.garbage import GarbageCollector
-from batkube.controllers.jobs import FinishedJobs, Jobs
+from batkube.controllers.jobs import JOB, FinishedJobs, Jobs
 from batkube.controllers.namespaces import Namespaces, RootCertificates, ServiceAccounts
 from batkube.controllers.node_lifecycle import NodeLifecycle, PodsOfLostNodes
 from batkube.controllers.object_graph import ObjectGraph
@@ -82,15 +83,21 @@ def serve_cluster(
     *,
     delays: Delays | None = None,
     scheduler: PolicyChoice | bool = True,
+    controllers: bool = True,
 ) -> ServedCluster:
     """Start everything but the nodes on an empty store.
 
     `scheduler` is a policy, or True for one like kube-scheduler, or False: pods wait for one that is attached.
+    Without `controllers` only nodes are looked after, and a kube-controller-manager may be attached for the rest.
     """
     kubelet = client_for("kubelet")
     kubelet_events = EventRecorder(store, kubelet, "kubelet")
     agents = NodeAgents(store, agenda, kubelet, kubelet_events)
-    _start_controllers(store, agenda, client_for("kube-controller-manager"), surroundings)
+    manager = client_for("kube-controller-manager")
+    NodeLifecycle(store, agenda, manager)
+    EventExpiry(store, agenda, manager)
+    if controllers:
+        _start_controllers(store, agenda, manager, surroundings)
     ServedKubelets(store, agenda, kubelet, kubelet_events, delays)
     if scheduler:
         _start_scheduler(store, agenda, client_for("kube-scheduler"), scheduler)
@@ -126,8 +133,7 @@ def _start_controllers(store: Store, agenda: Agenda, client: Client, surrounding
     ReplicaSets(store, agenda, client, events("replicaset-controller"), pods, replica_sets)
     Jobs(store, agenda, client, events("job-controller"), pods)
     FinishedJobs(store, agenda, client)
-    NodeLifecycle(store, agenda, client)
+    CronJobs(store, agenda, client, events("cronjob-controller"), Controlled(store, JOB))
     PodsOfLostNodes(store, agenda, client)
     TaintEviction(store, agenda, client, events("taint-eviction-controller"))
     Disruption(store, agenda, client, events("controllermanager"))
-    EventExpiry(store, agenda, client)

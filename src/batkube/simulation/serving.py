@@ -63,6 +63,8 @@ class Service:
     speed: float = 1.0
     #: The policy that binds pods, or True for one like kube-scheduler, or False for none.
     scheduler: Policy | bool = True
+    #: Whether our own controllers are at work.
+    controllers: bool = True
     latencies: Latencies | None = None
     token_file: Path | None = None
     seed: int = 0
@@ -111,8 +113,15 @@ async def _serve(
         if service.platform is not None:
             delays = None if service.latencies is None else Delays(service.latencies, streams)
             surroundings = Surroundings(_quota_usage(), credentials.authority.decode())
-            chosen = _chosen(service, streams)
-            cluster = serve_cluster(store, agenda, api.client, surroundings, delays=delays, scheduler=chosen)
+            cluster = serve_cluster(
+                store,
+                agenda,
+                api.client,
+                surroundings,
+                delays=delays,
+                scheduler=_chosen(service, streams),
+                controllers=service.controllers,
+            )
             api.bootstrap(clock.now, listener.port)
             cluster.add_nodes(service.platform, clock.now)
         else:

@@ -94,8 +94,15 @@ class Attachment:
             self._counts = False
         return False
 
+    @property
+    def rounds_to_settle(self) -> int:
+        """How many quiet rounds in a row it takes to be sure."""
+        return 1 if self._counts else 2
+
     def receive(self) -> bool:
         """Read and answer everything the program wrote; return whether there was anything."""
+        if self._counts and self._has_received_all():
+            return False
         before = self.server.received, self.server.accepted
         watch = Stopwatch()
         while True:
@@ -103,13 +110,17 @@ class Attachment:
             if not self._counts:
                 if not came:
                     break
-            elif self.server.received >= self.page.bytes_written and self.server.accepted >= self.page.connects:
+            elif self._has_received_all():
                 break
             elif not came:
                 self.server.receive(wait_s=0.001)
                 if watch.real_s > _TRANSIT_S:
                     self._counts = False
         return (self.server.received, self.server.accepted) != before
+
+    def _has_received_all(self) -> bool:
+        server, page = self.server, self.page
+        return server.received >= page.bytes_written and server.accepted >= page.connects
 
 
 class Coordinator:
@@ -125,7 +136,7 @@ class Coordinator:
     def settle(self) -> None:
         """Let everybody act until everybody is idle."""
         quiet = 0
-        while quiet < 2:
+        while quiet < max(attachment.rounds_to_settle for attachment in self._attachments):
             for attachment in self._attachments:
                 attachment.wait_idle()
             if any([attachment.receive() for attachment in self._attachments]) or self._send_one():

@@ -1,0 +1,3 @@
+module batkube.dev/virtualtime
+
+go 1.24

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// converse makes requests from many goroutines at once, with timers between: what has to stay exact with many threads.
+func converse() {
+	start := time.Now()
+	var wait sync.WaitGroup
+	for worker := range 8 {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			speak(worker)
+		}()
+	}
+	wait.Wait()
+	fmt.Println(time.Since(start))
+}
+
+func speak(worker int) {
+	conn, err := net.Dial("tcp", os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	answers := bufio.NewReader(conn)
+	for turn := range 50 {
+		fmt.Fprintf(conn, "%d %d\n", worker, turn)
+		if _, err := answers.ReadString('\n'); err != nil {
+			panic(err)
+		}
+		time.Sleep(time.Duration(worker+1) * time.Second)
+	}
+}

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+)
+
+var kept []byte
+
+// litter makes garbage all the time, and tells at the end how often it was collected.
+func litter() {
+	for range 10 {
+		for range 100 {
+			kept = make([]byte, 1<<20)
+		}
+		time.Sleep(time.Second)
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	fmt.Println("collections", stats.NumGC)
+}

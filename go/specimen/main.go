@@ -1,0 +1,30 @@
+// Specimen is what the virtual clock is tried on: programs that wait, draw lots, talk and make garbage.
+//
+//	specimen NAME [ADDRESS]
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+var specimens = map[string]func(){
+	"sleep":     sleep,
+	"tick":      tick,
+	"chance":    chance,
+	"send":      send,
+	"litter":    litter,
+	"converse":  converse,
+	"nothing":   func() { select {} },
+	"parent":    parent,
+	"interrupt": interrupt,
+}
+
+func main() {
+	run, known := specimens[os.Args[1]]
+	if !known {
+		fmt.Fprintln(os.Stderr, "no such specimen:", os.Args[1])
+		os.Exit(2)
+	}
+	run()
+}

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// sleep sleeps longer than anybody would wait, and says what time it is between.
+func sleep() {
+	start := time.Now()
+	for range 5 {
+		fmt.Println(time.Now().UTC().Format(time.RFC3339Nano), time.Since(start))
+		time.Sleep(2000 * time.Hour)
+	}
+}

@@ -1,0 +1,221 @@
+"""CronJobs: a new Job whenever the schedule says so, and the oldest ones forgotten.
+
+Kubernetes: pkg/controller/cronjob.
+"""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+from collections.abc import Sequence
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.references import controller_reference, has_condition, is_being_deleted, namespace_of
+from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
+from batkube.controllers.controlled import Controlled
+from batkube.controllers.cron_schedule import Schedule, parse_schedule
+from batkube.controllers.jobs import JOB, is_finished
+from batkube.controllers.pod_control import owner_key_if
+from batkube.controllers.work_queue import WorkQueue
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.instants import (
+    EPOCH,
+    NANOSECONDS_PER_SECOND,
+    UNIX_START,
+    Duration,
+    Instant,
+    instant_of,
+    rfc3339,
+    seconds,
+)
+
+CRON_JOB = "cronjobs.batch"
+SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+#: A little after the moment itself, so that it has certainly come.
+_DELTA: Duration = seconds("0.1")
+
+
+class CronJobs:
+    """Starts Jobs on time."""
+
+    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder, jobs: Controlled) -> None:
+        self._store = store
+        self._client = client
+        self._events = events
+        self._jobs = jobs
+        self._queue = WorkQueue(agenda, self._reconcile)
+        store.listen(CRON_JOB, self._hear)
+        jobs.listen(self._hear_job)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is not DELETED:
+            for key in batch.keys:
+                self._queue.add(key, now)
+
+    def _hear_job(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
+        name = owner_key_if(controller, "batch", "CronJob")
+        if name is not None:
+            self._queue.add(Key(f"{namespace_of(change.key)}/{name}"), now)
+
+    def _reconcile(self, key: Key, now: Instant) -> None:
+        cron_job = self._store.get(CRON_JOB, key)
+        if cron_job is None:
+            return
+        jobs = self._jobs.of(cron_job["metadata"]["uid"])
+        self._forget_old(cron_job, jobs, now)
+        status = self._reviewed(cron_job, jobs, now)
+        if not is_being_deleted(cron_job) and not cron_job["spec"].get("suspend"):
+            try:
+                schedule = parse_schedule(cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone"))
+            except ValueError as error:
+                message = f'unparseable schedule: "{cron_job["spec"]["schedule"]}" : {error}'
+                self._tell(cron_job, "Warning", "UnparseableSchedule", message, now)
+            else:
+                self._start_due({**cron_job, "status": status}, schedule, status, now)
+                self._book_next(key, {**cron_job, "status": status}, schedule, now)
+        kept = {name: value for name, value in status.items() if value}
+        if kept != cron_job.get("status", {}):
+            self._client.update(CRON_JOB, {**cron_job, "status": kept}, now, subresource="status")
+
+    def _reviewed(self, cron_job: KubeObject, jobs: Sequence[KubeObject], now: Instant) -> KubeObject:
+        """Return the status after a look at the Jobs there are."""
+        status = dict(cron_job.get("status", {}))
+        by_uid = {job["metadata"]["uid"]: job for job in jobs}
+        active = []
+        for reference in status.get("active") or ():
+            job = by_uid.get(reference["uid"])
+            if job is None:
+                self._tell(cron_job, "Normal", "MissingJob", f"Active job went missing: {reference['name']}", now)
+            elif is_finished(job):
+                how = "Complete" if has_condition(job, "Complete") else "Failed"
+                message = f"Saw completed job: {reference['name']}, condition: {how}"
+                self._tell(cron_job, "Normal", "SawCompletedJob", message, now)
+            else:
+                active.append(reference)
+        status["active"] = active
+        ends = [job["status"].get("completionTime") for job in jobs if has_condition(job, "Complete")]
+        status["lastSuccessfulTime"] = max(
+            (end for end in [*ends, status.get("lastSuccessfulTime")] if end), default=None
+        )
+        return status
+
+    def _start_due(self, cron_job: KubeObject, schedule: Schedule, status: KubeObject, now: Instant) -> None:
+        """Create the Job that is due, if one is and nothing forbids it."""
+        spec = cron_job["spec"]
+        due = _latest_due(cron_job, schedule, now)
+        if due is None or rfc3339(due) == status.get("lastScheduleTime"):
+            return
+        deadline_s = spec.get("startingDeadlineSeconds")
+        if deadline_s is not None and due + seconds(deadline_s) < now:
+            self._tell(
+                cron_job, "Warning", "MissSchedule", f"Missed scheduled time to start a job: {_mail_date(due)}", now
+            )
+            return
+        policy = spec.get("concurrencyPolicy", "Allow")
+        if policy == "Forbid" and status["active"]:
+            message = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            self._tell(cron_job, "Normal", "JobAlreadyActive", message, now)
+            return
+        if policy == "Replace":
+            for reference in status["active"]:
+                self._delete(cron_job, reference["name"], now)
+            status["active"] = []
+        job = self._create(cron_job, schedule, due, now)
+        if job is not None:
+            status["active"] = [*status["active"], self._reference(job)]
+            status["lastScheduleTime"] = rfc3339(due)
+
+    def _create(self, cron_job: KubeObject, schedule: Schedule, due: Instant, now: Instant) -> KubeObject | None:
+        try:
+            job = self._client.create(JOB, _job(cron_job, schedule, due), now)
+        except Refused as refusal:
+            if refusal.reason == "AlreadyExists":
+                return None
+            self._tell(cron_job, "Warning", "FailedCreate", f"Error creating job: {refusal.message}", now)
+            raise
+        self._tell(cron_job, "Normal", "SuccessfulCreate", f"Created job {job['metadata']['name']}", now)
+        return job
+
+    def _reference(self, job: KubeObject) -> KubeObject:
+        metadata = job["metadata"]
+        key = Key(f"{metadata['namespace']}/{metadata['name']}")
+        return {
+            "kind": "Job",
+            "namespace": metadata["namespace"],
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+            "apiVersion": "batch/v1",
+            "resourceVersion": str(self._store.version_of(JOB, key) or ""),
+        }
+
+    def _book_next(self, key: Key, cron_job: KubeObject, schedule: Schedule, now: Instant) -> None:
+        following = schedule.next_after(max(_latest_due(cron_job, schedule, now) or now, now))
+        if following is not None:
+            self._queue.add_after(key, now, Duration(following + _DELTA - now))
+
+    def _forget_old(self, cron_job: KubeObject, jobs: Sequence[KubeObject], now: Instant) -> None:
+        """Delete finished Jobs beyond the limits of the history, the oldest first."""
+        spec = cron_job["spec"]
+        for kind, limit in (
+            ("Complete", spec.get("successfulJobsHistoryLimit", 3)),
+            ("Failed", spec.get("failedJobsHistoryLimit", 1)),
+        ):
+            ended = [job for job in jobs if has_condition(job, kind) and not is_being_deleted(job)]
+            ended.sort(key=lambda job: (job["status"].get("startTime", ""), job["metadata"]["name"]))
+            for job in ended[: max(0, len(ended) - limit)]:
+                self._delete(cron_job, job["metadata"]["name"], now)
+
+    def _delete(self, cron_job: KubeObject, name: str, now: Instant) -> None:
+        key = Key(f"{cron_job['metadata']['namespace']}/{name}")
+        try:
+            self._client.delete(JOB, key, now, propagation="Background")
+        except Refused as refusal:
+            self._tell(cron_job, "Warning", "FailedDelete", f"Deleted job: {refusal.message}", now)
+            return
+        self._tell(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name}", now)
+
+    def _tell(self, cron_job: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
+        self._events.record(cron_job, CRON_JOB, kind, reason, message, now)
+
+
+def _latest_due(cron_job: KubeObject, schedule: Schedule, now: Instant) -> Instant | None:
+    """Return the latest moment of the schedule that has come and is not served yet; None when none has."""
+    status, spec = cron_job.get("status", {}), cron_job["spec"]
+    since = instant_of(status.get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"])
+    if "startingDeadlineSeconds" in spec:
+        since = max(since, Instant(now - seconds(spec["startingDeadlineSeconds"])))
+    due, following = None, schedule.next_after(since)
+    while following is not None and following <= now:
+        due, following = following, schedule.next_after(following)
+        if following is not None and following <= now:
+            # Pass over what was missed long ago, half of the way at a time, so that a year costs a few steps.
+            middle = schedule.next_after(Instant((following + now) // 2))
+            following = middle if middle is not None and middle <= now else following
+    return due
+
+
+def _job(cron_job: KubeObject, schedule: Schedule, due: Instant) -> KubeObject:
+    template, metadata = cron_job["spec"]["jobTemplate"], cron_job["metadata"]
+    given = template.get("metadata") or {}
+    unix_s = (due - UNIX_START) // NANOSECONDS_PER_SECOND
+    local = (EPOCH + datetime.timedelta(seconds=due // NANOSECONDS_PER_SECOND)).astimezone(schedule.zone)
+    at = rfc3339(due) if schedule.zone is datetime.UTC else local.isoformat()
+    made = {
+        "name": f"{metadata['name'][:52]}-{unix_s // 60}",
+        "namespace": metadata["namespace"],
+        "labels": given.get("labels"),
+        "annotations": {**(given.get("annotations") or {}), SCHEDULED_AT: at},
+        "ownerReferences": [controller_reference(cron_job)],
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {name: value for name, value in made.items() if value},
+        "spec": template["spec"],
+    }
+
+
+def _mail_date(at: Instant) -> str:
+    """Return an instant as Go's RFC1123Z: `Mon, 02 Jan 2006 15:04:05 -0700`."""
+    return email.utils.format_datetime(EPOCH + datetime.timedelta(seconds=at // NANOSECONDS_PER_SECOND))

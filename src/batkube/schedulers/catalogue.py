@@ -1,0 +1,60 @@
+"""The catalogue: which programs can be built by name. It is data, ours and the user's in the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batkube.kernel.documents import read_yaml
+from batkube.kernel.errors import InputError
+from batkube.schedulers.recipes import GoMod
+
+_OURS = Path(__file__).with_name("catalogue.yaml")
+
+
+class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What one version needs that others do not."""
+
+    go: str = ""
+    missing: tuple[str, ...] = ()
+    configuration_version: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A program by name. Texts may hold `{version}`, `{major}`, `{minor}`; see `programs` for those of a start."""
+
+    about: str
+    module: str
+    #: The version that is meant when none is given.
+    default: str
+    #: The import path of the main package, or the source of one.
+    package: str = ""
+    main: str = ""
+    go_mod: GoMod = GoMod.REQUIRE
+    #: The versions that are known to build; others may.
+    versions: dict[str, Variant] = {}
+    variables: dict[str, str] = {}
+    virtual: bool = True
+    #: The `spec.schedulerName` of the pods that it serves; "" if it is no scheduler.
+    scheduler_name: str = ""
+    arguments: tuple[str, ...] = ()
+    #: Its configuration file, if it wants one.
+    configuration: dict[str, Any] = {}
+    configuration_version: str = ""
+
+
+Catalogue = Mapping[str, Entry]
+
+
+def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
+    """Return our catalogue with the entries of the user's files, which come before ours."""
+    entries: dict[str, Entry] = {}
+    for path in (_OURS, *files):
+        try:
+            entries |= msgspec.convert(read_yaml(path) or {}, dict[str, Entry])
+        except msgspec.ValidationError as error:
+            raise InputError(path, problem=str(error), remedy="see docs/reference/schedulers.md") from error
+    return entries

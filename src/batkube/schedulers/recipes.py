@@ -1,0 +1,80 @@
+"""What to build: a program, the Go module that it comes from, and the go.mod that builds it.
+
+A program is a main package of a published module, or of a folder of the user's. Modules that replace others by folders
+of their own repository cannot simply be required: k8s.io/kubernetes does so with its libraries, which are published as
+modules of their own with a matching version (`GoMod.KUBERNETES`); others must be built in a copy (`GoMod.COPY`).
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from pathlib import Path
+
+import msgspec
+
+_STAGED = re.compile(r"(k8s\.io/[\w.-]+) => \./staging/src/[\w./-]+")
+
+
+class GoMod(enum.Enum):
+    """Where the go.mod of a build comes from."""
+
+    #: A new one that requires the module.
+    REQUIRE = "require"
+    #: Kubernetes' own, with its staged libraries replaced by the published ones.
+    KUBERNETES = "kubernetes"
+    #: The module's own, in a copy of the module.
+    COPY = "copy"
+
+
+class Program(msgspec.Struct, frozen=True):
+    """A program to build."""
+
+    name: str
+    module: str
+    version: str
+    #: The import path of the main package; "" if `main` is its source.
+    package: str
+    main: str = ""
+    go_mod: GoMod = GoMod.REQUIRE
+    #: Variables set at link time, so that the program knows its version.
+    variables: tuple[tuple[str, str], ...] = ()
+    #: Whether it is built with the overlay, and so can run on virtual time.
+    virtual: bool = True
+    #: The oldest Go that builds it.
+    go: str = ""
+    #: Modules that are required but nowhere to be had any more, and not really used.
+    missing: tuple[str, ...] = ()
+    #: The user's own module; `module` and `version` are "" then.
+    folder: Path | None = None
+
+    @property
+    def title(self) -> str:
+        """`kubectl@1.34.4`."""
+        version = self.version.removeprefix("v")
+        return f"{self.name}@{version}" if version else self.name
+
+
+def local_program(folder: Path, package: str) -> Program:
+    """Return the program of a folder's module; `package` is relative to it, such as `./cmd/scheduler`."""
+    name = (folder.resolve() / package).resolve().name
+    needed = re.search(r"^go (1\.\d+)", (folder / "go.mod").read_text(encoding="utf-8"), re.MULTILINE)
+    return Program(name, "", "", package, go=needed[1] if needed else "", folder=folder.resolve())
+
+
+def go_mod(wanted: Program, own: str) -> str:
+    """Return the go.mod that builds a program; `own` is that of its module."""
+    if wanted.go_mod is GoMod.REQUIRE:
+        return f"module batkube/build\n\ngo 1.24.0\n\nrequire {wanted.module} {wanted.version}\n"
+    text = own
+    if wanted.go_mod is GoMod.KUBERNETES:
+        library = "v0" + wanted.version.removeprefix("v1")
+        text = re.sub(r"^module .*$", "module batkube/build", own, count=1, flags=re.MULTILINE)
+        text = _STAGED.sub(lambda match: f"{match[1]} => {match[1]} {library}", text)
+        text = text.replace("require (", f"require (\n\t{wanted.module} {wanted.version}", 1)
+    return text + "".join(f"\nreplace {module} => ./{missing_folder(module)}\n" for module in wanted.missing)
+
+
+def missing_folder(module: str) -> str:
+    """Return the folder of a build in which an empty module stands in for one that is gone."""
+    return "missing/" + module.replace("/", "_")
