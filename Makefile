@@ -14,14 +14,14 @@ test: check ## everything CI runs: style, types, layers, tests
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev ## style, types and layers only
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples scripts
+	$(BIN)/ruff format --check src tests benchmarks examples scripts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(VENV)/.dev ## apply the style
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples scripts
+	$(BIN)/ruff format src tests benchmarks examples scripts
 
 golden: $(VENV)/.dev ## rewrite the examples' expected outputs; review the difference
 	$(BIN)/python tests/examples/rewrite.py

@@ -144,7 +144,9 @@ def test_a_wrong_platform_is_refused(tmp_path: Path, platform: str, words: list[
     ("options", "words"),
     [
         (["--scheduler", "policy:eazy"], ["eazy", "easy"]),
-        (["--scheduler", "kube-scheduler@1.34.4"], ["kube-scheduler@1.34.4", "policy:fcfs"]),
+        (["--scheduler", "kube-shedular@1.34.4"], ["kube-shedular@1.34.4", "kube-scheduler"]),
+        (["--scheduler", "./absent-scheduler"], ["absent-scheduler", "no such program"]),
+        (["--scheduler", "easy"], ["policy:easy"]),
         (["--scheduler", "policy:fcfs", "--scheduler-arg", "x=1"], ["x"]),
         (["--scheduler-arg", "x"], ["name=value"]),
         (["--time", "paced"], ["time", "'paced'", "exact"]),

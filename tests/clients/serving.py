@@ -25,6 +25,11 @@ class Served(NamedTuple):
     #: The process of the server.
     pid: int
 
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self.url.rpartition(":")[2])
+
 
 def command(out: Path, *options: str) -> list[str]:
     """Return the command line that serves into the folder `out`."""

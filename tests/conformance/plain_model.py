@@ -94,7 +94,7 @@ class Model:
                 self._remove(held, entry)
         for entry, value in wanted.items():
             if present.get(entry) != value:
-                held.owners[entry] = held.owners.get(entry, set()) | {me}
+                held.owners[entry] = {me}
             held.owners.setdefault(entry, set()).add(me)
             held.maps[entry[0]][entry[1]] = value
         return 200

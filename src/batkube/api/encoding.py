@@ -117,7 +117,8 @@ class View(msgspec.Struct):
             kind, api_version = PARTIAL_LIST, f"meta.k8s.io/{self.form.version}"
             values = [self._partial(value) for value in values]
         else:
-            kind, api_version = f"{self.resource.kind}List", self.resource.api_version
+            kind = self.resource.list_kind or f"{self.resource.kind}List"
+            api_version = self.resource.api_version
             if self.resource.custom:
                 # Lists of custom resources are maps to the real server, which leaves nothing out.
                 metadata = {"continue": "", **metadata}
@@ -126,7 +127,8 @@ class View(msgspec.Struct):
                 for value in values:
                     value.pop("kind", None)
                     value.pop("apiVersion", None)
-        whole = {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": values}
+        items = values or None if transform == PARTIAL_LIST else values
+        whole = {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items}
         return encode(whole, self.form.media_type, self._schema(transform, "List"), self.form.pretty)
 
     def events(self, now: Callable[[], Instant]) -> Events:

@@ -7,7 +7,8 @@ resourceVersionMatch, limit and continue means.
 from __future__ import annotations
 
 import base64
-import binascii
+import posixpath
+import re
 from typing import Any
 
 import msgspec
@@ -19,6 +20,8 @@ from batkube.cluster.json_syntax import ParseError, check_syntax
 from batkube.cluster.store import Compacted, Entry, Key, Store
 
 _TOKEN_VERSION = "meta.k8s.io/v1"
+#: Finds what is not of base64 (the alphabet for URLs).
+_ALIEN = re.compile("[^A-Za-z0-9_-]").search
 _NO_CONSISTENT_PAGE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
@@ -61,10 +64,10 @@ def _decode_token(token: str, prefix: str) -> tuple[int, Key]:
     def refused(problem: str) -> Failure:
         return bad_request(f"invalid continue token: continue key is not valid: {problem}")
 
-    try:
-        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    except (binascii.Error, ValueError) as problem:
-        raise refused("illegal base64 data at input byte 0") from problem
+    alien = _ALIEN(token)
+    if alien or len(token) % 4 == 1:
+        raise refused(f"illegal base64 data at input byte {alien.start() if alien else len(token) - 1}")
+    raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
@@ -76,8 +79,11 @@ def _decode_token(token: str, prefix: str) -> tuple[int, Key]:
     if not isinstance(version, int) or version == 0:
         raise refused("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
     if not isinstance(start, str) or not start:
-        raise refused("no start key")
-    return version, Key(prefix + start.removeprefix("/"))
+        raise refused("encoded start key empty (version meta.k8s.io/v1)")
+    key = "/" + start.removeprefix("/")
+    if posixpath.normpath(key) != key:
+        raise refused(start)
+    return version, Key(prefix + key[1:])
 
 
 def _syntax_problem(data: bytes) -> str:
@@ -101,14 +107,14 @@ def list_page(store: Store, storage: str, namespace: str, selection: Selection, 
         raise too_large(asked, store.version)
     # Without a match, a limit makes a version exact; version 0 (any) is served whole, from the cache.
     exact = options.version_match == "Exact" or (asked and not options.version_match and options.limit)
-    limit = options.limit if options.version != "0" and options.version_match != "NotOlderThan" else 0
+    limit = options.limit if options.version != "0" else 0
     if not exact:
-        return _cut(selection.of(store.entries(storage)), limit, store.version, prefix, selection)
+        return _cut(store.entries(storage), limit, store.version, prefix, selection)
     try:
         entries = store.entries_at(storage, asked)
     except Compacted as problem:
         raise expired("The resourceVersion for the provided list is too old.") from problem
-    return _cut(selection.of(entries), limit, asked, prefix, selection)
+    return _cut(entries, limit, asked, prefix, selection)
 
 
 def _continued(store: Store, storage: str, prefix: str, selection: Selection, options: ListOptions) -> Page:
@@ -117,23 +123,34 @@ def _continued(store: Store, storage: str, prefix: str, selection: Selection, op
         raise bad_request("specifying resource version is not allowed when using continue")
     if version < 0:
         version = store.version
+    if version > store.version:
+        raise too_large(version, store.version)
     try:
         entries = store.entries_at(storage, version)
     except Compacted as problem:
         relative = "/" + start.removeprefix(prefix)
         raise expired(_NO_CONSISTENT_PAGE, _encode_token(-1, relative)) from problem
-    chosen = [item for item in selection.of(entries) if item[0] >= start]
     limit = 0 if options.version == "0" else options.limit
-    return _cut(chosen, limit, version, prefix, selection)
+    return _cut(entries, limit, version, prefix, selection, start)
 
 
-def _cut(chosen: list[tuple[Key, Entry]], limit: int, version: int, prefix: str, selection: Selection) -> Page:
-    """Return the first `limit` entries and how to go on after them."""
+def _cut(
+    entries: dict[Key, Entry], limit: int, version: int, prefix: str, selection: Selection, start: str = ""
+) -> Page:
+    """Return the first `limit` entries from `start` on and how to go on after them.
+
+    The real server looks for more keys, not for more that is chosen: the next page may turn out empty.
+    """
+    chosen = selection.of(entries)
+    if start:
+        chosen = [item for item in chosen if item[0] >= start]
     metadata: dict[str, Any] = {"resourceVersion": str(version)}
-    if limit and len(chosen) > limit:
+    if limit and len(chosen) >= limit and not selection.is_single:
         last = chosen[limit - 1][0]
-        metadata["continue"] = _encode_token(version, f"/{last.removeprefix(prefix)}\0")
-        if not selection.is_partial:
-            metadata["remainingItemCount"] = len(chosen) - limit
+        left = len(chosen) - limit
+        if left or (selection.is_partial and any(key > last and key.startswith(prefix) for key in entries)):
+            metadata["continue"] = _encode_token(version, f"/{last.removeprefix(prefix)}\0")
+            if not selection.is_partial:
+                metadata["remainingItemCount"] = left
         chosen = chosen[:limit]
     return Page([entry for _, entry in chosen], metadata)

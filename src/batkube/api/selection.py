@@ -18,6 +18,8 @@ class Selection:
         self._end = f"/{chosen}" if chosen and not namespace else ""
         self._labels = options.labels or None
         self._fields = options.fields or None
+        #: Whether only one object can be chosen.
+        self.is_single = self._key is not None and not self._end
         #: Whether some objects of the namespace may not be chosen.
         self.is_partial = bool(name or options.labels or options.fields)
 
@@ -35,7 +37,7 @@ class Selection:
 
     def of(self, entries: dict[Key, Entry]) -> list[tuple[Key, Entry]]:
         """Return the chosen entries in the order of the real server: by key."""
-        if self._key is not None and not self._end:
+        if self.is_single and self._key is not None:
             entry = entries.get(self._key)
             return [(self._key, entry)] if entry is not None and self.has(entry[0]) else []
         keys = sorted(filter(self.has_key, entries)) if self._key or self._prefix else sorted(entries)

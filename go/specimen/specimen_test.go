@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// These tests are the coordinator, in Go: a second reading of the page's layout beside batkube/timing/page.py. Run them
+// with the overlay (go test -overlay overlay.json ./...): the programs they start are this same test binary.
+
+const (
+	start = 946684800 * int64(time.Second)
+	never = 1<<63 - 1
+
+	slotNow, slotProbe, slotLimit, slotFlags, slotSeed                = 1, 2, 3, 4, 5
+	slotSeen, slotNext, slotIdles, slotJumps, slotHeap, slotLive, pid = 8, 9, 10, 12, 13, 18, 19
+)
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv("SPECIMEN"); name != "" {
+		specimens[name]()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+type driven struct {
+	t      *testing.T
+	slots  []atomic.Int64
+	wake   *os.File
+	ended  chan error
+	output string
+	asked  int64
+}
+
+func drive(t *testing.T, name string, flags int64) *driven {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "page")
+	check(t, err)
+	check(t, file.Truncate(4096))
+	mapped, err := syscall.Mmap(int(file.Fd()), 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	check(t, err)
+	output, err := os.CreateTemp(t.TempDir(), "output")
+	check(t, err)
+	wake, idle := eventfd(t), eventfd(t)
+	slots := unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&mapped[0])), 512)
+	for slot, value := range map[int]int64{0: 0x314b4256, slotNow: start, slotFlags: flags, slotSeed: 1} {
+		slots[slot].Store(value)
+	}
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), "SPECIMEN="+name, "BATKUBE_PAGE="+file.Name(), "BATKUBE_WAKE=3", "BATKUBE_IDLE=4")
+	command.ExtraFiles = []*os.File{wake, idle}
+	command.Stdout, command.Stderr = output, output
+	check(t, command.Start())
+	t.Cleanup(func() { command.Process.Kill() })
+	d := &driven{t: t, slots: slots, wake: wake, ended: make(chan error, 1), output: output.Name()}
+	go func() { d.ended <- command.Wait() }()
+	return d
+}
+
+func eventfd(t *testing.T) *os.File {
+	number, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_NONBLOCK, 0)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	return os.NewFile(number, "eventfd")
+}
+
+// settled waits until the program is idle, and reports false if it ended.
+func (d *driven) settled() bool {
+	d.t.Helper()
+	d.asked++
+	d.slots[slotProbe].Store(d.asked)
+	one := binary.LittleEndian.AppendUint64(nil, 1)
+	_, err := d.wake.Write(one)
+	check(d.t, err)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		select {
+		case err := <-d.ended:
+			check(d.t, err)
+			return false
+		case <-time.After(100 * time.Microsecond):
+			if d.get(slotSeen) >= d.asked {
+				return true
+			}
+		}
+	}
+	d.t.Fatal("the program neither became idle nor ended")
+	return false
+}
+
+func (d *driven) get(slot int) int64 { return d.slots[slot].Load() }
+
+func (d *driven) said() string {
+	text, err := os.ReadFile(d.output)
+	check(d.t, err)
+	return string(text)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func requireOverlay(t *testing.T) {
+	t.Helper()
+	d := drive(t, "nothing", 0)
+	for range 200 {
+		if d.get(pid) != 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Skip("built without the overlay")
+}
+
+func TestEveryTimerIsToldAndNothingHappensBeforeTheClockMoves(t *testing.T) {
+	requireOverlay(t)
+	d := drive(t, "sleep", 1)
+	for turn := range int64(5) {
+		if !d.settled() || d.get(slotNext) != start+(turn+1)*2000*int64(time.Hour) {
+			t.Fatalf("turn %d: next timer at %d", turn, d.get(slotNext)-start)
+		}
+		if lines := strings.Count(d.said(), "\n"); lines > int(turn)+1 {
+			t.Fatalf("turn %d: %d lines", turn, lines)
+		}
+		d.slots[slotNow].Store(d.get(slotNext))
+	}
+	if d.settled() {
+		t.Fatal("still there")
+	}
+}
+
+func TestAGrantIsUsedUpWithoutAskingBack(t *testing.T) {
+	requireOverlay(t)
+	d := drive(t, "sleep", 1)
+	d.settled()
+	idles := d.get(slotIdles)
+	d.slots[slotLimit].Store(never)
+	if d.settled() || d.get(slotJumps) != 5 || d.get(slotIdles) > idles+1 {
+		t.Fatal("jumps", d.get(slotJumps), "reports", d.get(slotIdles)-idles)
+	}
+	if want := fmt.Sprintln("2000-11-29T08:00:00Z", 8000*time.Hour); !strings.HasSuffix(d.said(), want) {
+		t.Fatal(d.said())
+	}
+}
+
+func TestACollectionIsDoneWhenAskedFor(t *testing.T) {
+	requireOverlay(t)
+	d := drive(t, "litter", 1)
+	d.settled()
+	before := d.get(slotLive)
+	d.slots[slotFlags].Store(1 | 2)
+	d.settled()
+	if d.get(slotFlags) != 1 || d.get(slotHeap) <= 0 || d.get(slotHeap) > before/10 {
+		t.Fatal(before, d.get(slotFlags), d.get(slotHeap))
+	}
+}

@@ -1,0 +1,98 @@
+"""A program on the virtual clock, driven by hand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from batkube.schedulers.builds import built
+from batkube.schedulers.overlay import own_source
+from batkube.schedulers.recipes import local_program
+from batkube.timing.page import ClockPage
+
+#: The virtual Unix time at which specimens start: the first second of the year 2000.
+START_NS = 946_684_800 * 10**9
+HOUR_NS = 3600 * 10**9
+_PATIENCE_S = 10.0
+
+
+class Specimen:
+    """A running program and its page."""
+
+    def __init__(self, process: subprocess.Popen[str], page: ClockPage) -> None:
+        self.process = process
+        self.page = page
+
+    def wait_idle(self) -> bool:
+        """Wait until the program is idle; return False if it ended instead."""
+        number = self.page.probe()
+        waited = 0.0
+        while not self.page.is_idle_since(number):
+            if self.process.poll() is not None:
+                return False
+            if not self.page.wait(0.05):
+                waited += 0.05
+                assert waited < _PATIENCE_S, "the program neither became idle nor ended"
+        return True
+
+    def finish(self, *, granted: bool) -> list[str]:
+        """Move the clock until the program ends; return the lines it printed."""
+        while self.wait_idle():
+            if granted:
+                self.page.grant(2**62)
+            else:
+                self.page.now = self.page.next_timer
+        return self.output()
+
+    def output(self) -> list[str]:
+        """Return the lines printed by a program that ends now."""
+        text, _ = self.process.communicate(timeout=_PATIENCE_S)
+        assert self.process.returncode == 0, text
+        return text.splitlines()
+
+
+Start = Callable[..., AbstractContextManager[Specimen]]
+
+
+@pytest.fixture(scope="session")
+def specimen_binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of go/specimen, built with the machine's Go."""
+    if shutil.which("go") is None:
+        pytest.skip("needs a Go toolchain")
+    return built(local_program(own_source(), "./specimen"), tmp_path_factory.mktemp("cache"))
+
+
+@contextmanager
+def started(binary: Path, *arguments: str, deterministic: bool = True, seed: int = 1) -> Iterator[Specimen]:
+    """Start a program on the virtual clock, for as long as the context lasts."""
+    page = ClockPage(START_NS, deterministic=deterministic, seed=seed)
+    process = subprocess.Popen(
+        [str(binary), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **page.environment},
+        pass_fds=page.descriptors,
+    )
+    with process:
+        try:
+            yield Specimen(process, page)
+        finally:
+            process.kill()
+    page.close()
+
+
+@pytest.fixture
+def start(specimen_binary: Path) -> Start:
+    """A function that starts a specimen by name."""
+
+    def start_specimen(*arguments: str, deterministic: bool = True, seed: int = 1) -> AbstractContextManager[Specimen]:
+        return started(specimen_binary, *arguments, deterministic=deterministic, seed=seed)
+
+    return start_specimen

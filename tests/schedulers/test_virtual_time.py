@@ -1,0 +1,248 @@
+"""Small Go programs on the virtual clock: what they see of time and chance, and what they tell."""
+
+from __future__ import annotations
+
+import selectors
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from batkube.timing.page import ClockPage
+from schedulers.conftest import HOUR_NS, START_NS, Specimen, Start
+
+NEVER = 2**63 - 1
+MODES = pytest.mark.parametrize("deterministic", [True, False], ids=["deterministic", "many threads"])
+
+
+@MODES
+@pytest.mark.parametrize("granted", [True, False], ids=["granted", "moved"])
+def test_ten_thousand_hours_pass_in_no_time(start: Start, deterministic: bool, granted: bool) -> None:
+    with start("sleep", deterministic=deterministic) as specimen:
+        lines = specimen.finish(granted=granted)
+
+        assert lines[0] == "2000-01-01T00:00:00Z 0s"
+        assert lines[-1] == "2000-11-29T08:00:00Z 8000h0m0s"
+        assert specimen.page.now == START_NS + 10_000 * HOUR_NS
+        assert specimen.page.jumps == (5 if granted else 0)
+
+
+@MODES
+def test_tickers_timers_deadlines_and_timeouts_keep_their_order(start: Start, deterministic: bool) -> None:
+    with start("tick", deterministic=deterministic) as specimen:
+        assert specimen.finish(granted=True) == [
+            "30s tick",
+            "45s after 45s",
+            "1m0s tick",
+            "1m10s read timed out",
+            "1m30s tick",
+            "1m35s context deadline exceeded",
+        ]
+
+
+def test_the_clock_stands_still_until_somebody_moves_it(start: Start) -> None:
+    with start("sleep") as specimen:
+        for _ in range(20):
+            assert specimen.wait_idle()
+
+        assert specimen.page.now == START_NS
+        assert specimen.page.next_timer == START_NS + 2000 * HOUR_NS
+
+
+def test_a_grant_ends_before_its_limit(start: Start) -> None:
+    with start("sleep") as specimen:
+        specimen.wait_idle()
+
+        specimen.page.grant(START_NS + 4000 * HOUR_NS)
+        specimen.wait_idle()
+
+        assert specimen.page.now == START_NS + 2000 * HOUR_NS
+        assert specimen.page.next_timer == START_NS + 4000 * HOUR_NS
+
+
+def test_a_program_without_timers_is_idle_and_says_so(start: Start) -> None:
+    with start("nothing") as specimen:
+        assert specimen.wait_idle()
+
+        assert specimen.page.next_timer == NEVER
+
+
+def test_chance_repeats_with_the_seed_and_differs_with_another(start: Start) -> None:
+    drawn = []
+    for seed in (7, 7, 8):
+        with start("chance", seed=seed) as specimen:
+            drawn.append(specimen.output())
+
+    assert drawn[0] == drawn[1]
+    assert drawn[0][0] == "procs 1"
+    sources = ("map", "select", "math/rand", "crypto/rand", "maphash")
+    for one, other in zip(drawn[0], drawn[2], strict=True):
+        assert (one != other) == one.startswith(sources)
+
+
+def test_only_a_deterministic_program_is_seeded(start: Start) -> None:
+    drawn = []
+    for _ in range(2):
+        with start("chance", deterministic=False) as specimen:
+            drawn.append(specimen.output())
+
+    assert drawn[0][1:] != drawn[1][1:]
+
+
+@pytest.fixture
+def listener() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()
+    return f"{host}:{port}"
+
+
+def test_a_program_that_writes_stops_moving_its_clock(start: Start, listener: socket.socket) -> None:
+    with listener, start("send", address(listener)) as specimen:
+        specimen.wait_idle()
+        connection, _ = listener.accept()
+        wrote = specimen.page.wrote
+
+        for turn in range(1, 4):
+            specimen.page.grant(START_NS + HOUR_NS)
+            specimen.wait_idle()
+
+            assert specimen.page.now == START_NS + turn * 10 * 10**9
+            assert specimen.page.wrote == wrote + turn
+            assert specimen.page.bytes_written == turn
+            assert connection.recv(16) == b"\x01"
+        assert specimen.page.connects == 1
+        connection.close()
+
+
+def test_what_was_read_is_counted(start: Start, listener: socket.socket) -> None:
+    with listener, start("converse", address(listener)) as specimen:
+        connections = [listener.accept()[0] for _ in range(8)]
+        for connection in connections:
+            assert connection.recv(100).endswith(b" 0\n")
+        connections[0].sendall(b"answer\n")
+        specimen.wait_idle()
+
+        assert specimen.page.bytes_read == len(b"answer\n")
+        assert specimen.page.bytes_written == 8 * len("1 0\n")
+        for connection in connections:
+            connection.close()
+
+
+@MODES
+def test_eight_conversations_take_exactly_as_long_as_the_slowest_waits(
+    start: Start, listener: socket.socket, deterministic: bool
+) -> None:
+    with listener, start("converse", address(listener), deterministic=deterministic) as specimen:
+        answered = answer_everything(specimen, listener)
+
+        assert specimen.output() == ["6m40s"]
+        assert answered == 8 * 50
+
+
+def answer_everything(specimen: Specimen, listener: socket.socket) -> int:
+    """Answer each line at once, in real time; move the clock while nobody waits for an answer."""
+    answered = 0
+    with selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
+        connections = []
+        while specimen.wait_idle():
+            in_flight = specimen.page.bytes_written
+            while ready := selector.select(0):
+                for key, _ in ready:
+                    if key.fileobj is listener:
+                        connections.append(listener.accept()[0])
+                        selector.register(connections[-1], selectors.EVENT_READ)
+                        continue
+                    connection = next(each for each in connections if each is key.fileobj)
+                    count = connection.recv(100).count(b"\n")
+                    answered += count
+                    connection.sendall(b"answer\n" * count)
+                    if not count:
+                        selector.unregister(connection)
+                        connection.close()
+            if specimen.wait_idle() and specimen.page.bytes_written == in_flight and not selector.select(0):
+                assert specimen.page.bytes_read == answered * len(b"answer\n")
+                specimen.page.now = max(specimen.page.now, specimen.page.next_timer)
+        for connection in connections:
+            connection.close()
+    return answered
+
+
+def test_garbage_is_collected_when_asked_and_only_then(start: Start) -> None:
+    with start("litter") as specimen:
+        specimen.wait_idle()
+        before = specimen.page.live_bytes
+        specimen.page.request_collection()
+        specimen.wait_idle()
+
+        assert before > 90 << 20
+        assert not specimen.page.is_collecting
+        assert specimen.page.heap_bytes < 10 << 20
+        assert specimen.page.live_bytes < 10 << 20
+        assert specimen.finish(granted=True) == ["collections 1"]
+
+
+def test_with_many_threads_garbage_is_collected_as_ever(start: Start) -> None:
+    with start("litter", deterministic=False) as specimen:
+        (line,) = specimen.finish(granted=True)
+
+    assert int(line.removeprefix("collections ")) > 10
+
+
+def test_a_program_started_by_the_program_runs_on_real_time(start: Start) -> None:
+    with start("parent") as specimen:
+        assert specimen.output() == ["child in this century: true", "error: <nil>", "parent: 2000"]
+
+
+@MODES
+def test_signals_arrive_while_the_clock_stands_still(start: Start, deterministic: bool) -> None:
+    with start("interrupt", deterministic=deterministic) as specimen:
+        specimen.wait_idle()
+        specimen.process.send_signal(signal.SIGINT)
+
+        assert specimen.output() == ["interrupted"]
+
+
+def test_without_a_page_the_same_binary_runs_on_real_time(specimen_binary: Path) -> None:
+    drawn = [
+        subprocess.run([str(specimen_binary), "chance"], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    with pytest.raises(subprocess.TimeoutExpired) as told:
+        subprocess.run([str(specimen_binary), "sleep"], capture_output=True, timeout=0.3, check=False)
+
+    assert drawn[0] != drawn[1]
+    assert b"2000-01-01" not in (told.value.stdout or b"")
+
+
+def test_a_wrong_page_is_refused(specimen_binary: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    page.write_bytes(bytes(4096))
+    for path in (page, tmp_path / "missing"):
+        done = subprocess.run(
+            [str(specimen_binary), "sleep"], env={"BATKUBE_PAGE": str(path)}, capture_output=True, check=False
+        )
+
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"batkube: ")
+
+
+def test_a_page_without_its_eventfds_is_refused(specimen_binary: Path) -> None:
+    page = ClockPage(START_NS, deterministic=True, seed=1)
+    environment = {**page.environment, "BATKUBE_WAKE": "97"}
+    done = subprocess.run(
+        [str(specimen_binary), "sleep"],
+        env=environment,
+        pass_fds=page.descriptors,
+        capture_output=True,
+        check=False,
+    )
+    page.close()
+
+    assert done.returncode == 2
+    assert b"eventfds" in done.stderr
