@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import batkube
+
+# A slow machine is no failure, and a failure must be one for everybody: the same examples every time.
+settings.register_profile("batkube", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("batkube")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -33,7 +38,7 @@ class Simulate(Protocol):
         profiles: Mapping[str, Mapping[str, object]],
         *,
         platform: str = "4x1",
-        scheduler: str = "policy:fcfs",
+        scheduler: str | Sequence[str] = "policy:fcfs",
         **options: Any,  # noqa: ANN401 - passed on to batkube.run
     ) -> batkube.Run: ...
 
@@ -47,7 +52,7 @@ def simulate(tmp_path: Path) -> Simulate:
         profiles: Mapping[str, Mapping[str, object]],
         *,
         platform: str = "4x1",
-        scheduler: str = "policy:fcfs",
+        scheduler: str | Sequence[str] = "policy:fcfs",
         **options: Any,  # noqa: ANN401
     ) -> batkube.Run:
         workload = tmp_path / "workload.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from clients.kubectl import Kubectl
 from clients.serving import Served
 from clients.transcripts import FOLDER, Exchange, play, read
+
+_PADDING = re.compile(r"(?<=\S) {2,}")
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in sorted(FOLDER.glob("*.txt"))])
@@ -23,5 +26,5 @@ def test_a_session_prints_what_it_did_on_a_real_server(
 
 
 def shown(exchange: Exchange) -> str:
-    """Return an exchange as at a terminal, of which pytest shows the lines that differ."""
-    return f"$ {exchange.command}\n{exchange.output}\n"
+    """Return an exchange as at a terminal, but without kubectl's padding, which is wider once an age is."""
+    return _PADDING.sub("  ", f"$ {exchange.command}\n{exchange.output}\n")

@@ -45,7 +45,7 @@ class Model:
         """Return the status of a POST."""
         if name in self.objects:
             return 409
-        made = Modelled({"data": {}, "labels": {}}, list(dict.fromkeys(finalizers)))
+        made = Modelled({"data": {}, "labels": {}}, list(finalizers))
         self.objects[name] = made
         self._write(name, maps, made.finalizers)
         return 201
@@ -57,7 +57,7 @@ class Model:
             return 404
         if held.is_deleting and set(finalizers) - set(held.finalizers):
             return 422
-        self._write(name, maps, list(dict.fromkeys(finalizers)))
+        self._write(name, maps, list(finalizers))
         return 200
 
     def patch(self, name: str, changes: dict[str, dict[str, str | None]]) -> int:

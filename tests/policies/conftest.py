@@ -12,8 +12,6 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hypothesis import settings
-
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import CPU, PODS
 from batkube.platforms.model import Machine
@@ -22,10 +20,6 @@ from batkube.policies.machines import MachineRoom
 from batkube.policies.nodes import NodeRoom
 from batkube.policies.rooms import Placement, Room
 from batkube.workloads.model import Delay, Job
-
-# A busy machine must not fail a property.
-settings.register_profile("batkube", deadline=None)
-settings.load_profile("batkube")
 
 
 def a_machine(number: int, **capacity: int) -> Machine:

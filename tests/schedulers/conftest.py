@@ -60,12 +60,21 @@ class Specimen:
 Start = Callable[..., AbstractContextManager[Specimen]]
 
 
-@pytest.fixture(scope="session")
-def specimen_binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program of go/specimen, built with the machine's Go."""
+#: "" is the machine's. The others are downloaded and compiled with, which takes minutes.
+GO_VERSIONS = ["", "1.24", "1.25", "1.26", "1.27"] if "BATKUBE_SLOW_TESTS" in os.environ else [""]
+
+
+def kept_cache() -> Path:
+    """Return the user's cache, where toolchains and builds outlive a test run."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "batkube"
+
+
+@pytest.fixture(scope="session", params=GO_VERSIONS, ids=[f"go{version}" for version in GO_VERSIONS])
+def specimen_binary(request: pytest.FixtureRequest) -> Path:
+    """The program of go/specimen."""
     if shutil.which("go") is None:
         pytest.skip("needs a Go toolchain")
-    return built(local_program(own_source(), "./specimen"), tmp_path_factory.mktemp("cache"))
+    return built(local_program(own_source(), "./specimen"), kept_cache(), go_version=request.param)
 
 
 @contextmanager

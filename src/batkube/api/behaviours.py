@@ -76,7 +76,8 @@ class BuiltIn:
         self._admission.admit(write, value, old)
 
     def _context(self, write: Write) -> Context:
-        return Context(self._store, write.now, write.user.name, write.user.groups, write.warnings)
+        user = write.user
+        return Context(self._store, write.now, user.name, user.groups, user.uid, write.warnings)
 
     def prepare_create(self, write: Write, value: KubeObject) -> None:
         """Reset what clients may not set on creation."""
@@ -88,14 +89,14 @@ class BuiltIn:
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
         """Judge a new object, and warn of a good one."""
-        problems = validation.validate_create(write.stored, value)
+        problems = validation.validate_create(write.resource, value)
         if not problems:
             write.warnings += warnings.on_create(write.stored, value)
         return problems
 
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
         """Judge a changed object, and warn of a good one."""
-        problems = validation.validate_update(write.stored, value, old, write.subresource)
+        problems = validation.validate_update(write.resource, value, old, write.subresource)
         if not problems:
             write.warnings += warnings.on_update(write.stored, value, old, write.subresource)
         return problems

@@ -44,6 +44,8 @@ _PAST = {
     "scheduling.k8s.io": ("v1alpha1", "v1beta1"),
     "storage.k8s.io": ("v1alpha1", "v1beta1"),
 }
+#: Kinds that the real server knows beside all versions, as v1.
+_UNVERSIONED = ("Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList", "List")
 #: The only kind that is still taken in a version that is served no more.
 _OLD_EVICTION = ("policy", "v1beta1", "Eviction")
 #: Where the real server's registry of kinds was made; it tells so when it does not know one.
@@ -117,7 +119,9 @@ class Bodies:
         except DecodeError as refused:
             text = f'{kind} in version "{version}" cannot be handled as a {expected[2]}: {refused}'
             raise statuses.bad_request(text) from refused
-        self._report(write, expected, [*decoded.unknown, *problems])
+        # YAML becomes JSON first, which is when it is seen that something is there twice.
+        first, then = (problems, decoded.unknown) if media_type(call.request) == YAML else (decoded.unknown, problems)
+        self._report(write, expected, [*first, *then])
         _keep_reset(value, decoded.object)
         return decoded.object
 
@@ -168,13 +172,16 @@ class Bodies:
         kind = kind or expected[2]
         if (group, version, kind) == expected:
             return ""
+        if kind in _UNVERSIONED and (group, version) == ("", "v1"):
+            if kind == "Status":
+                decode(value, self._served.status)
+            return _unconvertible(version, kind, expected)
         if not self._served.knows(group, version, kind):
             return f'no kind "{kind}" is registered for version "{given or version}" in scheme "{_SCHEME}"'
         if kind != expected[2]:
             # The real server reads the body as what it says it is before it notices that this is of no use.
             decode(value, self._served.kind(group, version, kind).schema)
-        package = expected[0].partition(".")[0] or "core"
-        return f"converting ({version}.{kind}) to ({package}.{expected[2]}): unknown conversion"
+        return _unconvertible(version, kind, expected)
 
     @staticmethod
     def _report(write: Write, expected: Kind, problems: list[str]) -> None:
@@ -206,6 +213,11 @@ class Bodies:
             raise statuses.internal_error(str(problem)) from problem
 
 
+def _unconvertible(version: str, kind: str, expected: Kind) -> str:
+    package = expected[0].partition(".")[0] or "core"
+    return f"converting ({version}.{kind}) to ({package}.{expected[2]}): unknown conversion"
+
+
 def _keep_reset(sent: KubeObject, value: KubeObject) -> None:
     """Put an empty managedFields back, which decoding leaves out: it means that nobody shall own anything."""
     metadata = sent.get("metadata")
@@ -219,24 +231,25 @@ def _parse(body: bytes, found: str, schema: Schema) -> tuple[KubeObject, list[st
         return protobuf.open_envelope(body, schema), []
     if found == YAML:
         value, problems = parse_yaml(body)
-        prefix = ""
     else:
-        prefix = "couldn't get version/kind; json parse error: "
         try:
             value, problems = parse_json(body, schema)
         except ParseError as problem:
-            raise ParseError(prefix + str(problem)) from problem
+            raise ParseError(_NO_KIND + str(problem)) from problem
     if value is None:
         return {}, []
     if not isinstance(value, dict):
-        raise ParseError(prefix + unmarshal_problem(value, _TYPE_META))
+        raise ParseError(_NO_KIND + unmarshal_problem(value, _TYPE_META))
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field) or "", str):
             place = f"Go struct field .{field} of type string"
-            raise ParseError(f"{prefix}json: cannot unmarshal {_go_kind(value[field])} into {place}")
+            raise ParseError(f"{_NO_KIND}json: cannot unmarshal {_go_kind(value[field])} into {place}")
+    if (value.get("apiVersion") or "").count("/") > 1:
+        raise ParseError(f"unexpected GroupVersion string: {value['apiVersion']}")
     return value, problems
 
 
+_NO_KIND = "couldn't get version/kind; json parse error: "
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import socket
 import ssl
 import tempfile
 from collections.abc import Iterable
@@ -38,7 +39,10 @@ class Credentials:
 
 
 def make_credentials(host: str, now: Instant) -> Credentials:
-    """Return new credentials for a server that is reached as `host` or by a usual name; `now` is the time of day."""
+    """Return new credentials for a server that is reached as `host`, by the machine's name or by a usual one.
+
+    `now` is the time of day.
+    """
     moment = EPOCH + datetime.timedelta(microseconds=now // 1000)
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = _named("batkube-ca")
@@ -47,11 +51,12 @@ def make_credentials(host: str, now: Instant) -> Credentials:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(authority_key, hashes.SHA256())
     )
+    names = [*_NAMES, *_ADDRESSES, host, socket.gethostname()]
     shown = (
         _certificate(_named("kube-apiserver"), issuer, key.public_key(), moment)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(_alternatives([*_NAMES, *_ADDRESSES, host])), critical=False)
+        .add_extension(x509.SubjectAlternativeName(_alternatives(names)), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
     return Credentials(_pem(authority), _context(_pem(shown), key))

@@ -9,7 +9,7 @@ import msgspec
 
 from batkube.api import protobuf, tables
 from batkube.api.messages import JSON
-from batkube.api.negotiation import PARTIAL, PARTIAL_LIST, PROTOBUF, TABLE, YAML, Form
+from batkube.api.negotiation import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAMED, TABLE, YAML, Form
 from batkube.api.printing import Printer
 from batkube.api.registry import with_version
 from batkube.api.statuses import Failure, bad_request
@@ -42,6 +42,16 @@ def encode(value: object, media_type: str, schema: Schema | None = None, pretty:
 def content_type(form: Form) -> str:
     """Return the media type that the answer is marked with."""
     return form.media_type
+
+
+def check_stream(form: Form, include_object: str) -> None:
+    """Refuse a form in which there are no events: YAML, or tables of a kind that there is not."""
+    if form.media_type == YAML:
+        message = "only the following media types are accepted: " + ", ".join(STREAMED)
+        raise Failure(406, "NotAcceptable", message)
+    problem = tables.include_problem(include_object) if form.transform == TABLE else None
+    if problem:
+        raise bad_request(problem)
 
 
 class View(msgspec.Struct):

@@ -91,6 +91,14 @@ def check_paths() -> list[str]:
     return [f"/{name}{below}" for name in names for below in ("", *(f"/{check}" for check in _checks(name)))]
 
 
+_MOST_SERIES = 1000
+"""What is asked for comes from clients, who may ask for anything: beyond so many it is counted together."""
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
 class Counters:
     """What the server counts about itself, for /metrics."""
 
@@ -100,6 +108,8 @@ class Counters:
     def count(self, verb: str, resource: str, code: int) -> None:
         """Count one answered request."""
         key = (verb, resource, code)
+        if key not in self._requests and len(self._requests) >= _MOST_SERIES:
+            key = ("other", "other", code)
         self._requests[key] = self._requests.get(key, 0) + 1
 
     def text(self, gauges: Iterable[tuple[str, str, float]]) -> bytes:
@@ -109,7 +119,7 @@ class Counters:
             "# TYPE batkube_apiserver_requests_total counter",
         ]
         for (verb, resource, code), number in sorted(self._requests.items()):
-            labels = f'verb="{verb}",resource="{resource}",code="{code}"'
+            labels = f'verb="{_escaped(verb)}",resource="{_escaped(resource)}",code="{code}"'
             lines.append(f"batkube_apiserver_requests_total{{{labels}}} {number}")
         for name, text, value in gauges:
             lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {value:g}"]

@@ -57,6 +57,8 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._transport: Wire | None = None
         self._stream: Stream | None = None
+        #: Whether the client may send its next request here once the stream has ended.
+        self._goes_on = True
         self._writable = True
         self._begin()
 
@@ -90,18 +92,19 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse what came; a client that does not speak HTTP is told so and dropped."""
         if self._stream is not None:
+            self._goes_on = False
             return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._close()
+            self.drop()
         except httptools.HttpParserError:
             if self._transport is not None:
                 self._transport.write(
                     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
                     b"Connection: close\r\n\r\n400 Bad Request"
                 )
-            self._close()
+            self.drop()
 
     def pause_writing(self) -> None:
         """Hold the stream back: the reader does not keep up."""
@@ -142,6 +145,7 @@ class Connection(asyncio.Protocol):
         """Answer the request."""
         keep_alive = self._parser.should_keep_alive()
         if self._stream is not None or self._transport is None:
+            self._goes_on = False
             return
         if self._size > MAX_BODY:
             answer: Response | Stream = self._handler.too_large()
@@ -152,7 +156,7 @@ class Connection(asyncio.Protocol):
         if isinstance(answer, Response):
             self._respond(answer, keep_alive, is_head)
         else:
-            self._start(answer)
+            self._start(answer, keep_alive)
 
     def _request(self) -> Request:
         target, _, query = self._url.decode("latin-1").partition("?")
@@ -182,13 +186,15 @@ class Connection(asyncio.Protocol):
         data = "".join(head).encode()
         self._transport.write(data if is_head else data + answer.body)
         if not keep_alive:
-            self._close()
+            self.drop()
 
-    def _start(self, stream: Stream) -> None:
+    def _start(self, stream: Stream, keep_alive: bool) -> None:
         assert self._transport is not None
+        self._goes_on = keep_alive
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {stream.content_type}\r\nTransfer-Encoding: chunked\r\n"
         head += "".join(f"{name}: {value}\r\n" for name, value in stream.headers)
-        self._transport.write(head.encode() + b"\r\n")
+        head += "\r\n" if keep_alive else "Connection: close\r\n\r\n"
+        self._transport.write(head.encode())
         self._stream = stream
         stream.start(self)
 
@@ -205,13 +211,15 @@ class Connection(asyncio.Protocol):
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def close(self) -> None:
-        """End the stream, and the connection with it."""
+        """End the stream; the connection serves on, unless the client spoke in the middle of it and was not heard."""
         self._stream = None
         if self._transport is not None:
             self._transport.write(b"0\r\n\r\n")
-        self._close()
+        if not self._goes_on:
+            self.drop()
 
-    def _close(self) -> None:
+    def drop(self) -> None:
+        """End the connection, whatever it is at."""
         if self._transport is not None:
             self._transport.close()
 
@@ -243,7 +251,7 @@ class Listener:
     def disconnect(self) -> None:
         """Drop every connection, and go on listening."""
         for connection in sorted(self._connections, key=id):
-            connection._close()
+            connection.drop()
 
     async def close(self) -> None:
         """Stop listening and drop every connection."""

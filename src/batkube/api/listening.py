@@ -17,6 +17,8 @@ from batkube.api.http import Connection, Handler
 #: The first byte of a TLS connection: a handshake record (RFC 8446, section 5.1).
 _TLS_HANDSHAKE = b"\x16"
 _BACKLOG = 512
+#: What Go's net/http answers to a request that should have come over TLS.
+_NEEDS_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 
 
 def is_loopback(host: str) -> bool:
@@ -66,7 +68,7 @@ class DualListener:
         except OSError:
             first = b""
         if not first or (first != _TLS_HANDSHAKE and not self._allows_plain):
-            connection.close()
+            _refuse(connection, told=bool(first))
             return
         task = self._loop.create_task(self._hand_over(connection, self._tls if first == _TLS_HANDSHAKE else None))
         self._greetings.add(task)
@@ -86,8 +88,16 @@ class DualListener:
             self._loop.remove_reader(connection.fileno())
             connection.close()
         for open_connection in sorted(self._connections, key=id):
-            open_connection.close()
+            open_connection.drop()
         await asyncio.sleep(0)
+
+
+def _refuse(connection: socket.socket, *, told: bool) -> None:
+    with connection, contextlib.suppress(OSError):
+        if told:
+            # What was sent is taken first: a connection closed with bytes unread is reset, and nobody reads the answer.
+            connection.recv(65536)
+            connection.sendall(_NEEDS_TLS)
 
 
 def listen_both(handler: Handler, host: str, port: int, tls: ssl.SSLContext) -> DualListener:

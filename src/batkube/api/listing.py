@@ -148,7 +148,8 @@ def _cut(
     if limit and len(chosen) >= limit and not selection.is_single:
         last = chosen[limit - 1][0]
         left = len(chosen) - limit
-        if left or (selection.is_partial and any(key > last and key.startswith(prefix) for key in entries)):
+        scans = selection.is_partial and not selection.is_indexed
+        if left or (scans and any(key > last and key.startswith(prefix) for key in entries)):
             metadata["continue"] = _encode_token(version, f"/{last.removeprefix(prefix)}\0")
             if not selection.is_partial:
                 metadata["remainingItemCount"] = left

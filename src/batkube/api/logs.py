@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from batkube.api import statuses
-from batkube.api.messages import TEXT, Response
+from batkube.api.messages import TEXT, Response, Sink, Stream
 from batkube.api.methods import no_such_method
 from batkube.api.objects import Call
-from batkube.cluster.store import Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human, instant_of, rfc3339
 
 
@@ -28,8 +28,11 @@ class Logs:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        #: Who follows the log of a container of each pod.
+        self._followers: dict[Key, dict[Following, None]] = {}
+        store.listen("pods", self._hear)
 
-    def answer(self, call: Call) -> Response:
+    def answer(self, call: Call) -> Response | Stream:
         """Return the log that a request asks for."""
         if call.asked.verb != "get":
             raise no_such_method()
@@ -40,7 +43,71 @@ class Logs:
         if not pod["spec"].get("nodeName"):
             return Response(200, b"", TEXT)
         lines = _lines(pod, name, previous=call.request.flag("previous"))
-        return Response(200, _chosen(call, lines).encode(), TEXT)
+        text = _chosen(call, lines)
+        if call.request.flag("follow") and len(lines) == 1:
+            return Following(self, pod, name, text, stamped=call.request.flag("timestamps"))
+        return Response(200, text.encode(), TEXT)
+
+    def attach(self, key: Key, follower: Following) -> None:
+        """Tell `follower` of every change of the pod."""
+        self._followers.setdefault(key, {})[follower] = None
+
+    def detach(self, key: Key, follower: Following) -> None:
+        """Tell `follower` no more."""
+        self._followers.get(key, {}).pop(follower, None)
+        if not self._followers.get(key, True):
+            del self._followers[key]
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if self._followers:
+            for key, pod in zip(batch.keys, batch.objects, strict=True):
+                for follower in list(self._followers.get(key, ())):
+                    follower.tell(pod, gone=batch.type is DELETED)
+
+
+class Following:
+    """A log that is read as it is written (a Stream of `messages`), to the end of the container's present run."""
+
+    content_type = TEXT
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def __init__(self, logs: Logs, pod: KubeObject, name: str, text: str, *, stamped: bool) -> None:
+        self._logs = logs
+        self._key = Key(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+        self._name = name
+        #: What was logged before it began.
+        self._text = text
+        self._stamped = stamped
+        self._started = _status_of(pod, name)["state"]["running"]["startedAt"]
+        self._sink: Sink | None = None
+
+    def start(self, sink: Sink) -> None:
+        """Write what there is, and wait for more."""
+        self._sink = sink
+        self._logs.attach(self._key, self)
+        if self._text:
+            sink.write(self._text.encode())
+
+    def resume(self) -> None:
+        """There is never more to write than one line."""
+
+    def stop(self) -> None:
+        """The reader is gone."""
+        self._sink = None
+        self._logs.detach(self._key, self)
+
+    def tell(self, pod: KubeObject, *, gone: bool) -> None:
+        """Write the last line if the run has ended."""
+        status, sink = _status_of(pod, self._name), self._sink
+        state = status.get("state", {})
+        if sink is None or (state.get("running", {}).get("startedAt") == self._started and not gone):
+            return
+        ended = state.get("terminated") or status.get("lastState", {}).get("terminated")
+        if ended is not None and ended["startedAt"] == self._started:
+            last = _run(pod, status, self._started, ended)[-1]
+            sink.write(_text([last], stamped=self._stamped).encode())
+        self.stop()
+        sink.close()
 
 
 def _container_name(pod: KubeObject, asked: str) -> str:
@@ -63,11 +130,9 @@ def _container_name(pod: KubeObject, asked: str) -> str:
 
 def _lines(pod: KubeObject, name: str, *, previous: bool) -> list[Line]:
     """Return everything a container has logged in its present, or its previous, run."""
-    status = pod.get("status", {})
-    known = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
-    found = next((one for one in known if one["name"] == name), None)
+    found = _status_of(pod, name)
     who = f'container "{name}" in pod "{pod["metadata"]["name"]}"'
-    if found is None:
+    if not found:
         raise statuses.bad_request(f"{who} is not available")
     state, last = found["state"], found.get("lastState", {}).get("terminated")
     if previous:
@@ -81,6 +146,13 @@ def _lines(pod: KubeObject, name: str, *, previous: bool) -> list[Line]:
         return _run(pod, found, ended["startedAt"], ended)
     reason = state.get("waiting", {}).get("reason", "ContainerCreating")
     raise statuses.bad_request(f"{who} is waiting to start: {reason}")
+
+
+def _status_of(pod: KubeObject, name: str) -> KubeObject:
+    """Return what the kubelet tells of a container; nothing before it knows of it."""
+    status = pod.get("status", {})
+    known = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    return next((one for one in known if one["name"] == name), {})
 
 
 def _run(pod: KubeObject, container: KubeObject, started: str, ended: KubeObject | None) -> list[Line]:
@@ -104,6 +176,9 @@ def _chosen(call: Call, lines: list[Line]) -> str:
         lines = [line for line in lines if line.at >= instant_of(first("sinceTime"))]
     if first("tailLines").isdigit():
         lines = lines[max(0, len(lines) - int(first("tailLines"))) :]
-    stamped = call.request.flag("timestamps")
-    text = "".join(f"{rfc3339(line.at) + ' ' if stamped else ''}{line.text}\n" for line in lines)
+    text = _text(lines, stamped=call.request.flag("timestamps"))
     return text[: int(first("limitBytes"))] if first("limitBytes").isdigit() else text
+
+
+def _text(lines: list[Line], *, stamped: bool) -> str:
+    return "".join(f"{rfc3339(line.at) + ' ' if stamped else ''}{line.text}\n" for line in lines)

@@ -15,6 +15,8 @@ _OF_ITEMS = ("get", "update", "patch", "delete")
 _OF_COLLECTIONS = ("list", "watch", "create", "deletecollection")
 _ACROSS_NAMESPACES = ("list", "watch")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+#: In the paths of watches before there was a query parameter for it.
+_OLD_WATCH = "/watch/"
 #: Sub-resources of which there are tables.
 _WITH_TABLES = ("", "status", "scale")
 
@@ -32,6 +34,8 @@ def no_such_method() -> Failure:
 
 def _verbs(resource: Resource, asked: Route) -> tuple[str, ...]:
     """Return the verbs of a path."""
+    if asked.subresource and asked.verb == "watch":
+        return ()
     if asked.subresource:
         return resource.subresources[asked.subresource].verbs
     if asked.verb == "watch":
@@ -53,6 +57,9 @@ def is_allowed(resource: Resource, asked: Route) -> bool:
 def check_method(resource: Resource, asked: Route, method: str) -> None:
     """Refuse a request about a built-in resource for which there is no route."""
     verbs = _verbs(resource, asked)
+    if not verbs and asked.verb == "watch" and "list" in resource.verbs and _OLD_WATCH not in asked.path:
+        message = f'watch is not supported on resources of kind "{resource.plural}"'
+        raise Failure(405, "MethodNotAllowed", message, {"kind": resource.plural})
     if not verbs:
         raise no_such_resource()
     if method not in _METHODS or asked.verb not in verbs or (asked.verb == "watch" and method != "GET"):

@@ -9,7 +9,7 @@ from batkube.api.admission import check_deletion
 from batkube.api.authentication import User
 from batkube.api.bodies import Bodies
 from batkube.api.deletion import Deleter
-from batkube.api.encoding import View, encode
+from batkube.api.encoding import View, check_stream, encode
 from batkube.api.messages import TEXT, Request, Response, Stream
 from batkube.api.methods import check_method, check_segments, has_table, is_allowed, no_such_method, no_such_resource
 from batkube.api.negotiation import BUILT_IN, CUSTOM, Form, negotiate
@@ -25,11 +25,13 @@ from batkube.api.validation import validate_scale
 from batkube.api.warnings.headers import warning_headers
 from batkube.api.watches import Watch, Watches
 from batkube.api.writes import Write
+from batkube.cluster.field_selectors import NAME
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
 NO_SUCH_PATH = Response(404, b"404 page not found\n", TEXT)
+_STREAMABLE = ("list", "watch")
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 
@@ -79,7 +81,7 @@ class Objects:
         form = negotiate(
             request.headers.get("accept", ""),
             CUSTOM if resource.custom else BUILT_IN,
-            streams=asked.verb in ("list", "watch"),
+            streams=asked.verb in _STREAMABLE,
             tables=has_table(resource, asked),
         )
         if request.flag("pretty"):
@@ -93,7 +95,8 @@ class Objects:
 
     def _handled(self, call: Call) -> Response | Stream:
         resource, asked = call.resource, call.asked
-        check_timeout(call.request)
+        if asked.verb != "watch":
+            check_timeout(call.request)
         check_segments(asked)
         call.warnings += self._served.warnings(resource, asked)
         special = self._special.get(
@@ -157,7 +160,10 @@ class Objects:
         return Response(200, body, call.form.media_type, call.headers())
 
     def _watch(self, call: Call) -> Stream:
+        check_stream(call.form, call.request.first("includeObject"))
         options = list_options(call.request, call.resource, watch=True)
+        if call.asked.name and options.fields.exact(NAME) not in (None, call.asked.name):
+            raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
         selection = Selection(call.asked.namespace, call.asked.name, options)
         try:
             version = parse_version(options.version)
@@ -169,7 +175,7 @@ class Objects:
             if version > store.version:
                 raise listing.too_large(version, store.version)
             initial = [entry for _, entry in selection.of(store.entries(call.resource.storage))]
-            ends = bool(options.initial_events) and options.bookmarks
+            ends = options.bookmarks
         if initial is not None or version == 0:
             version = store.version
         watch = Watch(

@@ -102,8 +102,7 @@ def _schema(number: int, value: Document) -> bytes:
 
 
 def _additional(number: int, value: Document | bool) -> bytes:
-    write, inner = (_flag, 2) if isinstance(value, bool) else (_schema, 1)
-    return delimited(tag(number, BYTES), write(inner, value))
+    return delimited(tag(number, BYTES), _flag(2, value) if isinstance(value, bool) else _schema(1, value))
 
 
 def _parameter(number: int, value: Document) -> bytes:

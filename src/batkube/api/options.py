@@ -128,13 +128,15 @@ def _judge_watch(options: ListOptions) -> list[FieldError]:
     if options.initial_events is not None:
         if match != "NotOlderThan":
             problems.append(errors.forbidden(_MATCH, f"sendInitialEvents requires setting {_MATCH} to NotOlderThan"))
-        if match and match != "NotOlderThan":
-            problems.append(errors.not_supported(_MATCH, match, ["NotOlderThan"]))
     elif match:
         problems.append(
             errors.forbidden(_MATCH, f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided")
         )
-    if options.continue_token:
+    if match and match != "NotOlderThan":
+        problems.append(errors.not_supported(_MATCH, match, ["NotOlderThan"]))
+    # From no version or any, a watch sends what there is: as if NotOlderThan were said (SetListOptionsDefaults).
+    is_said = match or (options.initial_events is None and options.version in ("", "0"))
+    if is_said and options.continue_token:
         problems.append(errors.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
     return problems
 
@@ -209,9 +211,7 @@ def _go_rune(char: str) -> str:
 
 def _judge_dry_run(values: list[str]) -> list[FieldError]:
     if any(value != "All" for value in values):
-        shown = "[" + ", ".join(f'"{value}"' for value in values) + "]"
-        text = f'Unsupported value: {shown}: supported values: "All"'
-        return [FieldError("FieldValueNotSupported", "dryRun", text)]
+        return [errors.not_among("dryRun", values, ["All"])]
     return []
 
 
@@ -234,8 +234,8 @@ def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptio
     else:
         options = DeleteOptions(
             _integer(request, "gracePeriodSeconds"),
-            None,
-            None,
+            request.first("uid") or None,
+            request.first("resourceVersion") or None,
             request.first("propagationPolicy") or None,
             request.flag("orphanDependents") if "orphanDependents" in request.query else None,
         )

@@ -55,8 +55,9 @@ class PatchedDocument:
             value, unknown = decode(self.value)
         except DecodeError as problem:
             raise self.unusable(str(problem)) from problem
-        value["kind"], value["apiVersion"] = resource.kind, resource.api_version
-        return value, self.problems + unknown
+        if not resource.custom:
+            value["kind"], value["apiVersion"] = resource.kind, resource.api_version
+        return value, self.problems + sorted(unknown)
 
     def refuse_strictly(self, problems: list[str]) -> None:
         """Raise a 422 if there is any of the problems that strict decoding complains about."""

@@ -8,6 +8,7 @@ piece. Everything is counted, so that the coordinator can tell whether anything 
 from __future__ import annotations
 
 import contextlib
+import re
 import select
 import socket
 
@@ -15,6 +16,8 @@ from batkube.api.http import Connection, Handler
 
 _PIECE = 1 << 18
 _BUFFER = 1 << 22
+#: The first line of a write that is about one pod: a binding, a status, an eviction.
+_ABOUT_A_POD = re.compile(rb"^(?:POST|PUT|PATCH|DELETE) \S+/pods/\S+ HTTP/1\.1\r", re.MULTILINE)
 
 
 class _Peer:
@@ -22,6 +25,10 @@ class _Peer:
 
     def __init__(self, sock: socket.socket, handler: Handler, open_connections: set[Connection]) -> None:
         self.sock = sock
+        #: What has come and is not answered yet, and whether the other side will send no more.
+        self.inbox = bytearray()
+        self.ended = False
+        #: What has to go out, and whether the connection ends then.
         self.pending = bytearray()
         self.closing = False
         self.http = Connection(handler, open_connections)
@@ -61,18 +68,32 @@ class PolledServer:
         """The port that is listened on."""
         return int(self._listener.getsockname()[1])
 
-    def receive(self, wait_s: float = 0.0) -> bool:
-        """Read and answer what has come, waiting at most `wait_s` for anything; return whether anything had."""
+    def collect(self, wait_s: float = 0.0) -> bool:
+        """Read what has come, waiting at most `wait_s` for anything; return whether anything had."""
         ready = [number for number, _ in self._poll.poll(wait_s)]
         if not ready:
             return False
         if self._listener.fileno() in ready:
             self._accept()
             ready = [number for number, _ in self._poll.poll(0)]
-        chosen = {number: None for number in ready}
-        for number in [number for number in self._peers if number in chosen]:
-            self._read(self._peers[number])
+        for number in ready:
+            if number in self._peers:
+                self._read(self._peers[number])
         return True
+
+    @property
+    def decisions(self) -> int:
+        """How many of the requests that wait for an answer would change a single pod."""
+        return sum(len(_ABOUT_A_POD.findall(peer.inbox)) for peer in self._peers.values() if peer.inbox)
+
+    def answer(self) -> None:
+        """Answer what was read, in the order in which the connections were made."""
+        for peer in list(self._peers.values()):
+            if peer.inbox:
+                data, peer.inbox = bytes(peer.inbox), bytearray()
+                peer.http.data_received(data)
+            if peer.ended:
+                self._drop(peer)
 
     def _accept(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -89,17 +110,18 @@ class PolledServer:
         try:
             while data := peer.sock.recv(_PIECE):
                 self.received += len(data)
-                peer.http.data_received(data)
-            self._drop(peer)
+                peer.inbox += data
         except BlockingIOError:
             return
         except OSError:
-            self._drop(peer)
+            pass
+        peer.ended = True
+        self._poll.unregister(peer.sock)
 
     def _drop(self, peer: _Peer) -> None:
-        number = peer.sock.fileno()
-        self._poll.unregister(number)
-        del self._peers[number]
+        if not peer.ended:
+            self._poll.unregister(peer.sock)
+        del self._peers[peer.sock.fileno()]
         peer.sock.close()
         peer.http.connection_lost(None)
 

@@ -38,6 +38,8 @@ _ETCD_PREFIXES = {
     "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/customresourcedefinitions",
     "apiservices.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
 }
+#: What a job without any labels is labelled with: its pods' labels, of which it learns only when it is read.
+_JOB_LABELS = ("job-name", "batch.kubernetes.io/job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
 
 Produce = Callable[[KubeObject | None], KubeObject]
 """Makes the new object out of the live one."""
@@ -133,6 +135,8 @@ class Registry:
             raise statuses.internal_error("resourceVersion should not be set on objects to be created")
         write.name = name
         existing = self.store.get(write.stored.storage, write.key)
+        if existing is not None and meta.get("generateName"):
+            raise statuses.name_taken(write.resource, name)
         if existing is not None:
             raise statuses.already_exists(write.resource, name, going="deletionTimestamp" in existing["metadata"])
         self._review(write, value, None)
@@ -187,7 +191,7 @@ class Registry:
         old, version = entry
         if uid and uid != old["metadata"]["uid"]:
             problem = f"UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
-            raise precondition_failed(write.stored, write.key, write.name, problem)
+            raise precondition_failed(write.resource, write.key, write.name, problem)
         shown = with_version(old, version)
         value = produce(shown)
         if not applied:
@@ -285,7 +289,8 @@ class Registry:
 
 def _is_half_stored(resource: Resource, value: KubeObject) -> bool:
     if resource.storage == "jobs.batch":
-        return not value["spec"].get("manualSelector")
+        labels = value["metadata"].get("labels") or {}
+        return not value["spec"].get("manualSelector") and all(label in _JOB_LABELS for label in labels)
     return resource.storage == "persistentvolumeclaims"
 
 

@@ -6,6 +6,8 @@ from batkube.api.options import ListOptions
 from batkube.cluster.field_selectors import NAME
 from batkube.cluster.store import Entry, Key, KubeObject
 
+_NODE = "spec.nodeName"
+
 
 class Selection:
     """A namespace or all, perhaps one name, perhaps labels and fields."""
@@ -22,6 +24,8 @@ class Selection:
         self.is_single = self._key is not None and not self._end
         #: Whether some objects of the namespace may not be chosen.
         self.is_partial = bool(name or options.labels or options.fields)
+        #: Whether those chosen are found without looking at others: pods are indexed by their node.
+        self.is_indexed = options.fields.exact(_NODE) is not None
 
     def has_key(self, key: Key) -> bool:
         """Return whether the key is within the namespace and of the name."""

@@ -50,6 +50,7 @@ class Served:
         self.pods = pods
         self.scale_resource = self.kind("autoscaling", "v1", "Scale")
         self.delete_options = table.definition_of("meta.k8s.io", "v1", "DeleteOptions")
+        self.status = table.definition_of("meta.k8s.io", "v1", "Status")
         self._views: dict[tuple[Resource, Form, str], View] = {}
 
     # Finding

@@ -95,6 +95,6 @@ class ApiServer:
 def _attributes(asked: Route) -> Attributes:
     if not asked.is_resource:
         return Attributes(asked.verb, path=asked.path)
-    return Attributes(
-        asked.verb, asked.group, asked.version, asked.resource, asked.subresource, asked.namespace, asked.name
-    )
+    # A namespace is within itself, so that a role in it can allow to read it.
+    namespace = asked.name if asked.resource == "namespaces" and not asked.namespaced else asked.namespace
+    return Attributes(asked.verb, asked.group, asked.version, asked.resource, asked.subresource, namespace, asked.name)

@@ -77,6 +77,13 @@ def already_exists(resource: Resource, name: str, *, going: bool = False) -> Fai
     )
 
 
+def name_taken(resource: Resource, name: str) -> Failure:
+    """There is an object of the name that was generated, or could have been."""
+    problem = "already exists, the server was not able to generate a unique name for the object"
+    details = {**_of(resource, name), "retryAfterSeconds": 1}
+    return Failure(409, "AlreadyExists", f'{resource.group_resource} "{name}" {problem}', details)
+
+
 def conflict(resource: Resource, name: str, problem: str) -> Failure:
     """The object changed meanwhile, or a precondition does not hold."""
     message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {problem}'

@@ -29,6 +29,7 @@ __all__ = [
 
 #: What `includeObject` may be; empty means Metadata.
 _INCLUDE = ("None", "Metadata", "Object", "")
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -107,4 +108,13 @@ def _included(value: KubeObject, include_object: str, version: str) -> KubeObjec
     metadata = value["metadata"]
     if include_object == "None" and _INITIAL_EVENTS_END not in (metadata.get("annotations") or ()):
         return None
+    if value.get("kind") == "DaemonSet":
+        metadata = _without_annotation(metadata, _TEMPLATE_GENERATION)
     return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": metadata}
+
+
+def _without_annotation(metadata: KubeObject, annotation: str) -> KubeObject:
+    """Return metadata as it is inside the real server, where this annotation is a field."""
+    annotations = {name: text for name, text in (metadata.get("annotations") or {}).items() if name != annotation}
+    rest = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**rest, "annotations": annotations} if annotations else rest

@@ -34,10 +34,11 @@ def run(
         str | None, typer.Option(help="SimGrid .xml, Node .yaml, openb .csv, or a shorthand such as '16x4,16Gi'.")
     ] = None,
     scheduler: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             help="policy:NAME (see `batkube policies`), policy:./file.py:Class, a real scheduler by name "
-            "(kube-scheduler@1.34.4; see `batkube schedulers list`) or the path of a program built for virtual time."
+            "(kube-scheduler@1.34.4; see `batkube schedulers list`) or the path of a program built for virtual time; "
+            "repeat as NAME=SCHEDULER for more real ones, which serve the jobs that ask for NAME."
         ),
     ] = None,
     scheduler_arg: Annotated[
@@ -49,6 +50,20 @@ def run(
     deterministic: Annotated[
         bool | None,
         typer.Option(help="Make a real scheduler repeatable to the byte (one thread, seeded chance); on unless said."),
+    ] = None,
+    decision_cost: Annotated[
+        str | None,
+        typer.Option(
+            help="How long a real scheduler's decisions take: zero, measured (its CPU time) or "
+            "model:CONSTANT,PER-NODE,PER-PENDING-POD, such as model:5ms,10us."
+        ),
+    ] = None,
+    patience: Annotated[
+        str | None,
+        typer.Option(help="Give up when nothing is due and a real scheduler does nothing for so long (virtual; 1h)."),
+    ] = None,
+    watchdog: Annotated[
+        str | None, typer.Option(help="Give up on a real scheduler that is not idle for so long (real time; 2m).")
     ] = None,
     resources: Annotated[
         str | None,
@@ -67,10 +82,13 @@ def run(
     given = {
         "workload": [str(path) for path in workload or ()] or None,
         "platform": platform,
-        "scheduler": scheduler,
+        "scheduler": scheduler or None,
         "scheduler-args": policy_arguments(scheduler_arg) if scheduler_arg else None,
         "scheduler-config": None if scheduler_config is None else str(scheduler_config),
         "deterministic": deterministic,
+        "decision-cost": decision_cost,
+        "patience": patience,
+        "watchdog": watchdog,
         "resources": resources,
         "time": time,
         "seed": seed,

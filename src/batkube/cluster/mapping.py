@@ -179,6 +179,7 @@ class PodFactory:
                 "schedulerName": DEFAULT_SCHEDULER if job.scheduler in ANY_SCHEDULER else job.scheduler,
                 "priority": job.priority,
                 "restartPolicy": "Never",
+                "terminationGracePeriodSeconds": 30,
                 "containers": [
                     {"name": "job", "image": job.image or DEFAULT_IMAGE, "resources": {"requests": requests}},
                 ],

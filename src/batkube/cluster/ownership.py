@@ -203,8 +203,9 @@ def empty_object(resource: Resource) -> KubeObject:
 
 def _ownable(value: KubeObject, skipped: frozenset[str]) -> KubeObject:
     out = {name: field for name, field in value.items() if name not in skipped}
-    metadata = value.get("metadata") or {}
-    out["metadata"] = {name: field for name, field in metadata.items() if name not in _UNOWNED_METADATA}
+    if "metadata" not in skipped:
+        metadata = value.get("metadata") or {}
+        out["metadata"] = {name: field for name, field in metadata.items() if name not in _UNOWNED_METADATA}
     return out
 
 

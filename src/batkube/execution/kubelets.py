@@ -21,12 +21,13 @@ from batkube.execution.nodes import NodeAccounts
 from batkube.execution.profiles import course_on
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes, Severity
-from batkube.kernel.instants import Instant, rfc3339
+from batkube.kernel.instants import Instant, instant_of, rfc3339
 from batkube.kernel.intervals import mask_of
 from batkube.kernel.journal import Journal
 from batkube.platforms.model import Machine
 
 PREEMPTED = "Preempted"
+_NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
 
 
 class Execution:
@@ -124,7 +125,9 @@ class Kubelets:
             if execution.over:
                 continue
             pods = [batch.objects[position] for position in positions]
-            if failed := [pod for pod in pods if pod["status"]["phase"] == "Failed"]:
+            if told := [pod for pod in pods if "deletionTimestamp" in pod["metadata"]]:
+                self._terminate(execution, told, now)
+            elif failed := [pod for pod in pods if pod["status"]["phase"] == "Failed"]:
                 self._reject(execution, failed[0]["status"], now)
             elif (bound := self._newly_bound(execution, ranks, pods)) and self._admit(bound, now):
                 admitted.append(bound)
@@ -151,7 +154,12 @@ class Kubelets:
         """Take the pods' resources from their nodes; seal the job's fate if they are not there."""
         execution = bound.execution
         gang = execution.gang
-        machine_ids = [self._machine_of_node[pod["spec"]["nodeName"]] for pod in bound.pods]
+        nodes = [pod["spec"]["nodeName"] for pod in bound.pods]
+        if unknown := [name for name in nodes if name not in self._machine_of_node]:
+            self._notes.add(_NO_SUCH_NODE, example=f"job {gang.job.key} on {unknown[0]}")
+            self._fail(execution, f"node {unknown[0]} does not exist", now)
+            return False
+        machine_ids = [self._machine_of_node[name] for name in nodes]
         lacking = self._accounts.take(machine_ids, gang.demand)
         if lacking is None:
             for rank, machine_id in zip(bound.ranks, machine_ids, strict=True):
@@ -162,9 +170,13 @@ class Kubelets:
         reason = f"OutOf{resource}"
         note = FidelityNote("scheduler", f"bound a pod to a node without room for it ({reason})", Severity.VIOLATION)
         self._notes.add(note, example=f"job {gang.job.key} on {self._machines[machine_id].name}")
+        self._fail(execution, reason, now)
+        return False
+
+    def _fail(self, execution: Execution, reason: str, now: Instant) -> None:
+        """The job cannot be run where its scheduler wants it."""
         self._seal(execution)
         self._agenda.book(now, Rank.FINISH, lambda at: self._finish(execution, FinalState.FAILED, reason, at))
-        return False
 
     def _reject(self, execution: Execution, status: KubeObject, now: Instant) -> None:
         """A scheduler said that the job will never run, or somebody else failed one of its pods."""
@@ -172,6 +184,18 @@ class Kubelets:
         state = FinalState.REJECTED if status.get("reason") == REJECTED_BY_SCHEDULER else FinalState.KILLED
         self._seal(execution)
         self._agenda.book(now, Rank.FINISH, lambda at: self._finish(execution, state, reason, at))
+
+    def _terminate(self, execution: Execution, pods: Sequence[KubeObject], now: Instant) -> None:
+        """Somebody asked for pods to end: the whole job stops within their grace period, and so does not end well.
+
+        Its nodes are not free before.
+        """
+        stopped = now
+        if self._delays is not None:
+            deadlines = [instant_of(pod["metadata"]["deletionTimestamp"]) for pod in pods]
+            stopped = max(self._delays.until_stopped(now, deadline) for deadline in deadlines)
+        self._seal(execution)
+        self._agenda.book(stopped, Rank.FINISH, lambda at: self._clear_evicted(execution, at))
 
     def _evict(self, execution: Execution, now: Instant) -> None:
         """Somebody deleted a pod: the whole job stops at once, and is queued again or fails.

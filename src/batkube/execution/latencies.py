@@ -2,6 +2,7 @@
 
     bound ──notice──▶ kubelet knows ──pull──▶ image there ──create──▶ container made ──start──▶ Running
     work ends ──report──▶ terminal status seen, resources free
+    deleted ──termination──▶ stopped, resources free (at most the grace period)
 
 Each is a distribution in seconds, drawn per pod from its own named stream; all are zero unless a latencies file says
 otherwise. An image is pulled once per node and then cached, as a kubelet does with imagePullPolicy IfNotPresent; a pod
@@ -30,6 +31,7 @@ class Latencies:
     create: Distribution | None = None
     start: Distribution | None = None
     report: Distribution | None = None
+    termination: Distribution | None = None
 
     @property
     def are_zero(self) -> bool:
@@ -83,6 +85,10 @@ class Delays:
     def until_reported(self, now: Instant) -> Instant:
         """Return when the end, at `now`, of a pod's work becomes known."""
         return after(now, self._draw("report"))
+
+    def until_stopped(self, now: Instant, deadline: Instant) -> Instant:
+        """Return when a pod that was told at `now` to stop has stopped: at the latest at its deadline."""
+        return min(after(now, self._draw("termination")), max(now, deadline))
 
     def _draw(self, step: str) -> Duration:
         distribution: Distribution | None = getattr(self._latencies, step)

@@ -20,7 +20,10 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
 
     go: str = ""
     missing: tuple[str, ...] = ()
-    configuration_version: str = ""
+    #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
+    needs: tuple[str, ...] = ()
+    #: What differs in its configuration file.
+    configuration: dict[str, Any] = {}
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -43,7 +46,6 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     arguments: tuple[str, ...] = ()
     #: Its configuration file, if it wants one.
     configuration: dict[str, Any] = {}
-    configuration_version: str = ""
 
 
 Catalogue = Mapping[str, Entry]
@@ -53,8 +55,9 @@ def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
     """Return our catalogue with the entries of the user's files, which come before ours."""
     entries: dict[str, Entry] = {}
     for path in (_OURS, *files):
+        content = read_yaml(path)
         try:
-            entries |= msgspec.convert(read_yaml(path) or {}, dict[str, Entry])
+            entries |= msgspec.convert({} if content is None else content, dict[str, Entry])
         except msgspec.ValidationError as error:
             raise InputError(path, problem=str(error), remedy="see docs/reference/schedulers.md") from error
     return entries

@@ -23,7 +23,7 @@ def our_catalogue() -> Catalogue:
 def program(title: str, catalogue: Catalogue | None = None) -> Program:
     """Return the program called `NAME` or `NAME@VERSION`."""
     name, entry, version = find(title, catalogue)
-    variant = entry.versions.get(version, _nearest(entry, version))
+    variant = _variant(entry, version)
     return Program(
         name,
         entry.module,
@@ -62,15 +62,15 @@ def start_arguments(title: str, kubeconfig: Path, configuration: Path, catalogue
 def start_configuration(title: str, kubeconfig: Path, catalogue: Catalogue | None = None) -> dict[str, Any]:
     """Return the content of a program's configuration file; empty if it wants none."""
     _, entry, version = find(title, catalogue)
-    variant = entry.versions.get(version, _nearest(entry, version))
-    kind = variant.configuration_version or entry.configuration_version
-    places = {"kubeconfig": str(kubeconfig), "configuration-version": kind}
-    filled: dict[str, Any] = _fill_all(entry.configuration, version, places)
+    content = {**entry.configuration, **_variant(entry, version).configuration}
+    filled: dict[str, Any] = _fill_all(content, version, {"kubeconfig": str(kubeconfig)})
     return filled
 
 
-def _nearest(entry: Entry, version: str) -> Variant:
-    """Return what another patch release of the same minor version needs, or nothing special."""
+def _variant(entry: Entry, version: str) -> Variant:
+    """Return what a version needs; one that is not listed, what another patch release of its minor version does."""
+    if version in entry.versions:
+        return entry.versions[version]
     minor = version.rsplit(".", 1)[0] + "."
     return next((variant for known, variant in entry.versions.items() if known.startswith(minor)), Variant())
 

@@ -72,7 +72,10 @@ def go_mod(wanted: Program, own: str) -> str:
         text = re.sub(r"^module .*$", "module batkube/build", own, count=1, flags=re.MULTILINE)
         text = _STAGED.sub(lambda match: f"{match[1]} => {match[1]} {library}", text)
         text = text.replace("require (", f"require (\n\t{wanted.module} {wanted.version}", 1)
-    return text + "".join(f"\nreplace {module} => ./{missing_folder(module)}\n" for module in wanted.missing)
+    for module in wanted.missing:
+        text = re.sub(rf"^(replace|)\s*{re.escape(module)} => .*\n", "", text, flags=re.MULTILINE)
+        text += f"\nreplace {module} => ./{missing_folder(module)}\n"
+    return text
 
 
 def missing_folder(module: str) -> str:

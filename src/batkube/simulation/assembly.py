@@ -36,10 +36,11 @@ from batkube.policies.rooms import Room
 from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.attached import WARM_UP, Builder, Coordinated, OutsideScheduler
 from batkube.simulation.checks import check_jobs
-from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario
+from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario, named_scheduler
 from batkube.simulation.witness import Witness
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import read_workload
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -49,9 +50,10 @@ class Inputs:
     workloads: tuple[Workload, ...]
     platform: Platform
     model: ResourceModel
-    #: The in-process scheduler, or None when it is an outside program.
+    #: The in-process scheduler, or None when there are outside programs.
     policy: Policy | None
-    outside: OutsideScheduler | None
+    #: The outside programs, the main one first.
+    outside: tuple[OutsideScheduler, ...]
     latencies: Latencies
     room: Room
 
@@ -71,7 +73,10 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         if scenario.is_outside
         else load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args)
     )
-    outside = _outside(scenario, builder) if scenario.is_outside else None
+    outside: tuple[OutsideScheduler, ...] = ()
+    if scenario.is_outside:
+        texts = (scenario.scheduler, *scenario.more_schedulers)
+        outside = tuple(_outside(text, number, scenario, builder) for number, text in enumerate(texts))
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     platform = read_platform(scenario.platform)
     workloads = tuple(read_workload(path, name=f"w{number}") for number, path in enumerate(scenario.workloads))
@@ -91,22 +96,26 @@ def _empty_room(platform: Platform, model: ResourceModel) -> Room:
     return NodeRoom.whole(platform.machines)
 
 
-def _outside(scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
-    name = scenario.scheduler
+def _outside(text: str, number: int, scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
+    """Return a program by its text in the scenario; arguments and configuration are the main one's, number 0."""
+    serves, name = named_scheduler(text)
     known = [policy for policy, _ in policy_names()]
     if name in known or name.endswith(".py") or ".py:" in name:
         raise InputError(f"scheduler {name!r}", problem="is a policy, not a program", remedy=f"write policy:{name}")
-    arguments = tuple(f"--{key}={value}" for key, value in scenario.scheduler_args.items())
     path = Path(name)
     if "/" in name:
         if not path.is_file():
             raise InputError(f"scheduler {name!r}", problem="there is no such program", remedy="check the path")
+        path = path.resolve()
     elif builder is None:
         offered = ", ".join(f"policy:{policy}" for policy in known)
         raise InputError(f"scheduler {name!r}", problem="programs cannot be built here", remedy=f"use one of {offered}")
     else:
         path = builder(name)
-    return OutsideScheduler(name, path, arguments, scenario.scheduler_config)
+    if number:
+        return OutsideScheduler(name, path, serves=serves)
+    arguments = tuple(f"--{key}={value}" for key, value in scenario.scheduler_args.items())
+    return OutsideScheduler(name, path, arguments, scenario.scheduler_config, serves)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
@@ -140,8 +149,12 @@ def assemble(
     names = node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
-    jobs = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
-    witness = None if inputs.outside is None else Witness(store, agenda, journal, roster)
+    jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
+    witness = Witness(store, agenda, journal, roster) if inputs.outside else None
+    if inputs.outside:
+        from batkube.simulation.naming import served_jobs
+
+        jobs = served_jobs(jobs, inputs.outside, notes)
     submission = Submission(jobs, store=store, agenda=agenda, journal=journal, roster=roster, model=model)
     Kubelets(
         store=store,
@@ -164,10 +177,9 @@ def assemble(
         _schedule_in_process(inputs, inputs.policy, store, agenda, journal, roster, streams, notes)
     store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     clock, coordinated = Clock(), None
-    if inputs.outside is not None:
+    if witness is not None:
         from batkube.simulation.outside import coordinate
 
-        assert witness is not None
         clock = Clock(Instant(START - WARM_UP))
         coordinated = coordinate(inputs.outside, scenario, store, clock, agenda, streams, witness, scheduler_folder)
     submission.begin()
@@ -215,7 +227,7 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
             notes.add(note, example=given.source, count=count)
     jobs = [job for workload in inputs.workloads for job in workload.jobs]
     named = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
-    if named:
+    if named and inputs.policy is not None:
         note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
         notes.add(note, example=f"job {named[0].key} asks for {named[0].scheduler!r}", count=len(named))
     if inputs.model is ResourceModel.REQUESTS:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant
+from batkube.simulation.attempts import AttemptLog
 from batkube.simulation.witness import Witness
 from batkube.timing.coordinator import Attachment, Coordinator
 
@@ -29,6 +30,8 @@ class OutsideScheduler:
     arguments: tuple[str, ...] = ()
     #: A KubeSchedulerConfiguration of the user's.
     configuration: Path | None = None
+    #: The `schedulerName` of the pods it serves; "" for the run's main scheduler, which serves whatever no other does.
+    serves: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +39,18 @@ class Coordinated:
     """The outside programs of a run and what moves their clock."""
 
     coordinator: Coordinator
+    #: In the order of the scenario's schedulers.
     attachments: Sequence[Attachment]
+    logs: Sequence[AttemptLog]
     witness: Witness
+
+    def observe(self, now: Instant) -> None:
+        """Take note of what the programs logged up to `now`."""
+        for log in self.logs:
+            log.read(now)
+
+    def stop(self) -> None:
+        """End every program."""
+        self.coordinator.stop()
+        for log in self.logs:
+            log.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from batkube.api.assembly import Api
 from batkube.api.authentication import MASTERS, authenticated
 from batkube.api.messages import Request, Response, Stream
 from batkube.api.polling import PolledServer
+from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.store import Store
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
@@ -22,9 +23,11 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import UNIX_START
 from batkube.kernel.streams import Streams
 from batkube.simulation.attached import Coordinated, OutsideScheduler
+from batkube.simulation.attempts import AttemptLog
 from batkube.simulation.scenario import Scenario
 from batkube.simulation.witness import Witness
 from batkube.timing.coordinator import Attachment, Coordinator
+from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
 from batkube.timing.page import ClockPage
 from batkube.timing.processes import AttachedProcess
 
@@ -64,7 +67,7 @@ class _Gate:
 
 
 def coordinate(
-    scheduler: OutsideScheduler,
+    schedulers: Sequence[OutsideScheduler],
     scenario: Scenario,
     store: Store,
     clock: Clock,
@@ -73,13 +76,19 @@ def coordinate(
     witness: Witness,
     folder: Path,
 ) -> Coordinated:
-    """Start the scheduler of a run on its clock, before the first job arrives."""
+    """Start the schedulers of a run on its clock, before the first job arrives."""
     api, token = make_api(store, clock, streams)
-    folder.mkdir(parents=True, exist_ok=True)
-    attachment = attach(
-        scheduler, api, token, folder, clock, deterministic=scenario.deterministic, seed=scenario.seed, environment={}
-    )
-    return Coordinated(Coordinator(clock, agenda, [attachment], EPOCH_NS), [attachment], witness)
+    attachments: list[Attachment] = []
+    try:
+        for number, scheduler in enumerate(schedulers):
+            own_folder = folder / scheduler.serves if number else folder
+            own_folder.mkdir(parents=True, exist_ok=True)
+            attachments.append(_attach(scheduler, api, token, own_folder, clock, scenario, store))
+    except InputError:
+        Coordinator(clock, agenda, attachments, EPOCH_NS).stop()
+        raise
+    logs = [AttemptLog(attachment.process.log, witness.hear_attempt) for attachment in attachments]
+    return Coordinated(Coordinator(clock, agenda, attachments, EPOCH_NS), attachments, logs, witness)
 
 
 def make_api(store: Store, clock: Clock, streams: Streams) -> tuple[Api, str]:
@@ -91,16 +100,8 @@ def make_api(store: Store, clock: Clock, streams: Streams) -> tuple[Api, str]:
     return api, token
 
 
-def attach(
-    scheduler: OutsideScheduler,
-    api: Api,
-    token: str,
-    folder: Path,
-    clock: Clock,
-    *,
-    deterministic: bool,
-    seed: int,
-    environment: Mapping[str, str],
+def _attach(
+    scheduler: OutsideScheduler, api: Api, token: str, folder: Path, clock: Clock, scenario: Scenario, store: Store
 ) -> Attachment:
     """Start a scheduler with its own connection to the API; its files go into `folder`."""
     secret = secrets.token_urlsafe()
@@ -109,11 +110,29 @@ def attach(
     kubeconfig.write_text(_kubeconfig(f"http://127.0.0.1:{server.port}/{secret}"))
     kubeconfig.chmod(0o600)
     configuration = folder / "configuration.yaml"
-    configuration.write_text(_configuration(scheduler.configuration, kubeconfig))
-    page = ClockPage(clock.now + EPOCH_NS, deterministic=deterministic, seed=seed)
+    configuration.write_text(_configuration(scheduler, kubeconfig))
+    page = ClockPage(clock.now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
     command = _command(scheduler, configuration)
-    process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", environment)
-    return Attachment(process, server)
+    # Without TZ, Go would log in the machine's own time zone.
+    try:
+        process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", {"TZ": "UTC"})
+    except InputError:
+        server.close()
+        raise
+    return Attachment(process, server, _cost(scenario, process, store), scenario.watchdog)
+
+
+def _cost(scenario: Scenario, process: AttachedProcess, store: Store) -> DecisionCost | None:
+    if scenario.decision_cost == ZERO:
+        return None
+    model = parse_cost(scenario.decision_cost)
+    if model is None:
+        return MeasuredCost(process.cpu_ns)
+    return ModelledCost(
+        model,
+        nodes=lambda: len(store.entries(NODE)),
+        pending_pods=lambda: sum("nodeName" not in pod["spec"] for pod, _ in store.entries(POD).values()),
+    )
 
 
 def _command(scheduler: OutsideScheduler, configuration: Path) -> Sequence[str]:
@@ -132,20 +151,24 @@ def _kubeconfig(server: str) -> str:
     return yaml.safe_dump(content, sort_keys=False)
 
 
-def _configuration(given: Path | None, kubeconfig: Path) -> str:
+def _configuration(scheduler: OutsideScheduler, kubeconfig: Path) -> str:
     """Return the user's configuration with our kubeconfig, and without leader election unless it asks for it."""
+    given = scheduler.configuration
     content: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
     }
     if given is not None:
-        content = _read_configuration(given)
+        content = read_configuration(given)
+    elif scheduler.serves:
+        content["profiles"] = [{"schedulerName": scheduler.serves}]
     connection = {**(content.get("clientConnection") or {}), "kubeconfig": str(kubeconfig)}
     election = {"leaderElect": False, **(content.get("leaderElection") or {})}
     return yaml.safe_dump({**content, "clientConnection": connection, "leaderElection": election}, sort_keys=False)
 
 
-def _read_configuration(path: Path) -> dict[str, Any]:
+def read_configuration(path: Path) -> dict[str, Any]:
+    """Return the content of a KubeSchedulerConfiguration file. Raises InputError."""
     content = read_yaml(path)
     if not isinstance(content, dict) or content.get("kind") != "KubeSchedulerConfiguration":
         raise InputError(

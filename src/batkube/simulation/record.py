@@ -16,6 +16,7 @@ from batkube.outputs.jobs_csv import write_jobs
 from batkube.outputs.manifest import fingerprint, write_json
 from batkube.outputs.schedule_csv import summary_of, write_schedule
 from batkube.simulation.assembly import Inputs, Simulation
+from batkube.simulation.attempts import version_in_log
 from batkube.simulation.scenario import policy_file
 from batkube.version import __version__
 
@@ -54,7 +55,12 @@ class Record:
 
     def _manifest(self) -> dict[str, object]:
         scenario, machines = self.inputs.scenario, self.inputs.platform.machines
-        maybe = (Path(scenario.platform), scenario.latencies, policy_file(scenario.scheduler))
+        maybe = (
+            Path(scenario.platform),
+            scenario.latencies,
+            policy_file(scenario.scheduler),
+            scenario.scheduler_config,
+        )
         files = [*scenario.workloads, *(path for path in maybe if path is not None)]
         return {
             "batkube": __version__,
@@ -75,11 +81,36 @@ class Record:
             "result": "completed" if self.failure is None else "failed",
             "failure": None if self.failure is None else str(self.failure),
             "digest": self.digest,
+            "programs": self._programs(),
             "real": {
                 "run_s": round(self.stopwatch.real_s, 3),
                 "cpu_s": round(self.stopwatch.cpu_s, 3),
                 "peak_memory_bytes": peak_memory_bytes(),
+                "programs": self._usage(),
                 "python": sys.version.split()[0],
                 "cores": os.cpu_count(),
             },
         }
+
+    def _programs(self) -> list[dict[str, object]]:
+        """Return what there is to know of the outside programs."""
+        coordinated = self.simulation.coordinated
+        if coordinated is None:
+            return []
+        from batkube.simulation.naming import names_served
+
+        return [
+            {
+                "name": scheduler.name,
+                "serves": names_served(scheduler),
+                "version": version_in_log(attachment.process.log),
+                **fingerprint(scheduler.binary),
+            }
+            for scheduler, attachment in zip(self.inputs.outside, coordinated.attachments, strict=True)
+        ]
+
+    def _usage(self) -> list[dict[str, object]]:
+        """Return what the outside programs used, in their order."""
+        coordinated = self.simulation.coordinated
+        usages = [] if coordinated is None else [one.process.usage for one in coordinated.attachments]
+        return [{"cpu_s": round(usage.cpu_s, 3), "peak_memory_bytes": usage.peak_memory_bytes} for usage in usages]

@@ -20,8 +20,8 @@ from batkube.simulation.assembly import Inputs, Simulation, assemble, read_input
 from batkube.simulation.attached import Builder, Coordinated
 from batkube.simulation.loop import run_until
 from batkube.simulation.record import Record
-from batkube.simulation.scenario import Scenario, make_scenario
-from batkube.timing.coordinator import PATIENCE, run_coordinated
+from batkube.simulation.scenario import KEYS, Scenario, make_scenario
+from batkube.timing.coordinator import run_coordinated
 
 ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
@@ -41,7 +41,7 @@ def run(
     *,
     workload: str | Path | Sequence[str | Path],
     platform: str | Path,
-    scheduler: str = "policy:fcfs",
+    scheduler: str | Sequence[str] = "policy:fcfs",
     out: str | Path | None = None,
     force: bool = False,
     seed: int = 0,
@@ -49,23 +49,26 @@ def run(
     latencies: str | Path | None = None,
     on_eviction: str = "resubmit",
     scheduler_args: Mapping[str, object] | None = None,
+    **more: object,
 ) -> Run:
     """Run one scenario and return its results.
 
     Raises InputError when an input is unusable and RunFailed when jobs are left without an outcome. Without `out` the
-    folder is temporary and lives as long as the returned object.
+    folder is temporary and lives as long as the returned object. `more` are further keys of a scenario file, with
+    underscores: `decision_cost="measured"`.
     """
     given = [workload] if isinstance(workload, str | Path) else list(workload)
     scenario = make_scenario(
         {
             "workload": [str(one) for one in given],
             "platform": str(platform),
-            "scheduler": scheduler,
+            "scheduler": scheduler if isinstance(scheduler, str) else list(scheduler),
             "seed": seed,
             "resources": resources,
             "latencies": latencies,
             "on-eviction": on_eviction,
             "scheduler-args": scheduler_args,
+            **_more_keys(more),
         },
         "batkube.run",
     )
@@ -77,6 +80,15 @@ def run(
             shutil.rmtree(folder.parent, ignore_errors=True)
         raise
     return Run(folder, temporary=out is None)
+
+
+def _more_keys(more: Mapping[str, object]) -> dict[str, object]:
+    """Return further keyword arguments as keys of a scenario; a wrong one is a wrong argument."""
+    keys = {name.replace("_", "-"): value for name, value in more.items()}
+    for key in keys:
+        if key not in KEYS:
+            raise TypeError(f"run() got an unexpected keyword argument {key!r}")
+    return keys
 
 
 def execute(
@@ -131,7 +143,7 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
             progress(len(outcomes), total, now)
 
     if simulation.coordinated is not None:
-        _run_coordinated(simulation, simulation.coordinated, total, report)
+        _run_coordinated(simulation, simulation.coordinated, total, inputs.scenario.patience, report)
     else:
         run_until(outcomes, total, simulation.agenda, simulation.clock, report)
     report(simulation.clock.now)
@@ -143,14 +155,18 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         examples = ", ".join(names[:5]) + (", …" if left > 5 else "")
         raise RunFailed(
             f"{inputs.scenario.scheduler} left {left} of {total} jobs without an outcome: {examples}; "
-            "nothing more was due, and it did not start them"
+            f"nothing more was due, and it did not start them{_waited(inputs.scenario)}"
         )
 
 
+def _waited(scenario: Scenario) -> str:
+    return f" for {human(scenario.patience)} of virtual time" if scenario.is_outside else ""
+
+
 def _run_coordinated(
-    simulation: Simulation, coordinated: Coordinated, total: int, report: Callable[[Instant], None]
+    simulation: Simulation, coordinated: Coordinated, total: int, patience: int, report: Callable[[Instant], None]
 ) -> None:
-    """Run with an outside scheduler, which is ended in any case."""
+    """Run with outside schedulers, which are ended in any case."""
     outcomes = simulation.outcomes
     try:
         run_coordinated(
@@ -159,11 +175,12 @@ def _run_coordinated(
             simulation.clock,
             is_done=lambda: len(outcomes) >= total,
             activity=lambda: coordinated.witness.activity,
-            patience=PATIENCE,
+            patience=patience,
+            observe=coordinated.observe,
             progress=report,
         )
     finally:
-        coordinated.coordinator.stop()
+        coordinated.stop()
 
 
 def _check_invariants(simulation: Simulation, ended: set[str], total: int) -> None:

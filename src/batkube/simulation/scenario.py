@@ -7,6 +7,7 @@ paths in a file are relative to that file. What is given twice is taken from the
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -14,7 +15,10 @@ from typing import TypeVar
 
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Duration, duration, format_seconds
 from batkube.platforms.reading import names_file
+from batkube.timing.coordinator import PATIENCE, WATCHDOG
+from batkube.timing.costs import ZERO, parse_cost
 
 
 class Resources(enum.StrEnum):
@@ -55,6 +59,14 @@ class Scenario:
     scheduler_config: Path | None = None
     #: Whether an outside scheduler runs such that the same scenario gives the same bytes.
     deterministic: bool = True
+    #: `zero`, `measured` or `model:CONSTANT[,PER-NODE[,PER-PENDING-POD]]`: how long a decision takes (`timing.costs`).
+    decision_cost: str = ZERO
+    #: In virtual time: when nothing is due and an outside scheduler does nothing for so long, the run is given up.
+    patience: Duration = PATIENCE
+    #: In real time: an outside scheduler that does not become idle for so long is stuck.
+    watchdog: Duration = WATCHDOG
+    #: More outside schedulers, `NAME=SCHEDULER` each, for the jobs that ask for them by name.
+    more_schedulers: tuple[str, ...] = ()
 
     @property
     def is_outside(self) -> bool:
@@ -66,7 +78,7 @@ class Scenario:
         return {
             "workload": [str(path) for path in self.workloads],
             "platform": self.platform,
-            "scheduler": self.scheduler,
+            "scheduler": [self.scheduler, *self.more_schedulers] if self.more_schedulers else self.scheduler,
             "scheduler-args": dict(self.scheduler_args),
             "seed": self.seed,
             "time": self.time.value,
@@ -75,6 +87,9 @@ class Scenario:
             "on-eviction": self.on_eviction.value,
             "scheduler-config": None if self.scheduler_config is None else str(self.scheduler_config),
             "deterministic": self.deterministic,
+            "decision-cost": self.decision_cost,
+            "patience": format_seconds(self.patience),
+            "watchdog": format_seconds(self.watchdog),
         }
 
 
@@ -93,7 +108,8 @@ def policy_file(scheduler: str) -> Path | None:
 
 _Choices = TypeVar("_Choices", bound=enum.StrEnum)
 
-KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name != "workloads"))
+_NO_KEYS = ("workloads", "more_schedulers")
+KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _NO_KEYS))
 
 
 def read_scenario_file(path: Path) -> dict[str, object]:
@@ -112,13 +128,14 @@ def read_scenario_file(path: Path) -> dict[str, object]:
 
 def _check_texts(content: Mapping[str, object], path: Path) -> None:
     """See that what must be text is text: YAML reads `platform: 16` as a number and `[16x1]` as a list."""
-    for key in ("platform", "scheduler", "latencies", "scheduler-config"):
+    for key in ("platform", "latencies", "scheduler-config", "decision-cost"):
         value = content.get(key)
         if value is not None and not isinstance(value, str):
             raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
-    workloads = content.get("workload", "")
-    if not all(isinstance(one, str) for one in (workloads if isinstance(workloads, list) else [workloads])):
-        raise InputError(path, at="workload", problem=f"{workloads!r} is not a path or a list of paths")
+    for key, kind in (("workload", "path"), ("scheduler", "scheduler")):
+        given = content.get(key) or ""
+        if not all(isinstance(one, str) for one in (given if isinstance(given, list) else [given])):
+            raise InputError(path, at=key, problem=f"{given!r} is not a {kind} or a list of {kind}s")
 
 
 def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, object]:
@@ -136,7 +153,27 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     scheduler = content.get("scheduler")
     if isinstance(scheduler, str) and policy_file(scheduler) is not None:
         resolved["scheduler"] = f"{POLICY_PREFIX}{folder / scheduler.removeprefix(POLICY_PREFIX)}"
+    elif isinstance(scheduler, str | list):
+        resolved["scheduler"] = [
+            _resolved_program(one, folder) for one in (scheduler if isinstance(scheduler, list) else [scheduler])
+        ]
     return resolved
+
+
+def _resolved_program(scheduler: str, folder: Path) -> str:
+    """Return a scheduler of a scenario file, its path made relative to the file's folder if it is one."""
+    serves, program = named_scheduler(scheduler)
+    resolved = str(folder / program) if "/" in program and policy_file(program) is None else program
+    return f"{serves}={resolved}" if serves else resolved
+
+
+_NAMED = re.compile(r"([a-z0-9][a-z0-9.-]*)=(.+)")
+
+
+def named_scheduler(text: str) -> tuple[str, str]:
+    """Return the two parts of `NAME=SCHEDULER`; the name is "" when there is none."""
+    match = _NAMED.fullmatch(text)
+    return (match[1], match[2]) if match else ("", text)
 
 
 def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
@@ -154,10 +191,11 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     deterministic = values.get("deterministic")
     if deterministic is not None and not isinstance(deterministic, bool):
         raise InputError(source, at="deterministic", problem=f"{deterministic!r} is neither true nor false")
+    scheduler, *more = _schedulers(values, source)
     return Scenario(
         workloads=tuple(Path(str(one)) for one in (given if isinstance(given, list | tuple) else [given])),
         platform=str(values["platform"]),
-        scheduler=str(values.get("scheduler") or "policy:fcfs"),
+        scheduler=scheduler,
         scheduler_args={str(name): str(value) for name, value in arguments.items()},
         seed=seed,
         time=_choice(TimeMode, values, "time", source),
@@ -166,7 +204,53 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
         scheduler_config=_path(values, "scheduler-config"),
         deterministic=deterministic is not False,
+        decision_cost=_decision_cost(values, source),
+        patience=_duration(values, "patience", PATIENCE, source),
+        watchdog=_duration(values, "watchdog", WATCHDOG, source),
+        more_schedulers=tuple(more),
     )
+
+
+def _schedulers(values: Mapping[str, object], source: str | Path) -> list[str]:
+    """Return the run's schedulers, the main one first."""
+    given = values.get("scheduler") or "policy:fcfs"
+    schedulers = [str(one) for one in given] if isinstance(given, list | tuple) else [str(given)]
+    if len(schedulers) == 1:
+        return schedulers
+    names = [named_scheduler(scheduler)[0] for scheduler in schedulers[1:]]
+    if any(named_scheduler(one)[1].startswith(POLICY_PREFIX) for one in schedulers):
+        raise InputError(source, at="scheduler", problem="a policy is always a run's only scheduler")
+    if "" in names or len(set(names)) < len(names):
+        raise InputError(
+            source,
+            at="scheduler",
+            problem="several schedulers need a name each, from the second on",
+            remedy="write NAME=SCHEDULER, and in the workload give jobs that scheduler's NAME",
+        )
+    return schedulers
+
+
+def _decision_cost(values: Mapping[str, object], source: str | Path) -> str:
+    text = str(values.get("decision-cost") or ZERO)
+    try:
+        parse_cost(text)
+    except ValueError as error:
+        remedy = "zero, measured, or model:CONSTANT,PER-NODE,PER-PENDING-POD such as model:5ms,10us"
+        raise InputError(source, at="decision-cost", problem=str(error), remedy=remedy) from error
+    return text
+
+
+def _duration(values: Mapping[str, object], key: str, default: Duration, source: str | Path) -> Duration:
+    given = values.get(key)
+    if given is None:
+        return default
+    try:
+        value = duration(str(given))
+    except ValueError as error:
+        raise InputError(source, at=key, problem=str(error)) from error
+    if value <= 0:
+        raise InputError(source, at=key, problem=f"{given} is not a length of time")
+    return value
 
 
 def _path(values: Mapping[str, object], key: str) -> Path | None:

@@ -27,6 +27,7 @@ from batkube.controllers.object_graph import ObjectGraph
 from batkube.controllers.pod_control import POD
 from batkube.controllers.quotas import Quotas, UsageOf
 from batkube.controllers.replica_sets import REPLICA_SET, ReplicaSets
+from batkube.controllers.role_aggregation import RoleAggregation
 from batkube.controllers.taint_eviction import TaintEviction
 from batkube.execution.latencies import Delays
 from batkube.execution.node_agents import NodeAgents
@@ -126,6 +127,7 @@ def _start_controllers(store: Store, agenda: Agenda, client: Client, surrounding
     pods, replica_sets = Controlled(store, POD), Controlled(store, REPLICA_SET)
     ServiceAccounts(store, agenda, client)
     RootCertificates(store, agenda, client, surroundings.authority)
+    RoleAggregation(store, agenda, client)
     Namespaces(store, agenda, client, graph)
     GarbageCollector(agenda, client, graph)
     Quotas(store, agenda, client, graph, surroundings.usage_of)

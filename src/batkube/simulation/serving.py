@@ -173,6 +173,8 @@ def _listen(api: Api, service: Service, tls: ssl.SSLContext) -> DualListener:
 
 
 def _host(host: str) -> str:
+    """Return how clients on this machine call the address; one that stands for all of them cannot be called."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{host}]" if ":" in host else host
 
 

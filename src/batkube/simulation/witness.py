@@ -1,7 +1,8 @@
 """Writes down what outside schedulers do, as far as it can be seen: bindings, failed attempts, victims.
 
-A policy's decisions are known when it makes them; a program's are what it writes to the API. Its events are counted and
-then removed: nobody in a run watches them, and a long run would make millions.
+A policy's decisions are known when it makes them; a program's are what it writes to the API, and its failed attempts
+what it logs (see `attempts`). Its events are counted and then removed: nobody in a run watches them, and a long run
+would make millions.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ class Witness:
         self._agenda = agenda
         self._journal = journal
         self._roster = roster
-        #: Failed attempts to place each live pod, and why the last one failed.
+        #: Failed attempts to place each live pod, as its scheduler logs them, and why the last one failed.
         self._failures: dict[Key, tuple[int, str]] = {}
+        #: The same as far as the API shows it, of schedulers that log nothing that is understood.
+        self._shown: dict[Key, tuple[int, str]] = {}
         self._events_to_remove: list[Key] = []
         #: How much has happened; a scheduler that only keeps itself busy does not move it.
         self.activity = 0
@@ -37,7 +40,14 @@ class Witness:
 
     def story(self, key: Key) -> tuple[int, str]:
         """Return how often placing a pod failed, and why the last time; forget it."""
-        return self._failures.pop(key, (0, ""))
+        shown = self._shown.pop(key, (0, ""))
+        return self._failures.pop(key, shown)
+
+    def hear_attempt(self, key: Key, why: str, at: Instant) -> None:
+        """Take note of a failed attempt that a scheduler has logged."""
+        count = self._failures.get(key, (0, ""))[0] + 1
+        self._failures[key] = (count, why)
+        self._journal.append(at, "attempt", pod=_name(key), failed=count)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         self.activity += 1
@@ -56,31 +66,32 @@ class Witness:
         if nominated and nominated != old["status"].get("nominatedNodeName"):
             self._journal.append(now, "nominate", pod=_name(key), node=nominated)
         if "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]:
-            self._journal.append(now, "evict", pod=_name(key))
-        why = _unschedulable(new)
-        if why and why != _unschedulable(old):
+            self._journal.append(now, "evict", pod=_name(key), reason=_message(new, "DisruptionTarget", "True"))
+        why = _message(new, "PodScheduled", "False")
+        if why and why != _message(old, "PodScheduled", "False"):
             self._journal.append(now, "unschedulable", pod=_name(key), reason=why)
-            self._note_failure(key, why, 0)
+            self._show_failure(key, why, 1)
 
-    def _note_failure(self, key: Key, why: str, count: int) -> None:
-        before, _ = self._failures.get(key, (0, ""))
-        self._failures[key] = (before + count, why)
+    def _show_failure(self, key: Key, why: str, count: int) -> None:
+        """Take note that a pod was tried at least `count` times in vain."""
+        before, _ = self._shown.get(key, (0, ""))
+        self._shown[key] = (max(before, count), why)
 
     def _hear_events(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
             return
         for change in batch.changes():
-            self._hear_event(change.object, change.previous)
+            self._hear_event(change.object)
             self._events_to_remove.append(change.key)
         if len(self._events_to_remove) == len(batch.keys):
             self._agenda.book(now, Rank.RECONCILE, self._remove_events)
 
-    def _hear_event(self, event: KubeObject, before: KubeObject | None) -> None:
+    def _hear_event(self, event: KubeObject) -> None:
         if event.get("reason") != _FAILED:
             return
         about = event.get("involvedObject") or event.get("regarding") or {}
         key = Key(f"{about.get('namespace', NAMESPACE)}/{about.get('name', '')}")
-        self._note_failure(key, str(event.get("message", "")), _times(event) - (_times(before) if before else 0))
+        self._show_failure(key, str(event.get("message") or event.get("note") or ""), _times(event))
 
     def _remove_events(self, now: Instant) -> None:
         keys = list(dict.fromkeys(self._events_to_remove))
@@ -92,10 +103,11 @@ def _name(key: Key) -> str:
     return key.removeprefix(f"{NAMESPACE}/")
 
 
-def _unschedulable(pod: KubeObject) -> str:
+def _message(pod: KubeObject, condition_type: str, status: str) -> str:
+    """Return the message of a pod's condition if it has that status, else nothing."""
     conditions: list[dict[str, Any]] = pod["status"].get("conditions") or []
     for condition in conditions:
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+        if condition["type"] == condition_type and condition["status"] == status:
             return str(condition.get("message", ""))
     return ""
 

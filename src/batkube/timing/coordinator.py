@@ -19,17 +19,19 @@ from typing import Protocol
 
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
-from batkube.kernel.errors import RunFailed
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, human
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, as_float_s
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.timing.processes import AttachedProcess
+from batkube.timing.costs import DecisionCost
+from batkube.timing.processes import NOT_BUILT, AttachedProcess
 
 #: In virtual time: when nothing is due and nothing happens for so long, a run is given up.
 PATIENCE = Duration(3600 * NANOSECONDS_PER_SECOND)
 #: How long to wait for an idle report before probing again: one can get lost (a thread that spins at the wrong moment).
 _PATIENCE_S = 0.002
 #: A program that does not become idle for so long, in real time, is stuck.
-_WATCHDOG_S = 120.0
+WATCHDOG = Duration(120 * NANOSECONDS_PER_SECOND)
+#: A Go program takes up its clock before anything else; one that has not after so long was not built for it.
+_ATTACH_S = 5.0
 #: For how long bytes may be on their way over the loopback before the counters are not believed.
 _TRANSIT_S = 0.05
 #: After so many rounds a program collects its garbage.
@@ -51,8 +53,15 @@ class Server(Protocol):
     def sent(self) -> int:
         """Bytes sent, ever."""
 
-    def receive(self, wait_s: float = 0.0) -> bool:
-        """Read and answer what has come; return whether anything had."""
+    @property
+    def decisions(self) -> int:
+        """How many of the requests read and not answered would change a single pod."""
+
+    def collect(self, wait_s: float = 0.0) -> bool:
+        """Read what has come, waiting at most `wait_s` for anything; return whether anything had."""
+
+    def answer(self) -> None:
+        """Answer what was read."""
 
     def send_one(self) -> bool:
         """Send what is due on the first connection that has anything; return whether one had."""
@@ -64,13 +73,24 @@ class Server(Protocol):
 class Attachment:
     """A program and the server it talks to."""
 
-    def __init__(self, process: AttachedProcess, server: Server) -> None:
+    def __init__(
+        self, process: AttachedProcess, server: Server, cost: DecisionCost | None = None, watchdog: Duration = WATCHDOG
+    ) -> None:
+        """`cost` is None when decisions take no time; `watchdog` is how long it may take, in real time, to be idle."""
         self.process = process
         self.page = process.page
         self.server = server
+        #: Until when the program is busy with what it has written already; None when it is not.
+        self.busy_until: Instant | None = None
+        self._cost = cost
+        self._watchdog_s = as_float_s(watchdog)
         #: Whether the counters have been found to tell the truth; not so once the program talks to others, too.
         self._counts = True
         self._rounds = 0
+
+    def is_busy(self, now: Instant) -> bool:
+        """Return whether the program is busy beyond `now`, and so hears and does nothing."""
+        return self.busy_until is not None and self.busy_until > now
 
     def wait_idle(self) -> None:
         """Wait until the program is idle and has read everything that was sent."""
@@ -81,11 +101,17 @@ class Attachment:
         number = self.page.probe()
         while not self.page.is_idle_since(number) or not self._has_read_all(watch):
             if not self.page.wait(_PATIENCE_S):
-                if self.process.has_ended:
-                    raise self.process.ended()
-                if watch.real_s > _WATCHDOG_S:
-                    raise self.process.failure(f"has not become idle for {_WATCHDOG_S:g} s of real time")
+                self._check_health(watch.real_s)
                 number = self.page.probe()
+
+    def _check_health(self, waited_s: float) -> None:
+        process = self.process
+        if process.has_ended:
+            raise process.ended()
+        if waited_s > self._watchdog_s:
+            raise process.failure(f"has not become idle for {self._watchdog_s:g} s of real time")
+        if self.page.pid == 0 and waited_s > _ATTACH_S:
+            raise process.failure(f"does not read the virtual clock; {NOT_BUILT}")
 
     def _has_read_all(self, watch: Stopwatch) -> bool:
         if not self._counts or self.page.bytes_read >= self.server.sent:
@@ -99,21 +125,37 @@ class Attachment:
         """How many quiet rounds in a row it takes to be sure."""
         return 1 if self._counts else 2
 
-    def receive(self) -> bool:
-        """Read and answer everything the program wrote; return whether there was anything."""
+    def receive(self, now: Instant) -> bool:
+        """Read and answer everything the program wrote; return whether there was anything.
+
+        When that cost the program time, the answer waits until it has passed.
+        """
+        if self.busy_until is None:
+            if not self._collect():
+                return False
+            cost = 0 if self._cost is None else self._cost.of(self.server.decisions)
+            if cost > 0:
+                self.busy_until = Instant(now + cost)
+                return False
+        self.busy_until = None
+        self.server.answer()
+        return True
+
+    def _collect(self) -> bool:
+        """Read everything the program wrote; return whether there was anything."""
         if self._counts and self._has_received_all():
             return False
         before = self.server.received, self.server.accepted
         watch = Stopwatch()
         while True:
-            came = self.server.receive()
+            came = self.server.collect()
             if not self._counts:
                 if not came:
                     break
             elif self._has_received_all():
                 break
             elif not came:
-                self.server.receive(wait_s=0.001)
+                self.server.collect(wait_s=0.001)
                 if watch.real_s > _TRANSIT_S:
                     self._counts = False
         return (self.server.received, self.server.accepted) != before
@@ -134,27 +176,29 @@ class Coordinator:
         self._epoch_ns = epoch_ns
 
     def settle(self) -> None:
-        """Let everybody act until everybody is idle."""
-        quiet = 0
-        while quiet < max(attachment.rounds_to_settle for attachment in self._attachments):
-            for attachment in self._attachments:
+        """Let everybody who is not busy act until everybody is idle."""
+        quiet, now = 0, self._clock.now
+        while present := [attachment for attachment in self._attachments if not attachment.is_busy(now)]:
+            for attachment in present:
                 attachment.wait_idle()
-            if any([attachment.receive() for attachment in self._attachments]) or self._send_one():
+            if any([attachment.receive(now) for attachment in present]) or _send_one(present, now):
                 quiet = 0
-            else:
-                quiet += 1
-
-    def _send_one(self) -> bool:
-        return any(attachment.server.send_one() for attachment in self._attachments)
+                continue
+            quiet += 1
+            if quiet >= max(attachment.rounds_to_settle for attachment in present):
+                return
 
     def advance(self, horizon: Instant) -> Instant:
         """Let time go on until a program writes something, at most to `horizon`; return the instant reached."""
+        busy = [one.busy_until for one in self._attachments if one.busy_until is not None]
+        horizon = min([horizon, *busy])
+        free = [one for one in self._attachments if one.busy_until is None]
         while True:
-            nexts = sorted((self._next_timer(one), number) for number, one in enumerate(self._attachments))
+            nexts = sorted((self._next_timer(one), number) for number, one in enumerate(free))
             if not nexts or nexts[0][0] >= horizon:
                 return self._move(horizon)
             (_, number), limit = nexts[0], min([horizon, *(time for time, _ in nexts[1:])])
-            if self._granted(self._attachments[number], limit):
+            if self._granted(free[number], limit):
                 return self._clock.now
 
     def _next_timer(self, attachment: Attachment) -> Instant:
@@ -192,6 +236,10 @@ class Coordinator:
             attachment.server.close()
 
 
+def _send_one(attachments: Sequence[Attachment], now: Instant) -> bool:
+    return any(one.server.send_one() for one in attachments if not one.is_busy(now))
+
+
 def run_coordinated(
     coordinator: Coordinator,
     agenda: Agenda,
@@ -199,15 +247,18 @@ def run_coordinated(
     is_done: Callable[[], bool],
     activity: Callable[[], int],
     patience: int,
+    observe: Callable[[Instant], None],
     progress: Callable[[Instant], None],
 ) -> None:
     """Run until `is_done`, or until nothing is due and no program did anything for `patience` of virtual time.
 
-    `activity` counts what has changed in the cluster; a program that only keeps itself busy does not count.
+    `activity` counts what has changed in the cluster; a program that only keeps itself busy does not count. `observe`
+    is called at every stop, before anything else happens at that instant, and when it is settled.
     """
     seen, since = activity(), clock.now
     while not is_done():
         coordinator.settle()
+        observe(clock.now)
         if activity() != seen:
             seen, since = activity(), clock.now
         due = agenda.due
@@ -216,8 +267,9 @@ def run_coordinated(
             continue
         end = Instant(since + patience)
         if due is None and clock.now >= end:
-            raise RunFailed(f"nothing was due any more, and nothing happened for {human(patience)} of virtual time")
+            return
         reached = coordinator.advance(end if due is None else due)
+        observe(reached)
         if reached == due:
             _keep_due(agenda, clock)
         progress(reached)

@@ -1,8 +1,8 @@
 """The page that a program under virtual time shares with the coordinator, and the two bells beside it.
 
-The program's Go runtime reads its clock from the page and tells on it when it is idle (see `go/`). One bell (an eventfd)
-wakes the program, the other tells that it has become idle. Each slot is eight bytes and has one writer, but for `now`,
-which the program moves within a grant.
+The program's Go runtime reads its clock from the page and tells on it when it is idle (see `go/`). One bell (an
+eventfd) wakes the program, the other tells that it has become idle. Each slot is eight bytes and has one writer, but
+for `now`, which the program moves within a grant.
 """
 
 from __future__ import annotations

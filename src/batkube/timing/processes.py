@@ -1,17 +1,25 @@
-"""A program that runs on the run's clock: its process, its page and the last lines it logged."""
+"""A program that runs on the run's clock: its process, its page, what it used and the last lines it logged."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from batkube.kernel.errors import RunFailed
+from batkube.kernel.errors import InputError, RunFailed
 from batkube.timing.page import ClockPage
 
 _SHOWN_LINES = 15
-_GRACE_S = 5.0
+
+
+class Usage(NamedTuple):
+    """What a program has used when it is over."""
+
+    cpu_s: float
+    peak_memory_bytes: int
 
 
 class AttachedProcess:
@@ -22,17 +30,27 @@ class AttachedProcess:
     ) -> None:
         self.name = name
         self.page = page
-        self._log_path = log
-        with log.open("wb") as file:
-            self._process = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env={**environment, **page.environment},
-                pass_fds=page.descriptors,
-                start_new_session=True,
-            )
+        self.log = log
+        #: What it used; known once it has ended.
+        self.usage = Usage(0.0, 0)
+        try:
+            with log.open("wb") as file:
+                self._process = subprocess.Popen(
+                    list(command),
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    env={**environment, **page.environment},
+                    pass_fds=page.descriptors,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            page.close()
+            raise InputError(
+                f"scheduler {name!r}",
+                problem=f"cannot be started: {error.strerror or error}",
+                remedy="give the path of a program, built by `batkube schedulers build`",
+            ) from error
 
     @property
     def pid(self) -> int:
@@ -42,39 +60,39 @@ class AttachedProcess:
     @property
     def has_ended(self) -> bool:
         """Whether the program has ended by itself."""
-        return self._process.poll() is not None
+        if self._process.returncode is None:
+            self._reap(os.WNOHANG)
+        return self._process.returncode is not None
+
+    def _reap(self, flags: int) -> None:
+        """Take note of the program's end; unlike Popen's own methods this tells what it used."""
+        pid, status, used = os.wait4(self.pid, flags)
+        if pid:
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+            self.usage = Usage(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
     def failure(self, problem: str) -> RunFailed:
         """Return the failure of the run by this program, with the last lines of its log."""
-        lines = self._log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
         shown = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
-        return RunFailed(f"{self.name} {problem}; its last lines, of {self._log_path}:\n{shown}")
+        return RunFailed(f"{self.name} {problem}; its last lines, of {self.log.parent.name}/{self.log.name}:\n{shown}")
 
     def ended(self) -> RunFailed:
         """Return the failure of a run whose program is gone."""
-        code = self._process.wait()
+        code = self._process.returncode
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return self.failure(how)
+        return self.failure(how if self.page.pid else f"{how} and never read the virtual clock; {NOT_BUILT}")
 
-    def cpu_s(self) -> float:
-        """Return the CPU time that the program has used, user and system."""
-        try:
-            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def resident_bytes(self) -> int:
-        """Return how much memory the program has at most used."""
-        try:
-            lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        except OSError:
-            return 0
-        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
+    def cpu_ns(self) -> int:
+        """Return the CPU time that the live program has used, in nanoseconds (Linux: the clock of a process's CPU)."""
+        return time.clock_gettime_ns(~self.pid << 3 | 2)
 
     def stop(self) -> None:
         """End the program, which stands still while nobody moves its clock: asking it politely would be in vain."""
         if not self.has_ended:
             self._process.kill()
-            self._process.wait(_GRACE_S)
+            self._reap(0)
         self.page.close()
+
+
+NOT_BUILT = "is it built for virtual time? `batkube schedulers build --module DIR` does that for any Go program"

@@ -33,7 +33,8 @@ def deployment(obj: dict[str, Any]) -> None:
 
 
 def daemon_set(obj: dict[str, Any]) -> None:
-    """Pods replaced one at a time."""
+    """Pods replaced one at a time. The number of the template, a field inside the real server, begins with 0."""
+    struct(struct(obj, "metadata"), "annotations").setdefault("deprecated.daemonset.template.generation", "0")
     spec = struct(obj, "spec")
     fill_absent(spec, _HISTORY)
     strategy = struct(spec, "updateStrategy")

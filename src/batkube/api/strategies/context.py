@@ -13,8 +13,9 @@ class Context(msgspec.Struct, frozen=True):
 
     store: Store
     now: Instant
-    #: The name and the groups of the user who writes.
+    #: The name, the groups and the uid of the user who writes.
     user: str = ""
     groups: tuple[str, ...] = ()
+    uid: str = ""
     #: Where warnings for the client go.
     warnings: list[str] = []

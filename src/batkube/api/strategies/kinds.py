@@ -173,7 +173,8 @@ def create_job(job: dict[str, Any], _context: Context) -> None:
     template = spec.setdefault("template", {}).setdefault("metadata", {})
     labels = template.get("labels") or {}
     if not spec.get("manualSelector"):
-        shared = metadata.get("labels") is labels
+        # With a name to be generated the object is copied for another try, and with it the map.
+        shared = metadata.get("labels") is labels and not metadata.get("generateName")
         uid = metadata.get("uid", "")
         added = {**dict.fromkeys(_JOB_NAME_LABELS, metadata.get("name", "")), **dict.fromkeys(_JOB_UID_LABELS, uid)}
         labels = template["labels"] = {**added, **labels}
@@ -208,6 +209,8 @@ def create_signing_request(request: dict[str, Any], context: Context) -> None:
         spec.pop(name, None)
     if context.user:
         spec["username"] = context.user
+    if context.uid:
+        spec["uid"] = context.uid
     if context.groups:
         spec["groups"] = list(context.groups)
 
@@ -225,16 +228,13 @@ def update_signing_conditions(request: dict[str, Any], old: dict[str, Any], cont
 
 
 def update_signing_status(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
-    """A status write neither approves nor denies."""
-    status, before = request.setdefault("status", {}), old.get("status") or {}
-    decided = ("Approved", "Denied")
-    kept = [each for each in before.get("conditions") or () if each.get("type") in decided]
-    others = [each for each in status.get("conditions") or () if each.get("type") not in decided]
-    given = [each for each in status.get("conditions") or () if each.get("type") in decided]
-    if [each.get("type") for each in given] != [each.get("type") for each in kept]:
-        conditions = [*kept, *others]
-        if conditions:
-            status["conditions"] = conditions
-        else:
-            status.pop("conditions", None)
+    """A status write neither approves nor denies; validation refuses one that tries."""
+    conditions = (request.get("status") or {}).get("conditions") or []
+    before = (old.get("status") or {}).get("conditions") or ()
+    for decided in ("Approved", "Denied"):
+        places = [index for index, each in enumerate(conditions) if each.get("type") == decided]
+        known = [each for each in before if each.get("type") == decided]
+        if len(places) == len(known):
+            for index, condition in zip(places, known, strict=True):
+                conditions[index] = condition
     update_signing_conditions(request, old, context)

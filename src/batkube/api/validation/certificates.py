@@ -97,6 +97,15 @@ def _check(request: Object, problems: Problems) -> None:
         detail = "may not specify a duration less than 600 seconds (10 minutes)"
         problems.invalid("spec.expirationSeconds", seconds, detail)
     _check_conditions(request, problems)
+    issued = base64.b64decode((request.get("status") or {}).get("certificate") or "")
+    block = _pem_type(issued)
+    if issued and block is None:
+        detail = "must contain at least one CERTIFICATE PEM block"
+        problems.invalid("status.certificate", "<certificate data>", detail)
+    elif block is not None and block[1] != b"CERTIFICATE":
+        found = block[1].decode("latin-1")
+        detail = f'only CERTIFICATE PEM blocks are allowed, found "{found}"'
+        problems.invalid("status.certificate", "<certificate data>", detail)
 
 
 def _check_conditions(request: Object, problems: Problems) -> None:

@@ -54,7 +54,7 @@ def _config_map(value: Object, problems: Problems) -> None:
         problems.all_invalid(f"binaryData[{key}]", key, config_key(key))
         total += decoded_size(text)
     if total > _LIMIT:
-        problems.too_long("", _LIMIT)
+        problems.too_long("[]", _LIMIT)
 
 
 def _update_config_map(new: Object, old: Object, problems: Problems) -> None:

@@ -1,0 +1,52 @@
+"""Roles that consist of others follow them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.controllers.conftest import World
+
+from batkube.controllers.role_aggregation import CLUSTER_ROLE
+
+
+def rule(resource: str) -> dict[str, Any]:
+    return {"apiGroups": [""], "resources": [resource], "verbs": ["get"]}
+
+
+def role(name: str, *resources: str, gathers: str = "", **labels: str) -> dict[str, Any]:
+    made = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name, "labels": labels},
+        "rules": [rule(resource) for resource in resources],
+    }
+    if gathers:
+        made["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {gathers: "yes"}}]}
+    return made
+
+
+def resources_of(world: World, name: str) -> list[str]:
+    return [resource for one in world.get(CLUSTER_ROLE, name)["rules"] for resource in one["resources"]]
+
+
+def test_a_role_gathers_the_rules_of_others_by_name_and_each_once(world: World) -> None:
+    world.create(CLUSTER_ROLE, role("all", gathers="part"))
+    world.create(CLUSTER_ROLE, role("b", "pods", "nodes", part="yes"))
+    world.create(CLUSTER_ROLE, role("a", "services", "pods", part="yes"))
+    world.create(CLUSTER_ROLE, role("c", "secrets", part="no"))
+    world.run(1)
+
+    assert resources_of(world, "all") == ["services", "pods", "nodes"]
+
+
+def test_a_role_follows_those_that_it_gathers_through_another(world: World) -> None:
+    world.create(CLUSTER_ROLE, role("edit", gathers="edits"))
+    world.create(CLUSTER_ROLE, role("view", gathers="views", edits="yes"))
+    world.create(CLUSTER_ROLE, role("pods", "pods", views="yes"))
+    world.run(1)
+    assert resources_of(world, "edit") == ["pods"]
+
+    world.delete(CLUSTER_ROLE, "pods")
+    world.run(1)
+
+    assert resources_of(world, "edit") == []

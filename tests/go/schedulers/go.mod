@@ -1,0 +1,3 @@
+module batkube/wayward
+
+go 1.24

@@ -1,0 +1,116 @@
+// A scheduler that misbehaves in the way it is told, for the tests of `batkube run`.
+//
+// It is started as kube-scheduler is, and finds the server in the kubeconfig
+// beside its configuration. Every second it looks for pods without a node.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var server string
+
+func main() {
+	config := flag.String("config", "", "the configuration; a kubeconfig lies beside it")
+	way := flag.String("way", "", "how to misbehave")
+	flag.Int("secure-port", 0, "not used")
+	flag.Int("v", 0, "not used")
+	flag.Parse()
+	server = serverOf(filepath.Join(filepath.Dir(*config), "kubeconfig"))
+	fmt.Println("about to go the way:", *way)
+	if *way == "quits" {
+		fmt.Println("cannot go on")
+		os.Exit(3)
+	}
+	for {
+		time.Sleep(time.Second)
+		for _, pod := range waiting() {
+			handle(*way, pod)
+		}
+	}
+}
+
+func handle(way, pod string) {
+	switch way {
+	case "spins":
+		for {
+		}
+	case "idles":
+	case "nowhere":
+		bind(pod, "nowhere")
+	case "crowds":
+		bind(pod, nodes()[0])
+	case "twice":
+		for _, node := range nodes()[:2] {
+			fmt.Println("binding to", node, "gave", bind(pod, node))
+		}
+	case "killed":
+		bind(pod, nodes()[0])
+		time.Sleep(5 * time.Second)
+		fmt.Println("about to be killed")
+		syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+	}
+}
+
+func serverOf(kubeconfig string) string {
+	text, err := os.ReadFile(kubeconfig)
+	check(err)
+	for _, line := range strings.Split(string(text), "\n") {
+		if _, address, found := strings.Cut(line, "server: "); found {
+			return address
+		}
+	}
+	panic("the kubeconfig names no server")
+}
+
+func waiting() []string {
+	return names("/api/v1/namespaces/default/pods?fieldSelector=spec.nodeName%3D")
+}
+
+func nodes() []string {
+	return names("/api/v1/nodes")
+}
+
+func names(path string) []string {
+	response, err := http.Get(server + path)
+	check(err)
+	defer response.Body.Close()
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+		}
+	}
+	check(json.NewDecoder(response.Body).Decode(&list))
+	var found []string
+	for _, item := range list.Items {
+		found = append(found, item.Metadata.Name)
+	}
+	return found
+}
+
+// bind returns the status of the answer.
+func bind(pod, node string) int {
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Binding","metadata":{"name":%q},"target":{"kind":"Node","name":%q}}`, pod, node)
+	address := server + "/api/v1/namespaces/default/pods/" + pod + "/binding"
+	response, err := http.Post(address, "application/json", bytes.NewBufferString(body))
+	check(err)
+	defer response.Body.Close()
+	io.Copy(io.Discard, response.Body)
+	return response.StatusCode
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,117 @@
+"""Builds: by name or from a folder, kept, and made once."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.schedulers.builds import build_path, built
+from batkube.schedulers.recipes import GoMod, Program, go_mod, local_program
+from batkube.schedulers.toolchains import locked, toolchain
+
+needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go toolchain")
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    """A researcher's own module, with a scheduler in it that does not do much."""
+    folder = tmp_path / "module"
+    (folder / "cmd" / "mine").mkdir(parents=True)
+    (folder / "go.mod").write_text("module example.com/mine\n\ngo 1.24\n")
+    (folder / "cmd" / "mine" / "main.go").write_text('package main\n\nfunc main() { println("mine") }\n')
+    return folder
+
+
+@needs_go
+def test_a_folder_is_built_in_one_call_and_again_when_it_changed(module: Path, tmp_path: Path) -> None:
+    wanted = local_program(module, "./cmd/mine")
+    first = built(wanted, tmp_path / "cache").read_bytes()
+    (module / "cmd" / "mine" / "main.go").write_text('package main\n\nfunc main() { println("changed") }\n')
+
+    binary = built(wanted, tmp_path / "cache")
+
+    assert binary.name == "mine"
+    assert binary.read_bytes() != first
+    assert build_path(wanted, tmp_path / "cache") == binary
+
+
+@needs_go
+def test_who_wants_what_another_builds_waits_for_it(module: Path, tmp_path: Path) -> None:
+    wanted = local_program(module, "./cmd/mine")
+    binary = build_path(wanted, tmp_path)
+    told: list[str] = []
+    has_told = threading.Event()
+
+    def report(text: str) -> None:
+        told.append(text)
+        has_told.set()
+
+    second = threading.Thread(target=built, args=(wanted, tmp_path, report))
+    with locked(binary.parent / "lock", lambda: None):
+        second.start()
+        assert has_told.wait(30)
+        assert told == ["waiting for another build of mine"]
+        assert not binary.exists()
+    second.join()
+
+    assert told[-1] == "built mine"
+    assert sorted(path.name for path in binary.parent.iterdir()) == ["lock", "mine", "overlay"]
+
+
+@needs_go
+def test_progress_is_told_step_by_step(module: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    built(local_program(module, "./cmd/mine"), tmp_path, told.append)
+
+    assert told[0] == "building mine"
+    assert told[1] == "downloading modules"
+    assert told[-1] == "built mine"
+
+
+@needs_go
+def test_a_program_that_does_not_compile_fails_with_what_go_says(module: Path, tmp_path: Path) -> None:
+    (module / "cmd" / "mine" / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
+
+    with pytest.raises(RunFailed, match=r"(?s)`.*go build -v` failed:.*undefined: undefined"):
+        built(local_program(module, "./cmd/mine"), tmp_path)
+
+
+@needs_go
+@pytest.mark.parametrize("version", ["1.23", "2.0", "latest"])
+def test_a_version_of_go_without_overlay_is_bad_input(tmp_path: Path, version: str) -> None:
+    with pytest.raises(InputError, match="no version of Go that the virtual clock is made for"):
+        toolchain(tmp_path, exactly=version)
+
+
+def test_the_version_of_go_that_a_folder_needs_is_read_from_its_go_mod(module: Path) -> None:
+    (module / "go.mod").write_text("module example.com/mine\n\ngo 1.25.3\n")
+
+    assert local_program(module, "./cmd/mine").go == "1.25"
+
+
+def test_kubernetes_is_built_with_its_libraries_of_the_matching_version() -> None:
+    own = (
+        "module k8s.io/kubernetes\n\nrequire (\n\tk8s.io/api v0.0.0\n)\n\n"
+        "replace k8s.io/api => ./staging/src/k8s.io/api\n"
+        "replace (\n\tvbom.ml/util => vbom.ml/util v0.0.0-2016\n\tk8s.io/klog => k8s.io/klog v1.0.0\n)\n"
+    )
+    wanted = Program(
+        "kube-scheduler",
+        "k8s.io/kubernetes",
+        "v1.19.0",
+        "k8s.io/kubernetes/cmd/kube-scheduler",
+        go_mod=GoMod.KUBERNETES,
+        missing=("vbom.ml/util",),
+    )
+
+    assert go_mod(wanted, own) == (
+        "module batkube/build\n\nrequire (\n\tk8s.io/kubernetes v1.19.0\n\tk8s.io/api v0.0.0\n)\n\n"
+        "replace k8s.io/api => k8s.io/api v0.19.0\n"
+        "replace (\n\tk8s.io/klog => k8s.io/klog v1.0.0\n)\n"
+        "\nreplace vbom.ml/util => ./missing/vbom.ml_util\n"
+    )

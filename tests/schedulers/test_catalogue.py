@@ -1,0 +1,89 @@
+"""The catalogue: programs by name, ours and the user's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batkube.kernel.errors import InputError
+from batkube.schedulers.catalogue import read_catalogue
+from batkube.schedulers.programs import our_catalogue, program, start_arguments, start_configuration
+from batkube.schedulers.recipes import GoMod
+
+
+def test_a_name_alone_means_its_default_version() -> None:
+    assert program("kube-scheduler") == program("kube-scheduler@1.34.4") == program("kube-scheduler@v1.34.4")
+    assert program("kube-scheduler").title == "kube-scheduler@1.34.4"
+
+
+@pytest.mark.parametrize("minor", range(29, 37))
+def test_every_minor_version_of_kube_scheduler_since_1_29_is_known(minor: int) -> None:
+    assert any(version.startswith(f"1.{minor}.") for version in our_catalogue()["kube-scheduler"].versions)
+
+
+def test_a_version_between_the_known_ones_is_built_like_its_neighbour() -> None:
+    assert program("kube-scheduler@1.36.0").go == "1.26"
+    assert program("kube-scheduler@1.19.16").missing == ("vbom.ml/util",)
+    assert program("kube-scheduler@1.31.2").go == ""
+
+
+def test_a_program_of_kubernetes_knows_its_version() -> None:
+    variables = dict(program("kube-scheduler@1.33.5").variables)
+
+    assert variables["k8s.io/component-base/version.gitVersion"] == "v1.33.5"
+    assert variables["k8s.io/client-go/pkg/version.gitMinor"] == "33"
+
+
+def test_kube_scheduler_starts_with_our_kubeconfig_and_without_an_election() -> None:
+    kubeconfig, file = Path("/run/kubeconfig"), Path("/run/configuration.yaml")
+
+    assert start_arguments("kube-scheduler", kubeconfig, file) == [
+        "--config=/run/configuration.yaml",
+        "--secure-port=0",
+    ]
+    assert start_configuration("kube-scheduler", kubeconfig) == {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": "/run/kubeconfig"},
+        "leaderElection": {"leaderElect": False},
+    }
+    assert start_configuration("kube-scheduler@1.19.0", kubeconfig)["apiVersion"].endswith("v1beta1")
+
+
+def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> None:
+    file = tmp_path / "schedulers.yaml"
+    file.write_text(
+        "mine: {about: mine, module: example.com/mine, package: example.com/mine/cmd/x, default: 0.1.0, go-mod: copy}\n"
+        "etcd: {about: another one, module: example.com/etcd, default: 9.0.0}\n"
+    )
+    catalogue = read_catalogue([file])
+
+    assert program("mine", catalogue).go_mod is GoMod.COPY
+    assert program("etcd", catalogue).module == "example.com/etcd"
+    assert program("kube-scheduler", catalogue) == program("kube-scheduler")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("mine: {about: mine, default: 0.1.0}", "missing required field `module`"),
+        ("mine: {about: mine, module: m, default: 0.1.0, colour: red}", "unknown field `colour`"),
+        ("mine: {about: mine, module: m, default: 0.1.0, go-mod: magic}", "Invalid enum value 'magic'"),
+        ("[]", "Expected `object`"),
+    ],
+)
+def test_a_bad_file_is_refused_with_place_and_problem(tmp_path: Path, text: str, problem: str) -> None:
+    file = tmp_path / "schedulers.yaml"
+    file.write_text(text)
+
+    with pytest.raises(InputError) as told:
+        read_catalogue([file])
+    assert str(file) in str(told.value)
+    assert problem in str(told.value)
+
+
+@pytest.mark.parametrize("title", ["slurm", "kube-scheduler@latest", "kube-scheduler@1.34", "@1.34.4"])
+def test_an_unknown_program_or_version_is_bad_input(title: str) -> None:
+    with pytest.raises(InputError, match=r"there is no such program|is no version of"):
+        program(title)

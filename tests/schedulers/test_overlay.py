@@ -1,0 +1,138 @@
+"""The overlay: made from the toolchain in use, or refused with a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from batkube.kernel.errors import RunFailed
+from batkube.schedulers.edits import EDITS
+from batkube.schedulers.overlay import digest, overlay_files, own_source, write_overlay
+from batkube.schedulers.toolchains import Toolchain, toolchain
+from schedulers.conftest import GO_VERSIONS, kept_cache
+
+
+@pytest.fixture(scope="module")
+def go(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
+    if shutil.which("go") is None:
+        pytest.skip("needs a Go toolchain")
+    return toolchain(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def invented(tmp_path: Path) -> Path:
+    """A Go installation that consists of the anchors and nothing else."""
+    (tmp_path / "VERSION").write_text("go1.26.3\ntime 2026-01-01T00:00:00Z\n")
+    for edit in EDITS:
+        path = tmp_path / "src" / edit.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write(edit.find + "\n")
+    return tmp_path
+
+
+def test_every_edit_and_every_file_of_ours_is_in_the_overlay(invented: Path) -> None:
+    files = overlay_files(invented)
+
+    for edit in EDITS:
+        assert edit.put in files[edit.file]
+    own = own_source() / "_std"
+    for path in own.rglob("*.go"):
+        assert path.relative_to(own).as_posix() in files
+
+
+@pytest.mark.parametrize("copies", [0, 2])
+def test_an_anchor_that_is_not_there_once_is_named_with_file_and_version(invented: Path, copies: int) -> None:
+    path = invented / "src" / "runtime/select.go"
+    path.write_text(path.read_text() * copies)
+
+    with pytest.raises(RunFailed, match=r"go1\.26\.3: runtime/select\.go .*cheaprandn"):
+        overlay_files(invented)
+
+
+def test_a_file_that_is_gone_is_named(invented: Path) -> None:
+    (invented / "src" / "runtime/select.go").unlink()
+
+    with pytest.raises(RunFailed, match=r"go1\.26\.3: it has no runtime/select\.go"):
+        overlay_files(invented)
+
+
+@pytest.mark.parametrize("version", ["go1.23.4", "go1.28.0", "devel"])
+def test_a_go_that_it_is_not_made_for_is_refused(invented: Path, version: str) -> None:
+    (invented / "VERSION").write_text(f"{version}\n")
+
+    with pytest.raises(RunFailed, match=f"not for {version}"):
+        overlay_files(invented)
+
+
+def test_older_versions_find_raw_system_calls_where_they_were(invented: Path) -> None:
+    older = overlay_files(invented)["runtime/virtual_idle.go"]
+    (invented / "src" / "internal/runtime/syscall/linux").mkdir(parents=True)
+    newer = overlay_files(invented)["runtime/virtual_idle.go"]
+
+    assert '\tlinux "internal/runtime/syscall"\n' in older
+    assert '\t"internal/runtime/syscall/linux"\n' in newer
+
+
+def test_what_is_written_is_what_go_build_reads(invented: Path, tmp_path: Path) -> None:
+    files = overlay_files(invented)
+    listing = write_overlay(files, invented, tmp_path / "overlay")
+
+    replaced = json.loads(listing.read_text())["Replace"]
+    assert {name: Path(path).read_text() for name, path in replaced.items()} == {
+        str(invented / "src" / name): text for name, text in files.items()
+    }
+
+
+def test_the_digest_changes_with_any_file(invented: Path) -> None:
+    files = overlay_files(invented)
+
+    assert digest(files) == digest(dict(reversed(files.items())))
+    assert digest(files) != digest({**files, "runtime/select.go": "changed"})
+
+
+def test_our_go_files_are_formatted(go: Toolchain) -> None:
+    done = subprocess.run(
+        [str(go.root / "bin" / "gofmt"), "-l", str(own_source())], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == ""
+
+
+def test_the_go_side_passes_its_own_tests(go: Toolchain, tmp_path: Path) -> None:
+    overlay = write_overlay(overlay_files(go.root), go.root, tmp_path)
+
+    done = subprocess.run(
+        go.line(["test", "-count=1", "-trimpath", "-overlay", str(overlay), "./..."]),
+        cwd=own_source(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("ok")
+
+
+@pytest.mark.skipif("BATKUBE_SLOW_TESTS" not in os.environ, reason="minutes of downloading and compiling")
+@pytest.mark.parametrize("version", GO_VERSIONS[1:] or ["of all"])
+def test_each_version_of_go_takes_the_overlay_on_arm64(version: str, tmp_path: Path) -> None:
+    go = toolchain(kept_cache(), exactly=version)
+    overlay = write_overlay(overlay_files(go.root), go.root, tmp_path)
+
+    done = subprocess.run(
+        go.line(["build", "-trimpath", "-overlay", str(overlay), "-o", str(tmp_path / "specimen"), "./specimen"]),
+        cwd=own_source(),
+        env={**os.environ, "GOARCH": "arm64"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert go.version.startswith(f"go{version}")

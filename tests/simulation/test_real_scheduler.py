@@ -1,0 +1,212 @@
+"""kube-scheduler 1.34.4, the real program with its default configuration, on the virtual clock."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import batkube
+from conftest import Simulate
+
+OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv")
+
+
+def _published(shared_data: Path, kube_scheduler: str, workload: str, platform: str, seed: int = 0) -> batkube.Run:
+    folder = shared_data / "batkube"
+    return batkube.run(
+        workload=folder / "workloads" / workload,
+        platform=folder / "platforms" / platform,
+        scheduler=kube_scheduler,
+        resources="requests",
+        seed=seed,
+    )
+
+
+def _journal(run: batkube.Run, event: str, pod: str = "") -> list[float]:
+    """Return the virtual seconds at which something happened, to `pod` if one is named."""
+    entries = map(json.loads, (run.path / "journal.jsonl").read_text().splitlines())
+    return [entry["t"] / 1e9 for entry in entries if entry["event"] == event and pod in ("", entry.get("pod"))]
+
+
+def _most_in_use(pods: pd.DataFrame, cpu_of: dict[str, float]) -> dict[str, float]:
+    """Return the most cpu that was ever in use on each node, counted from pods.csv alone."""
+    most: dict[str, float] = {}
+    for node, rows in pods.groupby("node"):
+        cpu = rows["job_id"].astype(str).map(cpu_of)
+        ends = list(zip(rows["finished"], -cpu, strict=True))
+        changes = sorted([*ends, *zip(rows["started"], cpu, strict=True)])  # at one instant ends come first
+        used = peak = 0.0
+        for _, change in changes:
+            used += change
+            peak = max(peak, used)
+        most[str(node)] = peak
+    return most
+
+
+@pytest.mark.parametrize(
+    ("workload", "makespan", "mean_wait"),
+    [("200_delay170.json", 2210.0, 979.2), ("spaced_200_delay170.json", 2280.0, 57.6)],
+)
+def test_the_2020_experiments_have_their_theoretical_values(
+    shared_data: Path, kube_scheduler: str, workload: str, makespan: float, mean_wait: float
+) -> None:
+    run = _published(shared_data, kube_scheduler, workload, "cluster16.xml")
+    assert run.schedule["makespan"] == makespan
+    assert run.schedule["mean_waiting_time"] == pytest.approx(mean_wait, abs=0.05)
+    used = _most_in_use(run.pods, dict.fromkeys(run.pods["job_id"].astype(str), 1.0))
+    assert len(used) == 16
+    assert set(used.values()) == {1.0}
+
+
+def _random_order_wait(jobs: list[tuple[float, float, float]], cores: float, chance: random.Random) -> float:
+    """Return the mean wait when all who wait are tried in random order whenever a job ends."""
+    waits: list[float] = []
+    waiting: list[tuple[float, float, float]] = []
+    running: list[tuple[float, float]] = []
+    free = cores
+
+    def start_what_fits(candidates: list[tuple[float, float, float]], now: float) -> None:
+        nonlocal free
+        for job in candidates:
+            submit, length, cpu = job
+            if cpu <= free + 1e-9:
+                free -= cpu
+                running.append((now + length, cpu))
+                waits.append(now - submit)
+                if job in waiting:
+                    waiting.remove(job)
+            elif job not in waiting:
+                waiting.append(job)
+
+    arrivals = sorted(jobs)
+    while arrivals or running:
+        now = min([end for end, _ in running] + [job[0] for job in arrivals[:1]])
+        ended = [entry for entry in running if entry[0] == now]
+        for entry in ended:
+            running.remove(entry)
+            free += entry[1]
+        if ended:
+            start_what_fits(chance.sample(waiting, len(waiting)), now)
+        while arrivals and arrivals[0][0] == now:
+            start_what_fits([arrivals.pop(0)], now)
+    return sum(waits) / len(waits)
+
+
+def test_kit_waits_as_long_as_a_queue_retried_in_random_order_makes_it_wait(
+    shared_data: Path, kube_scheduler: str
+) -> None:
+    """Pods that are tried again at one instant have no order among themselves, so there is a range, not a value."""
+    run = _published(shared_data, kube_scheduler, "KIT_10h_80.json", "1node_6core.xml")
+    assert run.schedule["makespan"] == 32554.0
+    workload = json.loads((shared_data / "batkube" / "workloads" / "KIT_10h_80.json").read_text())
+    profiles = workload["profiles"]
+    cpu_of = {str(job["id"]): float(profiles[job["profile"]]["cpu"]) for job in workload["jobs"]}
+    jobs = [
+        (float(job["subtime"]), float(profiles[job["profile"]]["delay"]), cpu_of[str(job["id"])])
+        for job in workload["jobs"]
+    ]
+    chance = random.Random(1)
+    possible = [_random_order_wait(jobs, 6.0, chance) for _ in range(300)]
+    assert min(possible) - 1 <= run.schedule["mean_waiting_time"] <= max(possible) + 1
+    assert max(_most_in_use(run.pods, cpu_of).values()) <= 6.0 + 1e-9
+
+
+def _mixed(simulate: Simulate, kube_scheduler: str, out: Path, seed: int) -> batkube.Run:
+    """Run forty jobs of several sizes on eight equal nodes, some of them waiting."""
+    profiles = {str(length): {"type": "delay", "delay": length} for length in (7, 20, 33)}
+    jobs = [
+        {"id": str(number), "subtime": number % 5, "res": 1, "profile": str((7, 20, 33)[number % 3]), "cpu": "1"}
+        for number in range(40)
+    ]
+    return simulate(jobs, profiles, platform="8x2", scheduler=kube_scheduler, seed=seed, out=out)
+
+
+def test_the_same_scenario_gives_the_same_bytes_and_another_seed_other_nodes(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path
+) -> None:
+    first, again, other = (
+        _mixed(simulate, kube_scheduler, tmp_path / name, seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    for name in OUTPUTS:
+        assert (first.path / name).read_bytes() == (again.path / name).read_bytes(), name
+    assert first.manifest["digest"] == again.manifest["digest"]
+    assert first.manifest["digest"] != other.manifest["digest"]
+    nodes = [list(run.pods.sort_values("pod")["node"]) for run in (first, other)]
+    assert nodes[0] != nodes[1]
+
+
+def _one_that_never_fits(simulate: Simulate, kube_scheduler: str, pop_early: bool) -> list[float]:
+    """Return when a pod is tried that could only run alone, while a small one ends every half second."""
+    jobs: list[dict[str, object]] = [
+        {"id": "hold", "subtime": 0, "res": 1, "profile": "long", "cpu": "1"},
+        {"id": "big", "subtime": 0.1, "res": 1, "profile": "short", "cpu": "2"},
+    ]
+    jobs += [
+        {"id": f"s{number}", "subtime": 0.3 + number / 2, "res": 1, "profile": "short", "cpu": "1"}
+        for number in range(110)
+    ]
+    profiles = {"long": {"type": "delay", "delay": 60}, "short": {"type": "delay", "delay": 0.25}}
+    gates = {"feature-gates": f"SchedulerPopFromBackoffQ={str(pop_early).lower()}"}
+    run = simulate(jobs, profiles, platform="1x2", scheduler=kube_scheduler, scheduler_args=gates)
+    return _journal(run, "attempt", "w0-big")
+
+
+def test_the_back_off_of_a_pod_doubles_up_to_ten_seconds(simulate: Simulate, kube_scheduler: str) -> None:
+    """The queue looks once a second whether a back-off is over, so up to a second comes on top."""
+    tries = _one_that_never_fits(simulate, kube_scheduler, pop_early=False)
+    gaps = [later - earlier for earlier, later in pairwise(tries)]
+    assert len(gaps) >= 7
+    for gap, back_off in zip(gaps, (1, 2, 4, 8, 10, 10, 10), strict=False):
+        assert back_off <= gap <= back_off + 1 + 1e-6
+
+
+def test_an_idle_scheduler_takes_pods_out_of_their_back_off(simulate: Simulate, kube_scheduler: str) -> None:
+    """From 1.33 on (SchedulerPopFromBackoffQ) a pod whose chance has come is tried at once if no other waits."""
+    tries = _one_that_never_fits(simulate, kube_scheduler, pop_early=True)
+    assert tries[1:4] == pytest.approx([0.55, 1.05, 1.55])
+
+
+def test_what_waits_without_an_event_is_tried_again_after_five_minutes(simulate: Simulate, kube_scheduler: str) -> None:
+    """Every 30 s kube-scheduler moves what has waited for more than 5 minutes."""
+    jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "long", "cpu": "1"} for name in ("first", "second")]
+    run = simulate(jobs, {"long": {"type": "delay", "delay": 1000}}, platform="1x1", scheduler=kube_scheduler)
+    waits = "w0-first" if not _journal(run, "attempt", "w0-second") else "w0-second"
+    tries = _journal(run, "attempt", waits)
+    assert len(tries) == 4
+    assert all(300 < later - earlier <= 330.1 for earlier, later in pairwise(tries))
+
+
+def test_requests_are_limited_to_fifty_a_second_after_a_burst_of_a_hundred(
+    simulate: Simulate, kube_scheduler: str
+) -> None:
+    jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "long", "cpu": "1"} for number in range(150)]
+    run = simulate(jobs, {"long": {"type": "delay", "delay": 100}}, platform="150x1", scheduler=kube_scheduler)
+    theory = [max(0, number - 99) / 50 for number in range(150)]
+    assert _journal(run, "bind") == pytest.approx(theory, abs=1e-6)
+
+
+def test_attempts_are_those_of_the_log(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
+    run = _mixed(simulate, kube_scheduler, tmp_path / "out", 0)
+    log = (run.path / "scheduler" / "log.txt").read_text()
+    waited = run.pods[run.pods["attempts"] > 1]
+    assert len(waited) > 0
+    for pod in run.pods.itertuples():
+        assert log.count(f'"Unable to schedule pod; no fit; waiting" pod="default/{pod.pod}"') == pod.attempts - 1
+    assert all("Insufficient cpu" in reason for reason in waited["last_reason"])
+
+
+def test_the_manifest_tells_what_the_scheduler_is_and_used(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path
+) -> None:
+    manifest = _mixed(simulate, kube_scheduler, tmp_path / "out", 0).manifest
+    (told,), (used,) = manifest["programs"], manifest["real"]["programs"]
+    assert told["version"] == "v1.34.4"
+    assert told["serves"] == ["default-scheduler"]
+    assert len(told["sha256"]) == 64
+    assert used["cpu_s"] > 0.1
+    assert used["peak_memory_bytes"] > 20e6

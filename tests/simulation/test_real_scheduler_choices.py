@@ -1,0 +1,93 @@
+"""Preemption, the cost of decisions and several schedulers, with the real kube-scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import batkube
+from batkube import InputError
+from conftest import Simulate
+
+LOW = [{"id": f"low{number}", "subtime": 0, "res": 1, "profile": "long", "cpu": "1"} for number in range(2)]
+HIGH = {"id": "high", "subtime": 10, "res": 1, "profile": "short", "cpu": "1", "priority": 100}
+PROFILES = {"long": {"type": "delay", "delay": 100}, "short": {"type": "delay", "delay": 20}}
+
+
+def _jobs(run: batkube.Run) -> pd.DataFrame:
+    return run.jobs.set_index("job_id")
+
+
+def test_a_job_of_higher_priority_takes_the_place_of_another_which_starts_over(
+    simulate: Simulate, kube_scheduler: str
+) -> None:
+    run = simulate([*LOW, HIGH], PROFILES, platform="2x1", scheduler=kube_scheduler)
+    jobs = _jobs(run)
+    assert (jobs.loc["high", "starting_time"], jobs.loc["high", "finish_time"]) == (10, 30)
+    lows = jobs.loc[["low0", "low1"]].sort_values("finish_time")
+    assert list(lows["starting_time"]) == [0, 30]
+    assert list(lows["finish_time"]) == [100, 130]
+    journal = (run.path / "journal.jsonl").read_text()
+    assert '"event":"nominate","pod":"w0-high"' in journal
+    assert "preempting to accommodate a higher priority pod" in journal
+
+
+def test_a_victim_holds_its_node_until_it_has_stopped(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
+    latencies = tmp_path / "latencies.yaml"
+    latencies.write_text("termination: 5\n")
+    run = simulate(
+        [*LOW, HIGH],
+        PROFILES,
+        platform="2x1",
+        scheduler=kube_scheduler,
+        latencies=latencies,
+        on_eviction="fail",
+    )
+    jobs = _jobs(run)
+    assert jobs.loc["high", "starting_time"] == 15
+    assert sorted(jobs["final_state"]) == ["COMPLETED_KILLED", *["COMPLETED_SUCCESSFULLY"] * 2]
+
+
+def test_a_victim_has_no_more_time_to_stop_than_its_grace_period(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path
+) -> None:
+    latencies = tmp_path / "latencies.yaml"
+    latencies.write_text("termination: 60\n")
+    run = simulate([*LOW, HIGH], PROFILES, platform="2x1", scheduler=kube_scheduler, latencies=latencies)
+    assert _jobs(run).loc["high", "starting_time"] == 40
+
+
+def test_a_modelled_decision_takes_its_time(simulate: Simulate, kube_scheduler: str) -> None:
+    """One pod to bind on two nodes: 0.5 s, 2 × 0.1 s, and 0.05 s for the pod that waits."""
+    run = simulate([HIGH], PROFILES, platform="2x1", scheduler=kube_scheduler, decision_cost="model:500ms,100ms,50ms")
+    assert _jobs(run).loc["high", "starting_time"] == pytest.approx(10.75, abs=1e-6)
+
+
+def test_a_measured_decision_takes_some_time(simulate: Simulate, kube_scheduler: str) -> None:
+    run = simulate([HIGH], PROFILES, platform="2x1", scheduler=kube_scheduler, decision_cost="measured")
+    assert 0 < _jobs(run).loc["high", "starting_time"] - 10 < 5
+
+
+def test_each_scheduler_serves_the_jobs_that_name_it(simulate: Simulate, kube_scheduler: str) -> None:
+    jobs = [
+        {"id": "a", "subtime": 0, "res": 1, "profile": "short", "cpu": "1"},
+        {"id": "b", "subtime": 0, "res": 1, "profile": "short", "cpu": "1", "scheduler": "second"},
+        {"id": "c", "subtime": 0, "res": 1, "profile": "short", "cpu": "1", "scheduler": "nobody"},
+    ]
+    run = simulate(jobs, PROFILES, platform="4x1", scheduler=[kube_scheduler, f"second={kube_scheduler}"])
+    assert set(run.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
+    logs = [(run.path / "scheduler" / name).read_text() for name in ("log.txt", "second/log.txt")]
+    bound = [
+        sorted(pod for pod in "abc" if f'"Successfully bound pod to node" pod="default/w0-{pod}"' in log)
+        for log in logs
+    ]
+    assert bound == [["a", "c"], ["b"]]
+    assert [program["serves"] for program in run.manifest["programs"]] == [["default-scheduler"], ["second"]]
+
+
+@pytest.mark.parametrize("schedulers", [["x/a", "x/b"], ["policy:fcfs", "second=x/b"], ["x/a", "n=x/b", "n=x/c"]])
+def test_several_schedulers_must_be_programs_with_a_name_each(simulate: Simulate, schedulers: list[str]) -> None:
+    with pytest.raises(InputError, match="scheduler"):
+        simulate([HIGH], PROFILES, scheduler=schedulers)

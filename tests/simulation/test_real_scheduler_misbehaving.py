@@ -1,0 +1,110 @@
+"""Schedulers that do what they should not: every run ends, says why, and keeps what was computed."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+import batkube
+from batkube import InputError, RunFailed
+from conftest import Simulate
+
+JOB = {"id": "0", "subtime": 0, "res": 1, "profile": "ten"}
+PROFILES = {"ten": {"type": "delay", "delay": 10}}
+
+
+def _jobs(count: int) -> list[dict[str, object]]:
+    return [{**JOB, "id": str(number)} for number in range(count)]
+
+
+def _manifest(folder: Path) -> dict[str, object]:
+    content: dict[str, object] = json.loads((folder / "manifest.json").read_text())
+    return content
+
+
+def _notes(run: batkube.Run) -> list[str]:
+    return [note["message"] for note in json.loads((run.path / "fidelity.json").read_text())]
+
+
+def test_a_scheduler_killed_in_the_middle_leaves_its_last_lines_and_all_outputs(
+    simulate: Simulate, wayward: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RunFailed, match=r"(?s)was killed by signal 9.*about to be killed") as failed:
+        simulate(_jobs(3), PROFILES, scheduler=wayward, scheduler_args={"way": "killed"})
+    assert "scheduler/log.txt" in str(failed.value)
+    out = tmp_path / "out"
+    assert _manifest(out)["result"] == "failed"
+    assert {path.name for path in out.iterdir()} >= {"jobs.csv", "schedule.csv", "pods.csv", "journal.jsonl"}
+    assert '"event":"bind"' in (out / "journal.jsonl").read_text()
+
+
+def test_a_scheduler_that_is_never_idle_is_stopped_by_the_watchdog(simulate: Simulate, wayward: str) -> None:
+    with pytest.raises(RunFailed, match="has not become idle for 2 s of real time"):
+        simulate(_jobs(1), PROFILES, scheduler=wayward, scheduler_args={"way": "spins"}, watchdog=2)
+
+
+def test_a_scheduler_that_never_schedules_runs_out_of_patience(simulate: Simulate, wayward: str) -> None:
+    with pytest.raises(RunFailed, match=r"left 3 of 3 jobs .*: w0!0, w0!1, w0!2; .*for 1 min") as failed:
+        simulate(_jobs(3), PROFILES, scheduler=wayward, scheduler_args={"way": "idles"}, patience="1m")
+    assert "nothing more was due" in str(failed.value)
+
+
+def test_pods_bound_to_a_node_that_does_not_exist_fail(simulate: Simulate, wayward: str) -> None:
+    run = simulate(_jobs(2), PROFILES, scheduler=wayward, scheduler_args={"way": "nowhere"})
+    assert list(run.jobs["final_state"]) == ["COMPLETED_FAILED"] * 2
+    assert "bound a pod to a node that does not exist" in _notes(run)
+    assert "node nowhere does not exist" in (run.path / "pods.csv").read_text()
+
+
+def test_pods_bound_to_a_full_node_are_refused_by_its_kubelet(simulate: Simulate, wayward: str) -> None:
+    run = simulate(_jobs(3), PROFILES, scheduler=wayward, scheduler_args={"way": "crowds"})
+    states = sorted(run.jobs["final_state"])
+    assert states == ["COMPLETED_FAILED", "COMPLETED_FAILED", "COMPLETED_SUCCESSFULLY"]
+    assert any("without room" in note for note in _notes(run))
+
+
+def test_a_pod_can_be_bound_only_once(simulate: Simulate, wayward: str) -> None:
+    run = simulate(_jobs(1), PROFILES, scheduler=wayward, scheduler_args={"way": "twice"})
+    log = (run.path / "scheduler" / "log.txt").read_text()
+    assert re.findall(r"gave (\d+)", log) == ["201", "409"]
+    assert list(run.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"]
+
+
+def test_a_scheduler_that_ends_at_once_is_quoted(simulate: Simulate, wayward: str) -> None:
+    with pytest.raises(RunFailed, match=r"(?s)ended with exit code 3.*cannot go on"):
+        simulate(_jobs(1), PROFILES, scheduler=wayward, scheduler_args={"way": "quits"})
+
+
+def test_a_scheduler_that_does_not_know_its_arguments_is_quoted(simulate: Simulate, wayward: str) -> None:
+    with pytest.raises(RunFailed, match=r"(?s)ended with exit code 2.*not defined: -wy"):
+        simulate(_jobs(1), PROFILES, scheduler=wayward, scheduler_args={"wy": "idles"})
+
+
+def test_a_program_on_the_real_clock_is_found_out(simulate: Simulate, tmp_path: Path) -> None:
+    program = _script(tmp_path, "exec sleep 60")
+    with pytest.raises(RunFailed, match=r"does not read the virtual clock; .*batkube schedulers build --module"):
+        simulate(_jobs(1), PROFILES, scheduler=program)
+
+
+def test_a_program_that_is_no_scheduler_is_found_out_when_it_ends(simulate: Simulate, tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match="ended with exit code 0 and never read the virtual clock"):
+        simulate(_jobs(1), PROFILES, scheduler=_script(tmp_path, "exit 0"))
+
+
+def test_a_file_that_is_no_program_is_bad_input(simulate: Simulate, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a program")
+    with pytest.raises(InputError, match="cannot be started: Permission denied"):
+        simulate(_jobs(1), PROFILES, scheduler=str(path))
+    assert not (tmp_path / "out").exists()
+
+
+def _script(folder: Path, text: str) -> str:
+    path = folder / "program"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
