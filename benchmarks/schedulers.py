@@ -128,8 +128,14 @@ def run_case(case: Case, scheduler: str, shared: Path, limit_s: float) -> str:
         except subprocess.TimeoutExpired:
             return _line([case.name, f"not done after {limit_s:.0f} s"])
         if done.returncode:
-            return _line([case.name, (done.stderr.strip().splitlines() or ["failed"])[-1]])
+            return _line([case.name, _reason(done.stderr)])
         return _told(case, out, dict(line.split("=") for line in done.stdout.splitlines()))
+
+
+def _reason(text: str) -> str:
+    """Return the first line of a failure, without the path of the program that it begins with."""
+    first = (text.strip().splitlines() or ["failed"])[0]
+    return first.rpartition("/")[2].partition(";")[0]
 
 
 def _told(case: Case, out: Path, results: dict[str, str]) -> str:
@@ -185,7 +191,7 @@ def main() -> None:
         "",
         f"## {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f}",
         "",
-        f"`python benchmarks/schedulers.py {' '.join(sys.argv[1:])}`".replace(" `", "`"),
+        f"`python benchmarks/schedulers.py {' '.join(options.cases)}`".replace(" `", "`"),
         "",
         _line(list(COLUMNS)),
         f"|{'---|' * len(COLUMNS)}",

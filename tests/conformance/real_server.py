@@ -6,7 +6,6 @@ No controllers, no scheduler, RBAC, the two users of the cases, and no service a
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import ssl
 import subprocess
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from batkube.cli.caching import cache_folder
 from batkube.schedulers.builds import built
 from batkube.schedulers.programs import program
 
@@ -29,11 +29,6 @@ class RealServer(NamedTuple):
     url: str
     #: The processes behind it, whose CPU time is the price of its answers.
     processes: tuple[int, ...]
-
-
-def cache_folder() -> Path:
-    """Return where built programs are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "batkube"
 
 
 def free_ports(count: int) -> list[int]:

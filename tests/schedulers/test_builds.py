@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,62 @@ def test_who_wants_what_another_builds_waits_for_it(module: Path, tmp_path: Path
 
     assert told[-1] == "built mine"
     assert sorted(path.name for path in binary.parent.iterdir()) == ["lock", "mine", "overlay"]
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The path of a module that is published, and needs another that is not; on a module proxy made of files."""
+    proxy = tmp_path / "proxy"
+    publish(
+        proxy,
+        "example.com/tiny",
+        {
+            "go.mod": "module example.com/tiny\n\ngo 1.24\n\nrequire example.com/part v0.0.0\n\n"
+            "replace example.com/part => example.com/spare v0.1.0\n",
+            "whole/main.go": 'package main\n\nimport "example.com/part"\n\nvar Version string\n\n'
+            "func main() { println(part.Text, Version) }\n",
+            "alone/alone.go": 'package alone\n\nconst Text = "alone"\n',
+        },
+    )
+    spare = {"go.mod": "module example.com/part\n\ngo 1.24\n", "part.go": 'package part\n\nconst Text = "part"\n'}
+    publish(proxy, "example.com/spare", spare)
+    settings = {"GOPROXY": f"file://{proxy}", "GONOSUMDB": "*", "GOFLAGS": "-modcacherw"}
+    for variable, value in {**settings, "GOMODCACHE": str(tmp_path / "modules")}.items():
+        monkeypatch.setenv(variable, value)
+    return "example.com/tiny"
+
+
+def publish(proxy: Path, name: str, files: dict[str, str]) -> None:
+    """Write what a module proxy answers (go.dev/ref/mod, "GOPROXY protocol")."""
+    folder = proxy / name / "@v"
+    folder.mkdir(parents=True)
+    (folder / "v0.1.0.info").write_text('{"Version": "v0.1.0"}')
+    (folder / "v0.1.0.mod").write_text(files["go.mod"])
+    with zipfile.ZipFile(folder / "v0.1.0.zip", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(f"{name}@v0.1.0/{path}", text)
+
+
+@needs_go
+def test_a_module_that_replaces_another_is_built_in_a_copy(published: str, tmp_path: Path) -> None:
+    wanted = Program("tiny", published, "v0.1.0", "./whole", go_mod=GoMod.COPY, variables=(("main.Version", "0.1.0"),))
+
+    binary = built(wanted, tmp_path / "cache")
+
+    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "part 0.1.0\n"
+
+
+@needs_go
+def test_a_main_of_ours_is_built_around_a_published_module_once(published: str, tmp_path: Path) -> None:
+    main = f'package main\n\nimport "{published}/alone"\n\nfunc main() {{ println(alone.Text) }}\n'
+    wanted = Program("tiny", published, "v0.1.0", "", main=main, missing=("example.com/part",))
+    told: list[str] = []
+
+    binary = built(wanted, tmp_path / "cache")
+    assert built(wanted, tmp_path / "cache", told.append) == binary
+
+    assert told == []
+    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "alone\n"
 
 
 @needs_go

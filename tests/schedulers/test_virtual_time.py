@@ -133,6 +133,19 @@ def test_what_was_read_is_counted(start: Start, listener: socket.socket) -> None
             connection.close()
 
 
+def test_connections_are_begun_in_the_same_order_every_time(start: Start) -> None:
+    orders = []
+    for _ in range(3):
+        with socket.create_server(("127.0.0.1", 0)) as listener, start("converse", address(listener)):
+            connections = [listener.accept()[0] for _ in range(8)]
+            orders.append([connection.recv(100) for connection in connections])
+            for connection in connections:
+                connection.close()
+
+    assert orders[0] == orders[1] == orders[2]
+    assert sorted(orders[0]) == [f"{worker} 0\n".encode() for worker in range(8)]
+
+
 @MODES
 def test_eight_conversations_take_exactly_as_long_as_the_slowest_waits(
     start: Start, listener: socket.socket, deterministic: bool

@@ -23,6 +23,9 @@ from batkube.kernel.instants import Instant, rfc3339
 _AUTHORIZATION = "authorization.k8s.io"
 _AUTHENTICATION = "authentication.k8s.io"
 
+#: The order of Go's ObjectMeta, in which metadata is quoted.
+_METADATA_ORDER = ("name", "generateName", "namespace", "uid", "labels", "annotations", "managedFields")
+
 
 class Reviews:
     """Answers reviews; an object given to it may be edited."""
@@ -185,7 +188,8 @@ def _judge_metadata(review: KubeObject, problem: str, allowed: tuple[str, ...] =
     metadata = review.get("metadata") or {}
     if all(key in (*allowed, "managedFields") or not value for key, value in metadata.items()):
         return []
-    return [field_errors.invalid("metadata", metadata, problem)]
+    shown = {key: metadata[key] for key in (*_METADATA_ORDER, *metadata) if key in metadata}
+    return [field_errors.invalid("metadata", field_errors.Verbatim(msgspec.json.encode(shown).decode()), problem)]
 
 
 def _internal(path: KubeObject) -> KubeObject:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from batkube.api import strategies, validation, warnings
 from batkube.api.admission import Admission, Attempt
 from batkube.api.authorization import GROUP as RBAC
@@ -32,12 +34,15 @@ class Admitting:
         if write.resource.group == RBAC and not write.user.is_master:
             refuse_escalation(self._authorizer, write.user, write.resource.plural, value, write.namespace)
 
-    def review(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
-        """Let the plugins judge the whole object, and charge it to the quotas."""
+    def review(self, write: Write, value: KubeObject, old: KubeObject | None) -> Callable[[], None]:
+        """Let the plugins judge the whole object; return what charges it to the quotas."""
         charges = self._admission.review(self._attempt(write, value, old))
-        if charges and not write.options.dry_run:
-            for key, quota in charges:
+
+        def charge() -> None:
+            for key, quota in charges or ():
                 self._store.replace("resourcequotas", [key], [quota], write.now)
+
+        return charge
 
     def _attempt(self, write: Write, value: KubeObject, old: KubeObject | None) -> Attempt:
         return self._admission.attempt(

@@ -192,8 +192,6 @@ class Events:
         value: KubeObject = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
         if not resource.custom:
             value = decode(value, resource.schema).object
-        if self._view.form.transform == TABLE:
-            self._headers = False
         return self.event("BOOKMARK", self._body(value, self._now()))
 
     def failure(self, message: str) -> bytes:

@@ -12,16 +12,20 @@ from urllib.parse import unquote
 
 from batkube.api.authentication import ANONYMOUS, AUTHENTICATED, User, user_in
 from batkube.api.authorization import Attributes, Authorizer
-from batkube.api.statuses import Failure
 
 _PREFIX = "impersonate-"
 _USER = "impersonate-user"
 _GROUP = "impersonate-group"
 _UID = "impersonate-uid"
 _EXTRA = "impersonate-extra-"
+_API = "authentication.k8s.io/v1"
 _UNAUTHENTICATED = ANONYMOUS.groups[0]
 
 _service_account = re.compile(r"system:serviceaccount:([^:]+):([^:]+)").fullmatch
+
+
+class NobodyToActAs(Exception):
+    """A request names groups or the like, but no user to act as; the real server answers 500 in plain text."""
 
 
 def acting_as(user: User, headers: Mapping[str, str], authorizer: Authorizer) -> User:
@@ -37,7 +41,10 @@ def acting_as(user: User, headers: Mapping[str, str], authorizer: Authorizer) ->
     }
     uid = headers.get(_UID, "")
     if not name:
-        raise Failure(500, "", "Internal Server Error: requested impersonation without impersonating a user")
+        wanted = [f"{{Group  {group}    }}" for group in groups]
+        wanted += [f"{{UserExtra  {value}  {_API}  {key}}}" for key, values in extra.items() for value in values]
+        wanted += [f"{{UID  {uid}  {_API}  }}"] if uid else []
+        raise NobodyToActAs(f"requested [{' '.join(wanted)}] without impersonating a user")
     for attributes in _wishes(name, groups, extra, uid):
         authorizer.require(user, attributes)
     account = _service_account(name)

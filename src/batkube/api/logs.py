@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from batkube.api import statuses
+from batkube.api import field_errors, statuses
 from batkube.api.messages import TEXT, Response, Sink, Stream
 from batkube.api.methods import no_such_method
 from batkube.api.objects import Call
+from batkube.api.validation.problems import NOT_NEGATIVE
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human, instant_of, rfc3339
+
+_POSITIVE = "must be greater than 0"
+#: The log of a pod that runs nowhere.
+NOTHING_YET = Response(204, b"", "")
 
 
 class Line(NamedTuple):
@@ -39,9 +44,9 @@ class Logs:
         pod = self._store.get("pods", Key(f"{call.asked.namespace}/{call.asked.name}"))
         if pod is None:
             raise statuses.not_found(call.resource, call.asked.name)
-        name = _container_name(pod, call.request.first("container"))
+        name = checked_container(call, pod)
         if not pod["spec"].get("nodeName"):
-            return Response(200, b"", TEXT)
+            return NOTHING_YET
         lines = _lines(pod, name, previous=call.request.flag("previous"))
         text = _chosen(call, lines)
         if call.request.flag("follow") and len(lines) == 1:
@@ -108,6 +113,24 @@ class Following:
             sink.write(_text([last], stamped=self._stamped).encode())
         self.stop()
         sink.close()
+
+
+def checked_container(call: Call, pod: KubeObject) -> str:
+    """Return the container whose log is asked for; raises Failure, also for options that make no sense."""
+    given = {name: _number(call.request.first(name)) for name in ("tailLines", "limitBytes", "sinceSeconds")}
+    least = {"tailLines": (0, NOT_NEGATIVE), "limitBytes": (1, _POSITIVE), "sinceSeconds": (1, _POSITIVE)}
+    problems = [
+        field_errors.invalid(name, number, least[name][1])
+        for name, number in given.items()
+        if number is not None and number < least[name][0]
+    ]
+    if problems:
+        raise statuses.invalid_kind("", "PodLogOptions", call.asked.name, problems)
+    return _container_name(pod, call.request.first("container"))
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.removeprefix("-").isdecimal() else None
 
 
 def _container_name(pod: KubeObject, asked: str) -> str:

@@ -103,14 +103,16 @@ def negotiate(
     streams: bool = False,
     transforms: bool = True,
     tables: bool = True,
+    routed: bool = True,
 ) -> Form:
     """Return the form of the answer; raises the 406 of the real server when there is none."""
     if not accept:
         return PLAIN
-    check_accepts(
-        accept,
-        (*offered, *(kind for kind in STREAMED if kind.partition(";")[0] in offered)) if streams else offered,
-    )
+    if routed:
+        check_accepts(
+            accept,
+            (*offered, *(kind for kind in STREAMED if kind.partition(";")[0] in offered)) if streams else offered,
+        )
     for clause in _clauses(accept):
         for media_type in offered:
             main, _, sub = media_type.partition("/")

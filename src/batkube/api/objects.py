@@ -31,6 +31,8 @@ from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
 NO_SUCH_PATH = Response(404, b"404 page not found\n", TEXT)
+_AT_ONCE_S = 0.001
+_EVERYTHING = 2**63 - 1
 _STREAMABLE = ("list", "watch")
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
@@ -170,7 +172,7 @@ class Objects:
         except ValueError as problem:
             raise statuses.internal_error(str(problem)) from problem
         store, events = self._registry.store, self._view(call).events(self._watches.now)
-        initial, ends = None, False
+        initial, ends, timeout_s = None, False, float(options.timeout or 0)
         if options.initial_events or (version == 0 and options.initial_events is None):
             if version > store.version:
                 raise listing.too_large(version, store.version)
@@ -178,6 +180,9 @@ class Objects:
             ends = options.bookmarks
         if initial is not None or version == 0:
             version = store.version
+        if timeout_s < 0:
+            # It is over before it begins.
+            initial, ends, timeout_s = [], False, _AT_ONCE_S
         watch = Watch(
             self._watches,
             call.resource.storage,
@@ -187,7 +192,7 @@ class Objects:
             initial=initial,
             bookmarks=options.bookmarks,
             marks_end=ends,
-            timeout=float(options.timeout or 0),
+            timeout=timeout_s,
         )
         watch.headers = call.headers()
         return watch
@@ -246,7 +251,7 @@ class Objects:
         Registry.match_namespace(write, scale)
         match_name(scale, write.name)
         handler = self._served.scale(call.resource)
-        problems = validate_scale(scale)
+        problems = () if call.resource.custom else validate_scale(scale)
         if problems:
             raise statuses.invalid(self._served.scale_resource, write.name, problems)
         uid = scale["metadata"].get("uid", "")
@@ -255,7 +260,7 @@ class Objects:
             assert live is not None
             value = handler.written(live, scale)
             owners = self._served.scale_ownership(call.resource, live)
-            entries = owners.updated(scale, handler.read(live), manager=write.options.manager, now=write.now)
+            entries = owners.updated(scale, handler.read_for_update(live), manager=write.options.manager, now=write.now)
             value["metadata"]["managedFields"] = entries
             return value
 
@@ -285,6 +290,8 @@ class Objects:
         chosen: ListOptions = list_options(call.request, call.resource, watch=False)
         options = delete_options(call.request, self._bodies.delete_options(call))
         call.warnings += self._served.deletion_warnings(call.resource, options)
+        # It is listed page by page, and so at exactly the version asked for.
+        chosen.limit = chosen.limit or _EVERYTHING
         namespace = call.asked.namespace
         page = listing.list_page(
             self._registry.store, call.resource.storage, namespace, Selection(namespace, "", chosen), chosen

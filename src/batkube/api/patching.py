@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from batkube.api import statuses
 from batkube.api.bodies import Bodies, media_type, unmarshal_problem, unsupported
-from batkube.api.options import parse_version
 from batkube.api.patch_documents import patched_document
 from batkube.api.registry import Registry, match_name
 from batkube.api.served import Served
@@ -64,7 +63,7 @@ class Patching:
     def _shown(self, write: Write, live: KubeObject) -> KubeObject:
         """Return what the client patches: the object in its version, or its Scale."""
         if write.subresource == "scale":
-            return self._served.scale(write.resource).read(live)
+            return self._served.scale(write.resource).read_for_update(live)
         return self._served.shown(write.resource, live)
 
     def _schema_resource(self, write: Write) -> Resource:
@@ -81,7 +80,6 @@ class Patching:
             write.warnings += problems
         Registry.match_namespace(write, value)
         match_name(value, write.name)
-        _check_version(value)
         if write.subresource == "scale":
             return self._scaled(write, live, value)
         self._served.behaviour(write.resource).default(write.resource, value)
@@ -89,12 +87,12 @@ class Patching:
 
     def _scaled(self, write: Write, live: KubeObject, scale: KubeObject) -> KubeObject:
         """Return the object with a patched Scale."""
-        problems = validate_scale(scale)
+        problems = () if write.resource.custom else validate_scale(scale)
         if problems:
             raise statuses.invalid(self._served.scale_resource, write.name, problems)
         handler, owners = self._served.scale(write.resource), self._served.scale_ownership(write.resource, live)
         value = handler.written(live, scale)
-        entries = owners.updated(scale, handler.read(live), manager=write.options.manager, now=write.now)
+        entries = owners.updated(scale, handler.read_for_update(live), manager=write.options.manager, now=write.now)
         value["metadata"]["managedFields"] = entries
         return value
 
@@ -171,11 +169,3 @@ class Patching:
             raise statuses.internal_error(str(problem)) from problem
         except Conflicts as problem:
             raise Failure(409, "Conflict", str(problem), {"causes": problem.causes()}) from problem
-
-
-def _check_version(value: KubeObject) -> None:
-    """Refuse a version that is none, in the way that only patches are refused."""
-    try:
-        parse_version(value["metadata"].get("resourceVersion", ""))
-    except ValueError as problem:
-        raise statuses.internal_error("strconv" + str(problem).partition("strconv")[2]) from problem

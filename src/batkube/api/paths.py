@@ -112,8 +112,8 @@ class Paths:
             "id_token_signing_alg_values_supported": ["RS256"],
         }
 
-    def _document(self, request: Request, value: dict[str, Any]) -> Response:
-        form = negotiate(request.headers.get("accept", ""), BUILT_IN, transforms=False)
+    def _document(self, request: Request, value: dict[str, Any], *, routed: bool = True) -> Response:
+        form = negotiate(request.headers.get("accept", ""), BUILT_IN, transforms=False, routed=routed)
         media_type = form.media_type if form.media_type in (JSON, "application/yaml") else JSON
         return Response(200, encode(value, media_type), media_type)
 
@@ -134,12 +134,12 @@ class Paths:
                     encode(discovery.aggregated(self._table, core=False, verbs=self._verbs), JSON),
                     _AGGREGATED_TYPE,
                 )
-            return self._document(request, discovery.group_list(self._table))
+            return self._document(request, discovery.group_list(self._table), routed=False)
         found = discovery.group(self._table, parts[1])
         if found is None:
             return None
         if len(parts) == 2:
-            return self._document(request, found)
+            return self._document(request, found, routed=False)
         return self._resources(request, parts[1], parts[2])
 
     def _resources(self, request: Request, group: str, version: str) -> Response:

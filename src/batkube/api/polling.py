@@ -51,7 +51,7 @@ class PolledServer:
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
         self._listener.setblocking(False)
         self._poll = select.epoll()
         self._poll.register(self._listener, select.EPOLLIN)
@@ -74,7 +74,7 @@ class PolledServer:
         if not ready:
             return False
         if self._listener.fileno() in ready:
-            self._accept()
+            self.admit()
             ready = [number for number, _ in self._poll.poll(0)]
         for number in ready:
             if number in self._peers:
@@ -95,7 +95,8 @@ class PolledServer:
             if peer.ended:
                 self._drop(peer)
 
-    def _accept(self) -> None:
+    def admit(self) -> None:
+        """Accept the connections that wait, without reading: a client cannot go on while the queue of them is full."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 sock, _ = self._listener.accept()

@@ -84,13 +84,14 @@ class Registry:
         store: Store,
         behaviours: Callable[[Resource], Behaviour],
         versions: Versions,
-        review: Callable[[Write, KubeObject, KubeObject | None], None],
+        review: Callable[[Write, KubeObject, KubeObject | None], Callable[[], None]],
         chance: random.Random,
     ) -> None:
         self.store = store
         self._behaviours = behaviours
         self._versions = versions
-        #: The last word of admission before a write, when the object is whole.
+        #: The last word of admission before a write, when the object is whole; what it returns is called when the
+        #: write is done, and charges the quotas.
         self._review = review
         #: Draws uids and the ends of generated names.
         self._chance = chance
@@ -115,7 +116,7 @@ class Registry:
             value["metadata"].pop(field, None)
         write.name = write.name or value["metadata"].get("name", "")
         drop_repeated_owners(value, write.warnings)
-        self._own(write, value, None)
+        self.own(write, value, None)
         behaviour.admit(write, value, None)
         return self._insert(write, behaviour.store_form(write, value))
 
@@ -134,14 +135,15 @@ class Registry:
         if version not in ("", "0"):
             raise statuses.internal_error("resourceVersion should not be set on objects to be created")
         write.name = name
+        charge = self._review(write, value, None)
         existing = self.store.get(write.stored.storage, write.key)
         if existing is not None and meta.get("generateName"):
             raise statuses.name_taken(write.resource, name)
         if existing is not None:
             raise statuses.already_exists(write.resource, name, going="deletionTimestamp" in existing["metadata"])
-        self._review(write, value, None)
         if write.options.dry_run:
             return value
+        charge()
         self.store.create(write.stored.storage, [write.key], [value], write.now)
         if _is_half_stored(write.stored, value):
             self._half_stored[write.stored.storage, write.key] = True
@@ -195,7 +197,7 @@ class Registry:
         shown = with_version(old, version)
         value = produce(shown)
         if not applied:
-            self._own(write, value, shown)
+            self.own(write, value, shown)
         behaviour.admit(write, value, old)
         drop_repeated_owners(value, write.warnings, admitted=True)
         value = behaviour.store_form(write, value)
@@ -209,9 +211,10 @@ class Registry:
         half_stored = self._half_stored.pop((write.stored.storage, write.key), False)
         if value == old and not half_stored:
             return shown, False
-        self._review(write, value, old)
+        charge = self._review(write, value, old)
         if write.options.dry_run:
             return with_version(value, version), False
+        charge()
         self.store.replace(write.stored.storage, [write.key], [value], write.now)
         return with_version(value, self.store.version), False
 
@@ -222,7 +225,7 @@ class Registry:
             raise precondition_failed(write.stored, write.key, write.name, problem)
         value["metadata"].pop("resourceVersion", None)
         if not applied:
-            self._own(write, value, None)
+            self.own(write, value, None)
         elif value["metadata"].get("uid"):
             given = value["metadata"]["uid"]
             problem = f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
@@ -237,7 +240,7 @@ class Registry:
         try:
             expected = parse_version(given)
         except ValueError as problem:
-            raise self._bad_version(write, given, problem) from problem
+            raise statuses.internal_error("strconv" + str(problem).partition("strconv")[2]) from problem
         if expected == 0:
             if write.stored.custom or not strategy_of(write.stored.storage).unconditional:
                 text = "Invalid value: 0: must be specified for an update"
@@ -245,12 +248,6 @@ class Registry:
                 raise statuses.invalid(write.resource, write.name, [error], by_resource=True)
         elif expected != version:
             raise statuses.conflict(write.resource, write.name, _STALE)
-
-    @staticmethod
-    def _bad_version(write: Write, given: str, problem: ValueError) -> Failure:
-        text = str(problem).removeprefix("resourceVersion: ")
-        error = FieldError("FieldValueInvalid", "metadata.resourceVersion", text)
-        return statuses.invalid(write.stored, write.name, [error])
 
     @staticmethod
     def _before_update(write: Write, behaviour: Behaviour, value: KubeObject, old: KubeObject) -> None:
@@ -270,7 +267,7 @@ class Registry:
         if problems:
             raise statuses.invalid(write.stored, write.name, problems)
 
-    def _own(self, write: Write, value: KubeObject, live: KubeObject | None) -> None:
+    def own(self, write: Write, value: KubeObject, live: KubeObject | None) -> None:
         """Settle who owns which field (metadata.managedFields), in the version of the request."""
         entries = ownership.updated(
             value,

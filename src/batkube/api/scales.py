@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from batkube.api import statuses
+from batkube.api.statuses import Failure
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import KubeObject
@@ -46,6 +46,10 @@ class Scale:
             status["selector"] = selector
         return _scale(value, {"replicas": wanted} if wanted else {}, status)
 
+    def read_for_update(self, value: KubeObject) -> KubeObject:
+        """Return the Scale that a write starts from."""
+        return self.read(value)
+
     def _selector(self, selector: KubeObject | None) -> str:
         if not selector:
             return ""
@@ -79,7 +83,17 @@ class CustomScale(Scale):
         wanted = _at(value, self._paths.spec_replicas)
         if not isinstance(wanted, int):
             path = ".".join(self._paths.spec_replicas)
-            raise statuses.internal_error(f'Internal error occurred: the spec replicas field ".{path}" does not exist')
+            problem = f'the spec replicas field ".{path}" does not exist'
+            details = {"causes": [{"message": problem}]}
+            raise Failure(500, "InternalError", f"Internal error occurred: {problem}", details)
+        return self._shown(value, wanted)
+
+    def read_for_update(self, value: KubeObject) -> KubeObject:
+        """Return the Scale that a write starts from: an object that says nothing of replicas has none."""
+        wanted = _at(value, self._paths.spec_replicas)
+        return self._shown(value, wanted if isinstance(wanted, int) else 0)
+
+    def _shown(self, value: KubeObject, wanted: int) -> KubeObject:
         status: KubeObject = {"replicas": _at(value, self._paths.status_replicas) or 0}
         selector = _at(value, self._paths.selector) if self._paths.selector else None
         if isinstance(selector, str) and selector:
@@ -88,6 +102,8 @@ class CustomScale(Scale):
 
     def written(self, value: KubeObject, scale: KubeObject) -> KubeObject:
         """Return the object with the replicas of a Scale."""
+        if not scale.get("metadata", {}).get("resourceVersion"):
+            return _put(value, self._paths.spec_replicas, scale.get("spec", {}).get("replicas", 0))
         return _put(_with_version(value, scale), self._paths.spec_replicas, scale.get("spec", {}).get("replicas", 0))
 
 

@@ -14,8 +14,8 @@ from batkube.api.authentication import Authenticator
 from batkube.api.authorization import Attributes, Authorizer
 from batkube.api.encoding import encode
 from batkube.api.health import Counters
-from batkube.api.impersonation import acting_as
-from batkube.api.messages import JSON, Request, Response, Stream
+from batkube.api.impersonation import NobodyToActAs, acting_as
+from batkube.api.messages import JSON, TEXT, Request, Response, Stream
 from batkube.api.negotiation import negotiate_failure
 from batkube.api.objects import NO_SUCH_PATH, Objects
 from batkube.api.paths import Paths
@@ -59,6 +59,9 @@ class ApiServer:
             answer = self._answer(request, asked)
         except Failure as failure:
             answer = self._failed(failure, request)
+        except NobodyToActAs as problem:
+            text = f'Internal Server Error: "{request.path}": {problem}\n'
+            answer = Response(500, text.encode(), TEXT)
         except RecursionError:
             answer = self._failed(statuses.bad_request("the request is nested too deeply"), request)
         except Exception as problem:

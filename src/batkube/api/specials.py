@@ -5,7 +5,8 @@ from __future__ import annotations
 from batkube.api import statuses
 from batkube.api.access_reviews import Reviews
 from batkube.api.bodies import Bodies
-from batkube.api.messages import TEXT, Response
+from batkube.api.logs import NOTHING_YET, checked_container
+from batkube.api.messages import Response
 from batkube.api.objects import Call, Special
 from batkube.api.options import write_options
 from batkube.api.registry import Registry
@@ -74,6 +75,8 @@ class Specials:
         value = self._bodies.object(call, write)
         if call.resource.namespaced:
             Registry.match_namespace(write, value)
+        value.setdefault("metadata", {})
+        self._registry.own(write, value, None)
         return self._answer(call, 201, self._reviews.answer(call.resource, value, call.user, call.now), call.resource)
 
     def _token(self, call: Call) -> Response:
@@ -93,9 +96,10 @@ class Specials:
     def _log(self, call: Call) -> Response:
         """Without kubelets there is nobody who has the log."""
         pod = self._registry.get(call.resource, call.asked.namespace, call.asked.name)
+        checked_container(call, pod)
         node = pod["spec"].get("nodeName")
         if not node:
-            return Response(200, b"", TEXT)
+            return NOTHING_YET
         raise Failure(404, "NotFound", f'nodes "{node}" not found', {"name": node, "kind": "nodes"})
 
     @staticmethod

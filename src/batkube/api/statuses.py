@@ -98,14 +98,19 @@ def forbidden(resource: Resource, name: str, problem: str) -> Failure:
 
 def invalid(resource: Resource, name: str, errors: Sequence[FieldError], *, by_resource: bool = False) -> Failure:
     """The object does not pass validation; the kind is named, or `by_resource` its plural as the real server may."""
+    return invalid_kind(resource.group, resource.plural if by_resource else resource.kind, name, errors)
+
+
+def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Failure:
+    """Something of a kind that need not be a resource does not pass validation."""
     # Every problem is a cause, but is told only once in the message (field.ErrorList.ToAggregate).
     messages = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
     problem = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"
-    what = resource.group_resource if by_resource else resource.qualified_kind
+    what = f"{kind}.{group}" if group else kind
     details: dict[str, Any] = {"name": name} if name else {}
-    if resource.group:
-        details["group"] = resource.group
-    details["kind"] = resource.plural if by_resource else resource.kind
+    if group:
+        details["group"] = group
+    details["kind"] = kind
     details["causes"] = [{"reason": error.reason, "message": error.message, "field": error.field} for error in errors]
     return Failure(422, "Invalid", f'{what} "{name}" is invalid: {problem}', details)
 

@@ -21,54 +21,62 @@ from batkube.kernel.instants import human, seconds
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import make_scenario, read_scenario_file
 
+_Scenario = Annotated[Path | None, typer.Argument(help="A scenario file (YAML); the options below override its keys.")]
+_Workload = Annotated[
+    list[Path] | None,
+    typer.Option(help="Batsim .json, .swf[.gz], Kubernetes .yaml or openb .csv; repeat for several workloads."),
+]
+_Platform = Annotated[
+    str | None, typer.Option(help="SimGrid .xml, Node .yaml, openb .csv, or a shorthand such as '16x4,16Gi'.")
+]
+_Scheduler = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="policy:NAME (see `batkube policies`), policy:./file.py:Class, a real scheduler by name "
+        "(kube-scheduler@1.34.4; see `batkube schedulers list`) or the path of a program built for virtual time; "
+        "repeat as NAME=SCHEDULER for more real ones, which serve the jobs that ask for NAME."
+    ),
+]
+_Arguments = Annotated[list[str] | None, typer.Option(help="name=value, handed to the scheduler; may be repeated.")]
+_Configuration = Annotated[
+    Path | None, typer.Option(help="A KubeSchedulerConfiguration, handed to a real scheduler untouched.")
+]
+_Deterministic = Annotated[
+    bool | None,
+    typer.Option(help="Make a real scheduler repeatable to the byte (one thread, seeded chance); on unless said."),
+]
+_Cost = Annotated[
+    str | None,
+    typer.Option(
+        help="How long a real scheduler's decisions take: zero, measured (its CPU time) or "
+        "model:CONSTANT,PER-NODE,PER-PENDING-POD, such as model:5ms,10us."
+    ),
+]
+_Patience = Annotated[
+    str | None,
+    typer.Option(help="Give up when nothing is due and a real scheduler does nothing for so long (virtual; 1h)."),
+]
+_Watchdog = Annotated[
+    str | None, typer.Option(help="Give up on a real scheduler that is not idle for so long (real time; 2m).")
+]
+_Resources = Annotated[
+    str | None,
+    typer.Option(help="machines: a job's size counts machines; requests: pods share nodes; auto: by the workload."),
+]
+
 
 def run(
-    scenario: Annotated[
-        Path | None, typer.Argument(help="A scenario file (YAML); the options below override its keys.")
-    ] = None,
-    workload: Annotated[
-        list[Path] | None,
-        typer.Option(help="Batsim .json, .swf[.gz], Kubernetes .yaml or openb .csv; repeat for several workloads."),
-    ] = None,
-    platform: Annotated[
-        str | None, typer.Option(help="SimGrid .xml, Node .yaml, openb .csv, or a shorthand such as '16x4,16Gi'.")
-    ] = None,
-    scheduler: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="policy:NAME (see `batkube policies`), policy:./file.py:Class, a real scheduler by name "
-            "(kube-scheduler@1.34.4; see `batkube schedulers list`) or the path of a program built for virtual time; "
-            "repeat as NAME=SCHEDULER for more real ones, which serve the jobs that ask for NAME."
-        ),
-    ] = None,
-    scheduler_arg: Annotated[
-        list[str] | None, typer.Option(help="name=value, handed to the scheduler; may be repeated.")
-    ] = None,
-    scheduler_config: Annotated[
-        Path | None, typer.Option(help="A KubeSchedulerConfiguration, handed to a real scheduler untouched.")
-    ] = None,
-    deterministic: Annotated[
-        bool | None,
-        typer.Option(help="Make a real scheduler repeatable to the byte (one thread, seeded chance); on unless said."),
-    ] = None,
-    decision_cost: Annotated[
-        str | None,
-        typer.Option(
-            help="How long a real scheduler's decisions take: zero, measured (its CPU time) or "
-            "model:CONSTANT,PER-NODE,PER-PENDING-POD, such as model:5ms,10us."
-        ),
-    ] = None,
-    patience: Annotated[
-        str | None,
-        typer.Option(help="Give up when nothing is due and a real scheduler does nothing for so long (virtual; 1h)."),
-    ] = None,
-    watchdog: Annotated[
-        str | None, typer.Option(help="Give up on a real scheduler that is not idle for so long (real time; 2m).")
-    ] = None,
-    resources: Annotated[
-        str | None,
-        typer.Option(help="machines: a job's size counts machines; requests: pods share nodes; auto: by the workload."),
-    ] = None,
+    scenario: _Scenario = None,
+    workload: _Workload = None,
+    platform: _Platform = None,
+    scheduler: _Scheduler = None,
+    scheduler_arg: _Arguments = None,
+    scheduler_config: _Configuration = None,
+    deterministic: _Deterministic = None,
+    decision_cost: _Cost = None,
+    patience: _Patience = None,
+    watchdog: _Watchdog = None,
+    resources: _Resources = None,
     time: Annotated[str | None, typer.Option(help="How virtual time moves: exact.")] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of every random stream.")] = None,
     latencies: Annotated[Path | None, typer.Option(help="Start-up and completion delays (YAML).")] = None,

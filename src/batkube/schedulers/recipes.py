@@ -1,8 +1,9 @@
 """What to build: a program, the Go module that it comes from, and the go.mod that builds it.
 
-A program is a main package of a published module, or of a folder of the user's. Modules that replace others by folders
-of their own repository cannot simply be required: k8s.io/kubernetes does so with its libraries, which are published as
-modules of their own with a matching version (`GoMod.KUBERNETES`); others must be built in a copy (`GoMod.COPY`).
+A program is a main package of a published module, or of a folder of the user's. A module that replaces others cannot
+simply be required, because only the main module's `replace` lines count: it is built in a copy (`GoMod.COPY`).
+k8s.io/kubernetes replaces its libraries by folders of its repository, which are not published with it, but as modules
+of their own with a matching version (`GoMod.KUBERNETES`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class GoMod(enum.Enum):
     REQUIRE = "require"
     #: Kubernetes' own, with its staged libraries replaced by the published ones.
     KUBERNETES = "kubernetes"
-    #: The module's own, in a copy of the module.
+    #: The module's own, in a copy of the module: its `replace` lines count only there.
     COPY = "copy"
 
 
@@ -64,10 +65,10 @@ def local_program(folder: Path, package: str) -> Program:
 
 def go_mod(wanted: Program, own: str) -> str:
     """Return the go.mod that builds a program; `own` is that of its module."""
-    if wanted.go_mod is GoMod.REQUIRE:
-        return f"module batkube/build\n\ngo 1.24.0\n\nrequire {wanted.module} {wanted.version}\n"
     text = own
-    if wanted.go_mod is GoMod.KUBERNETES:
+    if wanted.go_mod is GoMod.REQUIRE:
+        text = f"module batkube/build\n\ngo 1.24.0\n\nrequire {wanted.module} {wanted.version}\n"
+    elif wanted.go_mod is GoMod.KUBERNETES:
         library = "v0" + wanted.version.removeprefix("v1")
         text = re.sub(r"^module .*$", "module batkube/build", own, count=1, flags=re.MULTILINE)
         text = _STAGED.sub(lambda match: f"{match[1]} => {match[1]} {library}", text)

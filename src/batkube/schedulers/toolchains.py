@@ -139,5 +139,6 @@ _SHOWN_LINES = 20
 def failure(command: Sequence[str], complaint: str) -> RunFailed:
     """Return the error that shows the last lines of what a command complained about."""
     said = [word for word in command if word != "env" and "=" not in word][:3]
-    last = "\n".join(complaint.strip().splitlines()[-_SHOWN_LINES:])
+    lines = [line for line in complaint.strip().splitlines() if not line.startswith("go: downloading")]
+    last = "\n".join(lines[-_SHOWN_LINES:])
     return RunFailed(f"`{' '.join(said)}` failed:\n{last}")

@@ -57,6 +57,9 @@ class Server(Protocol):
     def decisions(self) -> int:
         """How many of the requests read and not answered would change a single pod."""
 
+    def admit(self) -> None:
+        """Accept the connections that wait, without reading."""
+
     def collect(self, wait_s: float = 0.0) -> bool:
         """Read what has come, waiting at most `wait_s` for anything; return whether anything had."""
 
@@ -102,6 +105,7 @@ class Attachment:
         while not self.page.is_idle_since(number) or not self._has_read_all(watch):
             if not self.page.wait(_PATIENCE_S):
                 self._check_health(watch.real_s)
+                self.server.admit()
                 number = self.page.probe()
 
     def _check_health(self, waited_s: float) -> None:

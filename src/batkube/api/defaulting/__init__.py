@@ -31,6 +31,7 @@ _DEFAULTS: Mapping[tuple[str, str, str], Callable[[dict[str, Any]], None]] = {
     ("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies"): groups.admission_policy,
     ("admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings"): groups.admission_policy_binding,
     ("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations"): groups.validating_webhooks,
+    ("apiregistration.k8s.io", "v1", "apiservices"): groups.api_service,
     ("apps", "v1", "daemonsets"): workloads.daemon_set,
     ("apps", "v1", "deployments"): workloads.deployment,
     ("apps", "v1", "replicasets"): workloads.replica_set,

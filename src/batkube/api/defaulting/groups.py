@@ -30,6 +30,13 @@ _QUEUING: Defaults = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
 # networking.k8s.io, discovery.k8s.io
 
 
+def api_service(obj: dict[str, Any]) -> None:
+    """A server that is asked for a group listens where servers do."""
+    service = struct(obj, "spec").get("service")
+    if service is not None:
+        service.setdefault("port", 443)
+
+
 def network_policy(obj: dict[str, Any]) -> None:
     """A policy is about incoming traffic, and about outgoing if it says anything about it; ports are TCP."""
     spec = struct(obj, "spec")

@@ -13,6 +13,8 @@ from typing import Any
 from batkube.api.field_errors import FieldError, invalid
 from batkube.api.statuses import Failure
 from batkube.api.strategies.context import Context
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.service_addresses import check_cluster_ips
 from batkube.cluster.store import Store
 
 #: Where cluster addresses come from: that of kubeadm, of which the first belongs to the service `kubernetes`.
@@ -70,6 +72,10 @@ def _choose_families(service: dict[str, Any], old: dict[str, Any] | None) -> Non
     if not spec.get("ipFamilyPolicy"):
         kept = (old or {}).get("spec", {}).get("ipFamilyPolicy")
         spec["ipFamilyPolicy"] = kept or ("RequireDualStack" if headless else "SingleStack")
+    problems = Problems()
+    check_cluster_ips(spec, (old or {}).get("spec", {}), problems)
+    if problems:
+        raise _refusal(service, problems)
     families = _families_of(service)
     dual = spec["ipFamilyPolicy"] != "SingleStack"
     if headless:
