@@ -68,5 +68,5 @@ def test_each_group_needs_a_right_of_its_own() -> None:
 
 
 def test_groups_alone_make_no_user() -> None:
-    with pytest.raises(NobodyToActAs, match="requested .*Group  a .* without impersonating a user"):
+    with pytest.raises(NobodyToActAs, match=r"requested .*Group  a .* without impersonating a user"):
         acting_as(ADMIN, {"impersonate-group": "a"}, Authorizer(Store()))

@@ -36,7 +36,7 @@ FOLLOWED: dict[str, tuple[str, dict[str, str]]] = {
     "unbound": ("/api/v1/pods", {"fieldSelector": "spec.nodeName="}),
     "dynamic": ("/api/v1/configmaps", {}),
 }
-WRITES, WRITES_AT_ONCE, CUTS = 4000, 25, 4
+WRITES, WRITES_AT_ONCE, CUTS = 4000, 25, 2
 PATIENCE_S = 60.0
 
 Tell = Callable[[], dict[str, dict[str, dict[str, str]]]]
@@ -118,6 +118,21 @@ class Writer:
             self._ask("DELETE", f"{collection}/{name}", {"kind": "DeleteOptions", "gracePeriodSeconds": 0})
 
 
+def cut_off(server: Serving, writer: Writer) -> None:
+    """Drop every connection and forget what happened since: whoever comes back has to list again."""
+    server.disconnect()
+    writer.write(WRITES_AT_ONCE)
+    server.store.compact()
+
+
+def await_watches(server: Serving) -> None:
+    """Wait until every informer watches again."""
+    end = time.monotonic() + PATIENCE_S
+    while server.inside(server.api.watches.count) < len(FOLLOWED):
+        assert time.monotonic() < end, "an informer does not come back"
+        time.sleep(0.05)
+
+
 def listed(client: Client) -> dict[str, dict[str, str]]:
     """Return the version of every object that each informer should know, by its key."""
     found = {}
@@ -149,8 +164,10 @@ def test_informers_end_up_with_what_the_store_holds(
         for number in range(WRITES // WRITES_AT_ONCE):
             server.inside(lambda: writer.write(WRITES_AT_ONCE))
             if number % (WRITES // WRITES_AT_ONCE // CUTS) == 10:
-                server.inside(server.store.compact)
-                server.disconnect_all()
+                await_watches(server)
+                server.inside(lambda: cut_off(server, writer))
+        await_watches(server)
+        server.inside(lambda: writer.write(WRITES_AT_ONCE))
 
         wanted = listed(client)
         assert all(wanted.values())

@@ -42,9 +42,9 @@ class Serving:
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(timeout=60)
 
-    def disconnect_all(self) -> None:
-        """Close every connection, as a server does that restarts."""
-        self.inside(self._listener.disconnect)
+    def disconnect(self) -> None:
+        """Close every connection, as a server does that restarts; to be called `inside`."""
+        self._listener.disconnect()
 
 
 @contextlib.contextmanager

@@ -100,11 +100,11 @@ def evict(registry: Registry, deleter: Deleter, write: Write, eviction: KubeObje
     registry.match_namespace(write, eviction)
     if eviction["metadata"].get("name", "") != write.name:
         raise statuses.bad_request("name in URL does not match name in Eviction object")
-    options = eviction_options(eviction)
-    options.dry_run = options.dry_run or write.options.dry_run
     pod = registry.store.get("pods", write.key)
     if pod is None:
         raise statuses.not_found(write.resource, write.name)
+    options = eviction_options(eviction)
+    options.dry_run = options.dry_run or write.options.dry_run
     if not _needs_no_budget(pod):
         budget = _budget_of(registry, write, pod)
         if budget is not None:
