@@ -27,7 +27,8 @@ finalizers = st.lists(st.sampled_from(["example.com/a", "example.com/b"]), max_s
 
 def config_map(name: str, content: dict[str, Any], **metadata: object) -> dict[str, Any]:
     """Return a body with `data` and `labels` where they belong."""
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": content["labels"], **metadata}}
+    meta = {"name": name, "labels": content["labels"], **metadata}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
     return {**body, "data": content["data"]} if content["data"] else body
 
 

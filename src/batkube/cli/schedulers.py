@@ -77,7 +77,7 @@ def read_user_catalogue(files: list[Path] | tuple[Path, ...] = ()) -> Catalogue:
 
 @contextlib.contextmanager
 def build_display() -> Iterator[Callable[[str], None]]:
-    """Yield what shows the steps of a build: one line that changes on a terminal, lines elsewhere; on standard error."""
+    """Yield what shows the steps of a build on standard error: one changing line on a terminal, lines elsewhere."""
     if sys.stderr.isatty():
         from rich.console import Console
 
