@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conformance.direct import MERGE, Answer, Direct, Watched
@@ -150,7 +150,7 @@ def write(direct: Direct, action: str, place: tuple[str, str], detail: dict[str,
     assert answer.status in (200, 201, 404, 409), answer
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(actions, max_size=60))
 def test_a_client_that_lists_and_watches_knows_what_the_server_lists(script: list[tuple[str, Any, Any]]) -> None:
     direct = Direct(history_limit=25)
@@ -176,7 +176,7 @@ def test_a_client_that_lists_and_watches_knows_what_the_server_lists(script: lis
         informer.check()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.lists(actions.filter(lambda action: action[0] in ("create", "label", "phase", "delete")), max_size=30))
 def test_a_replay_from_any_version_ends_at_the_present(script: list[tuple[str, Any, Any]]) -> None:
     direct = Direct()
