@@ -31,9 +31,11 @@ from batkube.api.server import ApiServer
 from batkube.api.service_account_tokens import ServiceAccountTokens
 from batkube.api.specials import Specials
 from batkube.api.token_requests import TokenRequests
+from batkube.api.unmodelled import note_unmodelled
 from batkube.api.watches import Watches
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, Store
+from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
 from batkube.kernel.streams import Streams
 
@@ -51,6 +53,7 @@ class Api:
         *,
         bare: bool = False,
         specials: dict[str, Special] | None = None,
+        notes: FidelityNotes | None = None,
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods and without metrics."""
         self._store = store
@@ -58,7 +61,9 @@ class Api:
         authorizer = Authorizer(store, aggregates=not bare)
         accounts = None if bare else streams.named("api service accounts")
         admitting = Admitting(store, Admission(store, accounts), authorizer)
-        custom = CustomKinds(table, store, admitting.admit)
+        notes = FidelityNotes() if notes is None else notes
+        note_unmodelled(store, notes)
+        custom = CustomKinds(table, store, admitting.admit, notes)
         served = Served(table, BuiltIn(store, admitting), OfDefinitions(store, admitting), custom)
         self._served = served
         self._registry = Registry(store, served.behaviour, served, admitting.review, streams.named("api identities"))

@@ -32,6 +32,7 @@ from batkube.controllers.quotas import UsageOf
 from batkube.execution.latencies import Delays, Latencies
 from batkube.kernel.clock import Clock
 from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.quantities import Quantity
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
@@ -105,7 +106,8 @@ async def _serve(
     streams = Streams(service.seed)
     is_bare = service.platform is None
     specials = {} if is_bare else {**Metrics(store).handlers(), "pods/log": Logs(store).answer}
-    api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials)
+    notes = FidelityNotes()
+    api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials, notes=notes)
     listener = _listen(api, service, credentials.context)
     try:
         host = f"{_host(service.host)}:{listener.port}"
@@ -130,6 +132,7 @@ async def _serve(
             _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token))
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
             await ended.wait()
+            write_json(folder.path / "fidelity.json", notes.rows())
     finally:
         await listener.close()
 

@@ -1,0 +1,33 @@
+"""What clients ask for and the server keeps without acting on it, for the reader of the results to know."""
+
+from __future__ import annotations
+
+from batkube.cluster.store import ADDED, Batch, Store
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.instants import Instant
+
+_GROUP = "admissionregistration.k8s.io"
+_WEBHOOKS = FidelityNote("admission", "a webhook was stored and not called")
+_POLICIES = FidelityNote("admission", "an admission policy was stored and not applied")
+_SERVERS = FidelityNote("api", "an aggregated API server was registered and not asked")
+
+_NOTES = {
+    f"mutatingwebhookconfigurations.{_GROUP}": _WEBHOOKS,
+    f"validatingwebhookconfigurations.{_GROUP}": _WEBHOOKS,
+    f"validatingadmissionpolicies.{_GROUP}": _POLICIES,
+    "apiservices.apiregistration.k8s.io": _SERVERS,
+}
+
+
+def note_unmodelled(store: Store, notes: FidelityNotes) -> None:
+    """Note every object from now on that would act on a real cluster and does not here."""
+
+    def hear(batch: Batch, now: Instant) -> None:
+        if batch.type is not ADDED:
+            return
+        for value in batch.objects:
+            if batch.kind != "apiservices.apiregistration.k8s.io" or value["spec"].get("service"):
+                notes.add(_NOTES[batch.kind], value["metadata"]["name"])
+
+    for kind in _NOTES:
+        store.listen(kind, hear)
