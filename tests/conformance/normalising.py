@@ -63,6 +63,8 @@ def is_ipv4(text: str) -> bool:
     return _IPV4.match(text) is not None
 
 
-def is_generated_from(prefix: str, name: object) -> bool:
+def is_generated_from(prefix: object, name: object) -> bool:
     """Return whether a server made `name` from `generateName: prefix`."""
-    return isinstance(name, str) and name.startswith(prefix) and _GENERATED.match(name[len(prefix) :]) is not None
+    if not (isinstance(prefix, str) and isinstance(name, str)):
+        return False
+    return name.startswith(prefix) and _GENERATED.match(name[len(prefix) :]) is not None

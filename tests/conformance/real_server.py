@@ -80,7 +80,7 @@ def _apiserver(binary: str, folder: Path, etcd: str, port: int) -> list[str]:
         f"--cert-dir={folder}/certs",
         f"--token-auth-file={folder}/tokens.csv",
         "--authorization-mode=Node,RBAC",
-        "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-cluster-ip-range=10.0.0.0/16",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         f"--service-account-key-file={folder}/sa.key",
         f"--service-account-signing-key-file={folder}/sa.key",

@@ -241,7 +241,7 @@ def _parse(body: bytes, found: str, schema: Schema) -> tuple[KubeObject, list[st
     if not isinstance(value, dict):
         raise ParseError(_NO_KIND + unmarshal_problem(value, _TYPE_META))
     for field in ("apiVersion", "kind"):
-        if not isinstance(value.get(field) or "", str):
+        if not isinstance(value.get(field), str | None):
             place = f"Go struct field .{field} of type string"
             raise ParseError(f"{_NO_KIND}json: cannot unmarshal {_go_kind(value[field])} into {place}")
     if (value.get("apiVersion") or "").count("/") > 1:

@@ -27,8 +27,11 @@ class Request(msgspec.Struct):
         return values[0] if values else default
 
     def flag(self, name: str) -> bool:
-        """Return whether a boolean query parameter is on (as apimachinery converts them: all but false, 0 and "")."""
-        return self.first(name).lower() not in ("", "false", "0")
+        """Return whether a boolean query parameter is on: if it is there, and neither false nor 0.
+
+        Kubernetes: apimachinery/pkg/runtime/conversion.go, Convert_Slice_string_To_bool.
+        """
+        return name in self.query and self.first(name).lower() not in ("false", "0")
 
 
 class Response(msgspec.Struct):

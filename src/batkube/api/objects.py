@@ -33,6 +33,8 @@ from batkube.kernel.instants import Instant
 NO_SUCH_PATH = Response(404, b"404 page not found\n", TEXT)
 _AT_ONCE_S = 0.001
 _EVERYTHING = 2**63 - 1
+#: What Go takes for true (strconv.ParseBool).
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _STREAMABLE = ("list", "watch")
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
@@ -86,7 +88,7 @@ class Objects:
             streams=asked.verb in _STREAMABLE,
             tables=has_table(resource, asked),
         )
-        if request.flag("pretty"):
+        if request.first("pretty") in _TRUE:
             form = Form(form.media_type, form.transform, form.version, True)
         call = Call(request, asked, resource, user, now, form)
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,7 +13,7 @@ from batkube.api import field_errors as errors
 from batkube.api.field_errors import FieldError, go_quote
 from batkube.api.messages import Request
 from batkube.api.statuses import Failure, bad_request
-from batkube.cluster.field_selectors import FieldSelector, select_fields
+from batkube.cluster.field_selectors import EVERYTHING, FieldSelector, parse_fields, select_fields
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
 
@@ -74,17 +76,20 @@ class ListOptions(msgspec.Struct):
 
 
 def list_options(request: Request, resource: Resource, watch: bool) -> ListOptions:
-    """Read and judge the options of a list or watch (metav1 ListOptions)."""
-    try:
-        labels = parse_labels(request.first("labelSelector"))
-        fields = select_fields(request.first("fieldSelector"), resource)
-    except SelectorError as problem:
-        raise bad_request(str(problem)) from problem
+    """Read and judge the options of a list or watch (metav1 ListOptions).
+
+    Problems come in the order of the real server: the numbers, the grammar of the selectors, options that do not go
+    together, and last whether the fields can be selected by.
+    """
     timeout = _integer(request, "timeoutSeconds")
     limit = _integer(request, "limit")
+    field_text = request.first("fieldSelector")
+    with _refusing_selectors():
+        labels = parse_labels(request.first("labelSelector"))
+        parse_fields(field_text)
     options = ListOptions(
         labels,
-        fields,
+        EVERYTHING,
         watch,
         request.first("resourceVersion"),
         request.first("resourceVersionMatch"),
@@ -97,7 +102,18 @@ def list_options(request: Request, resource: Resource, watch: bool) -> ListOptio
     problems = _judge_watch(options) if watch else _judge_list(options)
     if problems:
         raise invalid_options("ListOptions", problems)
+    if field_text:
+        with _refusing_selectors():
+            options.fields = select_fields(field_text, resource)
     return options
+
+
+@contextlib.contextmanager
+def _refusing_selectors() -> Iterator[None]:
+    try:
+        yield
+    except SelectorError as problem:
+        raise bad_request(str(problem)) from problem
 
 
 _MATCH = "resourceVersionMatch"
@@ -236,7 +252,7 @@ def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptio
             _integer(request, "gracePeriodSeconds"),
             request.first("uid") or None,
             request.first("resourceVersion") or None,
-            request.first("propagationPolicy") or None,
+            request.first("propagationPolicy") if "propagationPolicy" in request.query else None,
             request.flag("orphanDependents") if "orphanDependents" in request.query else None,
         )
         dry = request.query.get("dryRun", [])
