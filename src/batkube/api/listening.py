@@ -12,7 +12,7 @@ import ipaddress
 import socket
 import ssl
 
-from batkube.api.http import Connection, Handler
+from batkube.api.connections import Connection, Handler
 
 #: The first byte of a TLS connection: a handshake record (RFC 8446, section 5.1).
 _TLS_HANDSHAKE = b"\x16"

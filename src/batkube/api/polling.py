@@ -1,20 +1,25 @@
 """HTTP under the hand of the coordinator: nothing is read or written but when it says so.
 
 In a run on virtual time the order of things must not depend on which socket happened to be ready first. So requests are
-read when their sender is idle, answered in the order of connections, and what is due on one connection goes out in one
-piece. Everything is counted, so that the coordinator can tell whether anything is still on its way.
+read when their sender is idle, answered in the order of connections, and what is due goes out on one connection at a
+time. Everything is counted, so that the coordinator can tell whether anything is still on its way.
 """
 
 from __future__ import annotations
 
 import contextlib
+import heapq
 import re
 import select
 import socket
+from collections.abc import Callable
 
-from batkube.api.http import Connection, Handler
+from batkube.api.connections import Connection, Handler
 
-_PIECE = 1 << 18
+_READ = 1 << 18
+#: What goes out at most at a time. A program hears of thousands of new pods in some such pieces, acts upon each and is
+#: answered, as over a network; else it would open a connection for every one of them before it hears any answer.
+_PIECE = 1 << 16
 _BUFFER = 1 << 22
 #: The first line of a write that is about one pod: a binding, a status, an eviction.
 _ABOUT_A_POD = re.compile(rb"^(?:POST|PUT|PATCH|DELETE) \S+/pods/\S+ HTTP/1\.1\r", re.MULTILINE)
@@ -23,8 +28,18 @@ _ABOUT_A_POD = re.compile(rb"^(?:POST|PUT|PATCH|DELETE) \S+/pods/\S+ HTTP/1\.1\r
 class _Peer:
     """One connection and what has to go out on it (the Wire of its `Connection`)."""
 
-    def __init__(self, sock: socket.socket, handler: Handler, open_connections: set[Connection]) -> None:
+    def __init__(
+        self,
+        number: int,
+        sock: socket.socket,
+        handler: Handler,
+        open_connections: set[Connection],
+        is_due: Callable[[_Peer], None],
+    ) -> None:
+        #: Its place in the order in which connections were made.
+        self.number = number
         self.sock = sock
+        self._is_due = is_due
         #: What has come and is not answered yet, and whether the other side will send no more.
         self.inbox = bytearray()
         self.ended = False
@@ -36,11 +51,14 @@ class _Peer:
 
     def write(self, data: bytes) -> None:
         """Keep `data` until the coordinator lets it out."""
+        if not self.pending:
+            self._is_due(self)
         self.pending += data
 
     def close(self) -> None:
         """End the connection once everything is sent."""
         self.closing = True
+        self._is_due(self)
 
     def set_write_buffer_limits(self, high: int | None = None) -> None:
         """Do nothing: what is pending is sent whole before time goes on."""
@@ -55,11 +73,15 @@ class PolledServer:
         self._listener.setblocking(False)
         self._poll = select.epoll()
         self._poll.register(self._listener, select.EPOLLIN)
-        #: By file descriptor, in the order in which they were accepted.
+        #: By file descriptor.
         self._peers: dict[int, _Peer] = {}
         self._open: set[Connection] = set()
-        #: Connections accepted, bytes received and bytes sent, ever.
+        #: Those that have to be answered, and those on which something has to go out or that have to end, by number.
+        self._asking: dict[int, _Peer] = {}
+        self._due: list[tuple[int, _Peer]] = []
+        #: Connections accepted, connections dropped, bytes received and bytes sent, ever.
         self.accepted = 0
+        self.dropped = 0
         self.received = 0
         self.sent = 0
 
@@ -84,11 +106,13 @@ class PolledServer:
     @property
     def decisions(self) -> int:
         """How many of the requests that wait for an answer would change a single pod."""
-        return sum(len(_ABOUT_A_POD.findall(peer.inbox)) for peer in self._peers.values() if peer.inbox)
+        return sum(len(_ABOUT_A_POD.findall(peer.inbox)) for peer in self._asking.values())
 
     def answer(self) -> None:
         """Answer what was read, in the order in which the connections were made."""
-        for peer in list(self._peers.values()):
+        asking, self._asking = self._asking, {}
+        for number in sorted(asking):
+            peer = asking[number]
             if peer.inbox:
                 data, peer.inbox = bytes(peer.inbox), bytearray()
                 peer.http.data_received(data)
@@ -103,13 +127,17 @@ class PolledServer:
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-                self._peers[sock.fileno()] = _Peer(sock, self._handler, self._open)
+                self._peers[sock.fileno()] = _Peer(self.accepted, sock, self._handler, self._open, self._is_due)
                 self._poll.register(sock, select.EPOLLIN)
                 self.accepted += 1
 
+    def _is_due(self, peer: _Peer) -> None:
+        heapq.heappush(self._due, (peer.number, peer))
+
     def _read(self, peer: _Peer) -> None:
+        self._asking[peer.number] = peer
         try:
-            while data := peer.sock.recv(_PIECE):
+            while data := peer.sock.recv(_READ):
                 self.received += len(data)
                 peer.inbox += data
         except BlockingIOError:
@@ -125,24 +153,31 @@ class PolledServer:
         del self._peers[peer.sock.fileno()]
         peer.sock.close()
         peer.http.connection_lost(None)
+        self.dropped += 1
 
     def send_one(self) -> bool:
-        """Send what is due on the first connection that has anything; return whether one had."""
-        for peer in list(self._peers.values()):
-            if peer.pending:
-                try:
-                    count = peer.sock.send(peer.pending)
-                except BlockingIOError:
-                    return True
-                except OSError:
-                    self._drop(peer)
-                    return True
-                self.sent += count
-                del peer.pending[:count]
+        """Send a piece of what is due on the first connection that has anything; return whether one had."""
+        while self._due:
+            _, peer = self._due[0]
+            if peer.sock.fileno() >= 0 and peer.pending:
+                self._send(peer)
                 return True
-            if peer.closing:
+            heapq.heappop(self._due)
+            if peer.sock.fileno() >= 0 and peer.closing:
                 self._drop(peer)
+                return True
         return False
+
+    def _send(self, peer: _Peer) -> None:
+        try:
+            count = peer.sock.send(peer.pending[:_PIECE])
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(peer)
+            return
+        self.sent += count
+        del peer.pending[:count]
 
     def close(self) -> None:
         """Drop every connection and stop listening."""

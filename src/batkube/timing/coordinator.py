@@ -34,8 +34,8 @@ WATCHDOG = Duration(120 * NANOSECONDS_PER_SECOND)
 _ATTACH_S = 5.0
 #: For how long bytes may be on their way over the loopback before the counters are not believed.
 _TRANSIT_S = 0.05
-#: After so many rounds a program collects its garbage.
-_ROUNDS_PER_COLLECTION = 4000
+#: A program collects its garbage once it has used this much more than twice what its last collection left.
+_GARBAGE_BYTES = 256 << 20
 
 
 class Server(Protocol):
@@ -44,6 +44,10 @@ class Server(Protocol):
     @property
     def accepted(self) -> int:
         """Connections accepted, ever."""
+
+    @property
+    def dropped(self) -> int:
+        """Connections ended, ever."""
 
     @property
     def received(self) -> int:
@@ -89,7 +93,8 @@ class Attachment:
         self._watchdog_s = as_float_s(watchdog)
         #: Whether the counters have been found to tell the truth; not so once the program talks to others, too.
         self._counts = True
-        self._rounds = 0
+        #: What the program knew when it was last seen idle; as long as it learns nothing else, it stays so.
+        self._idle_with: tuple[int, int, int] | None = None
 
     def is_busy(self, now: Instant) -> bool:
         """Return whether the program is busy beyond `now`, and so hears and does nothing."""
@@ -97,8 +102,9 @@ class Attachment:
 
     def wait_idle(self) -> None:
         """Wait until the program is idle and has read everything that was sent."""
-        self._rounds += 1
-        if self._rounds % _ROUNDS_PER_COLLECTION == 0:
+        if self._idle_with == self._known():
+            return
+        if self.page.live_bytes > 2 * self.page.heap_bytes + _GARBAGE_BYTES:
             self.page.request_collection()
         watch = Stopwatch()
         number = self.page.probe()
@@ -107,6 +113,18 @@ class Attachment:
                 self._check_health(watch.real_s)
                 self.server.admit()
                 number = self.page.probe()
+        self._idle_with = self._known()
+
+    def _known(self) -> tuple[int, int, int]:
+        """Return all that can wake the program: its clock, and what it was sent."""
+        return self.page.now, self.server.sent, self.server.dropped
+
+    def grant(self, limit_ns: int) -> None:
+        """Let the program jump from timer to timer before `limit_ns` until it writes something, and wait for it."""
+        self._idle_with = None
+        self.page.grant(limit_ns)
+        self.wait_idle()
+        self.page.revoke()
 
     def _check_health(self, waited_s: float) -> None:
         process = self.process
@@ -215,9 +233,7 @@ class Coordinator:
         """
         page = attachment.page
         wrote = page.wrote
-        page.grant(limit + self._epoch_ns)
-        attachment.wait_idle()
-        page.revoke()
+        attachment.grant(limit + self._epoch_ns)
         self._move(Instant(max(page.now - self._epoch_ns, self._clock.now)))
         if page.wrote != wrote:
             return True

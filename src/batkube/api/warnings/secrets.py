@@ -7,10 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
-
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 _PEM = re.compile(rb"^-----BEGIN ([^\n-]*)-----\s*\n(.*?)^-----END \1-----", re.MULTILINE | re.DOTALL)
 _KEY = "PRIVATE KEY"
@@ -44,6 +40,11 @@ def _pair_problem(certificates: list[tuple[str, bytes]], keys: list[tuple[str, b
     secrets = [content for kind, content in keys if kind == _KEY or kind.endswith(f" {_KEY}")]
     if not secrets:
         return _without_key([kind for kind, _ in keys])
+    # Imported only where it is needed: it takes longer to load than most runs have for it.
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
+
     try:
         certificate = x509.load_der_x509_certificate(chain[0])
     except ValueError:

@@ -1,9 +1,9 @@
 """From dictionaries to protobuf.
 
 Go writes the fields of a message by ascending number and, since Kubernetes' messages have few pointers, writes most of
-them always: a text that is not set is a tag and the length zero. A schema is therefore compiled into a list of
-(name, what to write when it is missing, how to write it), and encoding an object walks that list. Kubernetes: the
-generated.pb.go files, made by gogo/protobuf: lists are not packed, maps are sorted by key.
+them always: a text that is not set is a tag and the length zero. A schema is therefore compiled into what to write when
+nothing is set, a piece for each field, and encoding an object replaces the pieces of the fields that are. Kubernetes:
+the generated.pb.go files, made by gogo/protobuf: lists are not packed, maps are sorted by key.
 """
 
 from __future__ import annotations
@@ -33,33 +33,42 @@ _COLLECTIONS = (Shape.LIST, Shape.MAP, Shape.BYTES)
 class MessageEncoder:
     """Writes the body of one type of message; compiled at its first use, since types may contain themselves."""
 
-    __slots__ = ("_embedded", "_plan", "_schema")
+    __slots__ = ("_absent", "_embedded", "_schema", "_writers")
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._plan: list[tuple[str, bytes, Write]] | None = None
-        #: The names in the plan of messages whose fields JSON shows among those of this one.
+        #: What is written for each field, in order, when none is set; nothing before the first use.
+        self._absent: list[bytes] = []
+        #: The place of each field among those, and what writes it.
+        self._writers: dict[str, tuple[int, Write]] = {}
+        #: The names of messages whose fields JSON shows among those of this one.
         self._embedded: tuple[str, ...] = ()
 
     def __call__(self, value: Mapping[str, Any]) -> bytes:
-        """Return the body of the message that `value` stands for."""
-        plan = self._plan
-        if plan is None:
-            plan = self._plan = self._compiled()
-        if self._embedded:
-            value = {**value, **dict.fromkeys(self._embedded, value)}
-        get = value.get
-        parts = []
-        for name, absent, write in plan:
-            part = get(name)
-            parts.append(absent if part is None else write(part))
+        """Return the body of the message that `value` stands for.
+
+        Most types have many fields and most objects few of them, so only what is there is looked at.
+        """
+        if not self._absent:
+            self._compile()
+        parts, find = self._absent.copy(), self._writers.get
+        for name, part in value.items():
+            if part is not None and (found := find(name)) is not None:
+                place, write = found
+                parts[place] = write(part)
+        for name in self._embedded:
+            place, write = self._writers[name]
+            parts[place] = write(value)
         return b"".join(parts)
 
-    def _compiled(self) -> list[tuple[str, bytes, Write]]:
+    def _compile(self) -> None:
         fields = with_embedded(self._schema)
         self._embedded = tuple(name for name in fields if name not in self._schema.fields)
         ordered = sorted(fields.items(), key=lambda item: item[1].number)
-        return [(name, _absent(field), _writer(field.number, field.schema)) for name, field in ordered]
+        self._absent = [_absent(field) for _, field in ordered]
+        self._writers = {
+            name: (place, _writer(field.number, field.schema)) for place, (name, field) in enumerate(ordered)
+        }
 
 
 @functools.cache
