@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 from collections.abc import Iterator
 
@@ -86,3 +87,53 @@ def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: Poll
     server.answer()
     assert paths.asked == ["/api/v1/pods/a"]
     assert not server.send_one()
+
+
+def test_a_long_answer_goes_out_in_pieces_before_the_next_connection_has_its_turn(server: PolledServer) -> None:
+    body = bytes(range(256)) * 1024
+    server._handler.handle = lambda _: Response(200, body)  # type: ignore[method-assign]
+    with (
+        socket.create_connection(("127.0.0.1", server.port)) as first,
+        socket.create_connection(("127.0.0.1", server.port)) as second,
+    ):
+        first.sendall(GET)
+        second.sendall(GET)
+        _collect(server, 2 * len(GET))
+        server.answer()
+        sent, pieces = [server.sent], 0
+        while server.send_one():
+            sent.append(server.sent)
+            pieces += 1
+        assert pieces == 10
+        assert max(after - before for before, after in itertools.pairwise(sent)) == 1 << 16
+        for client in (first, second):
+            assert _all_of(client, server.sent // 2).endswith(body)
+
+
+def _all_of(client: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        data += client.recv(1 << 20)
+    return data
+
+
+def test_connections_are_admitted_without_being_read(server: PolledServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(GET)
+        while server.accepted == 0:
+            server.admit()
+        assert server.received == 0
+        _collect(server, len(GET))
+
+
+def test_a_connection_that_the_server_ends_is_dropped_when_everything_is_sent(server: PolledServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(b"this is not HTTP\r\n\r\n")
+        _collect(server, 20)
+        server.answer()
+        assert server.send_one()
+        assert server.dropped == 0
+        assert server.send_one()
+        assert (server.dropped, server.send_one()) == (1, False)
+        assert client.recv(1000).startswith(b"HTTP/1.1 400 ")
+        assert client.recv(1000) == b""

@@ -26,8 +26,9 @@ from batkube.timing.processes import NOT_BUILT, AttachedProcess
 
 #: In virtual time: when nothing is due and nothing happens for so long, a run is given up.
 PATIENCE = Duration(3600 * NANOSECONDS_PER_SECOND)
-#: How long to wait for an idle report before probing again: one can get lost (a thread that spins at the wrong moment).
-_PATIENCE_S = 0.002
+#: How long to wait for an idle report before probing again, at first and at most: one can get lost (a thread that spins
+#: at the wrong moment), but a program that is long at work is not asked all the time.
+_FIRST_PATIENCE_S, _LAST_PATIENCE_S = 0.002, 0.064
 #: A program that does not become idle for so long, in real time, is stuck.
 WATCHDOG = Duration(120 * NANOSECONDS_PER_SECOND)
 #: A Go program takes up its clock before anything else; one that has not after so long was not built for it.
@@ -106,10 +107,11 @@ class Attachment:
             return
         if self.page.live_bytes > 2 * self.page.heap_bytes + _GARBAGE_BYTES:
             self.page.request_collection()
-        watch = Stopwatch()
+        watch, patience_s = Stopwatch(), _FIRST_PATIENCE_S
         number = self.page.probe()
         while not self.page.is_idle_since(number) or not self._has_read_all(watch):
-            if not self.page.wait(_PATIENCE_S):
+            if not self.page.wait(patience_s):
+                patience_s = min(2 * patience_s, _LAST_PATIENCE_S)
                 self._check_health(watch.real_s)
                 self.server.admit()
                 number = self.page.probe()
