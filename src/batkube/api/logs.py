@@ -193,14 +193,25 @@ def _chosen(call: Call, lines: list[Line]) -> str:
     """Return the part of a log that the options of a request ask for, as text."""
     first = call.request.first
     if first("sinceSeconds").isdigit():
-        since = call.now - int(first("sinceSeconds")) * NANOSECONDS_PER_SECOND
+        since = Instant(call.now - int(first("sinceSeconds")) * NANOSECONDS_PER_SECOND)
         lines = [line for line in lines if line.at >= since]
     elif first("sinceTime"):
-        lines = [line for line in lines if line.at >= instant_of(first("sinceTime"))]
+        since = _since(first("sinceTime"))
+        lines = [line for line in lines if line.at >= since]
     if first("tailLines").isdigit():
         lines = lines[max(0, len(lines) - int(first("tailLines"))) :]
     text = _text(lines, stamped=call.request.flag("timestamps"))
     return text[: int(first("limitBytes"))] if first("limitBytes").isdigit() else text
+
+
+def _since(text: str) -> Instant:
+    try:
+        return instant_of(text)
+    except ValueError:
+        # Go: time.Parse.
+        raise statuses.bad_request(
+            f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"'
+        ) from None
 
 
 def _text(lines: list[Line], *, stamped: bool) -> str:

@@ -25,6 +25,7 @@ from batkube.kernel.instants import rfc3339
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED = 63
 _SUFFIX = 5
+_NAME_ATTEMPTS = 8
 _NOT_ON_CREATION = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _STALE = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -125,7 +126,7 @@ class Registry:
         meta["uid"] = self.new_uid()
         meta["creationTimestamp"] = rfc3339(write.now)
         if meta.get("generateName") and not meta.get("name"):
-            meta["name"] = self._generated(meta["generateName"])
+            meta["name"] = self._unused(write, meta["generateName"])
         version = meta.pop("resourceVersion", "")
         behaviour.prepare_create(write, value)
         name = meta.get("name", "")
@@ -156,9 +157,14 @@ class Registry:
         text = f"{bits:032x}"
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
-    def _generated(self, base: str) -> str:
-        suffix = "".join(self._chance.choices(_NAME_LETTERS, k=_SUFFIX))
-        return base[: _MAX_GENERATED - _SUFFIX] + suffix
+    def _unused(self, write: Write, base: str) -> str:
+        """Return a generated name; one that is taken is drawn anew some times (RetryGenerateName, 1.32)."""
+        for _ in range(_NAME_ATTEMPTS):
+            suffix = "".join(self._chance.choices(_NAME_LETTERS, k=_SUFFIX))
+            name = base[: _MAX_GENERATED - _SUFFIX] + suffix
+            if self.store.get(write.stored.storage, key_of(write.namespace, name)) is None:
+                break
+        return name
 
     @staticmethod
     def match_namespace(write: Write, value: KubeObject) -> None:

@@ -1,0 +1,57 @@
+"""Python's garbage collector, kept from making clients wait.
+
+A full collection looks at every object there is: tenths of a second with thousands of pods, in which nobody is
+answered, and whoever writes most brings it about most often. Nearly everything here is freed without it, so it is put
+off until nothing changes, or until it was put off for long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from asyncio import AbstractEventLoop, TimerHandle
+from collections.abc import Callable, Iterator
+
+_TICK_S = 1.0
+_TICKS_AT_MOST = 300
+#: New objects before the young ones are looked at, such looks before the not so young are, and such before all are.
+_THRESHOLDS = (10_000, 20, 1_000_000)
+
+
+class QuietCollector:
+    """Collects all garbage at a tick before which nothing has changed since the last one."""
+
+    def __init__(self, loop: AbstractEventLoop, changes: Callable[[], int]) -> None:
+        """`changes` counts what has been done so far."""
+        self._loop = loop
+        self._changes = changes
+        self._seen = self._collected = changes()
+        self._ticks = 0
+        self._handle: TimerHandle | None = None
+
+    @contextlib.contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Take the collector over meanwhile; what is there already is never looked at again."""
+        before = gc.get_threshold()
+        gc.freeze()
+        gc.set_threshold(*_THRESHOLDS)
+        self._book()
+        try:
+            yield
+        finally:
+            if self._handle is not None:
+                self._handle.cancel()
+            gc.set_threshold(*before)
+            gc.unfreeze()
+
+    def _book(self) -> None:
+        self._handle = self._loop.call_later(_TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        changes = self._changes()
+        is_quiet, self._seen = changes == self._seen, changes
+        self._ticks += 1
+        if changes != self._collected and (is_quiet or self._ticks >= _TICKS_AT_MOST):
+            gc.collect()
+            self._collected, self._ticks = changes, 0
+        self._book()
