@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.cli.caching import cache_folder
 from batkube.emulation.access import Access
 from batkube.emulation.plane import ControlPlane, control_plane
 from batkube.emulation.plane_commands import NO_LIMITS
+from batkube.schedulers.installed import cache_folder
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "control_plane.md"
@@ -75,7 +75,7 @@ def _pod(number: int) -> dict[str, object]:
 
 
 def on_virtual_time(nodes: str, pods: int) -> Measured:
-    """Run the pods in a simulation, from the start of the command to its outputs: more than until every one is bound."""
+    """Run the pods in a simulation, from the start of the command to its outputs: more than until they are bound."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         jobs = [{"id": str(number), "subtime": 0, "res": 1, "profile": "one", "cpu": "1"} for number in range(pods)]

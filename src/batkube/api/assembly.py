@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from batkube.api.access_reviews import Reviews
 from batkube.api.admission import Admission
@@ -54,10 +54,16 @@ class Api:
         bare: bool = False,
         specials: dict[str, Special] | None = None,
         notes: FidelityNotes | None = None,
+        old_versions: Sequence[str] = (),
     ) -> None:
-        """`bare`: as the real server alone, without service accounts for pods and without metrics."""
+        """`bare`: as the real server alone, without service accounts for pods and without metrics.
+
+        `old_versions` are versions of the past (`policy/v1beta1`) to serve as well.
+        """
         self._store = store
         self._table = table = KindTable.builtin(metrics=not bare)
+        for group_version in old_versions:
+            table.revive(*group_version.split("/"))
         authorizer = Authorizer(store, aggregates=not bare)
         accounts = None if bare else streams.named("api service accounts")
         admitting = Admitting(store, Admission(store, accounts), authorizer)

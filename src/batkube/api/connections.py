@@ -29,7 +29,7 @@ class Handler(Protocol):
         """Answer `request`."""
 
     def too_large(self) -> Response:
-        """Answer a request whose body is beyond `MAX_BODY`."""
+        """Answer a request whose body is larger than is taken."""
 
 
 class Wire(Protocol):
@@ -48,8 +48,9 @@ class Wire(Protocol):
 class Connection:
     """One client connection: parses requests, writes answers, and is the sink of a stream."""
 
-    def __init__(self, handler: Handler, open_connections: set[Connection]) -> None:
+    def __init__(self, handler: Handler, open_connections: set[Connection], max_body: int = MAX_BODY) -> None:
         self._handler = handler
+        self._max_body = max_body
         self._open = open_connections
         self._parser = httptools.HttpRequestParser(self)
         self._transport: Wire | None = None
@@ -65,15 +66,6 @@ class Connection:
         self._header_bytes = 0
         self._body: list[bytes] = []
         self._size = 0
-
-    # What asyncio calls
-
-    def connection_made(self, transport: Wire) -> None:
-        """Take the connection over."""
-        self.serve_over(transport)
-
-    def eof_received(self) -> None:
-        """The client will send no more: let the transport close."""
 
     def serve_over(self, wire: Wire) -> None:
         """Write answers to `wire`."""
@@ -138,7 +130,7 @@ class Connection:
     def on_body(self, body: bytes) -> None:
         """Collect the body as far as it is allowed to go."""
         self._size += len(body)
-        if self._size <= MAX_BODY:
+        if self._size <= self._max_body:
             self._body.append(body)
 
     def on_message_complete(self) -> None:
@@ -147,7 +139,7 @@ class Connection:
         if self._stream is not None or self._transport is None:
             self._goes_on = False
             return
-        if self._size > MAX_BODY:
+        if self._size > self._max_body:
             answer: Response | Stream = self._handler.too_large()
         else:
             answer = self._handler.handle(self._request())

@@ -7,7 +7,15 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
-from batkube.api.connections import Connection, Handler
+from batkube.api.connections import Connection, Handler, Wire
+
+
+class LoopConnection(Connection, asyncio.Protocol):
+    """A connection whose bytes an event loop moves."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection over."""
+        self.serve_over(cast(Wire, transport))
 
 
 class LoopTimers:
@@ -50,7 +58,5 @@ async def listen(handler: Handler, host: str, port: int, tls: ssl.SSLContext | N
     """Serve `handler` on `host`:`port` (0 for any free port) within the running event loop."""
     connections: set[Connection] = set()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: cast(asyncio.Protocol, Connection(handler, connections)), host, port, ssl=tls, backlog=512
-    )
+    server = await loop.create_server(lambda: LoopConnection(handler, connections), host, port, ssl=tls, backlog=512)
     return Listener(server, connections)

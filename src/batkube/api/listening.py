@@ -13,6 +13,7 @@ import socket
 import ssl
 
 from batkube.api.connections import Connection, Handler
+from batkube.api.http import LoopConnection
 
 #: The first byte of a TLS connection: a handshake record (RFC 8446, section 5.1).
 _TLS_HANDSHAKE = b"\x16"
@@ -77,7 +78,7 @@ class DualListener:
     async def _hand_over(self, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
         with contextlib.suppress(OSError, ssl.SSLError):
             await self._loop.connect_accepted_socket(
-                lambda: Connection(self._handler, self._connections), connection, ssl=tls
+                lambda: LoopConnection(self._handler, self._connections), connection, ssl=tls
             )
 
     async def close(self) -> None:

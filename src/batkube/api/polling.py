@@ -14,7 +14,7 @@ import select
 import socket
 from collections.abc import Callable
 
-from batkube.api.connections import Connection, Handler
+from batkube.api.connections import MAX_BODY, Connection, Handler
 
 _READ = 1 << 18
 #: What goes out at most at a time. A program hears of thousands of new pods in some such pieces, acts upon each and is
@@ -35,6 +35,7 @@ class _Peer:
         handler: Handler,
         open_connections: set[Connection],
         is_due: Callable[[_Peer], None],
+        max_body: int,
     ) -> None:
         #: Its place in the order in which connections were made.
         self.number = number
@@ -46,7 +47,7 @@ class _Peer:
         #: What has to go out, and whether the connection ends then.
         self.pending = bytearray()
         self.closing = False
-        self.http = Connection(handler, open_connections)
+        self.http = Connection(handler, open_connections, max_body)
         self.http.serve_over(self)
 
     def write(self, data: bytes) -> None:
@@ -67,8 +68,9 @@ class _Peer:
 class PolledServer:
     """A listening server on the loopback for one program."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, max_body: int = MAX_BODY) -> None:
         self._handler = handler
+        self._max_body = max_body
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
         self._listener.setblocking(False)
         self._poll = select.epoll()
@@ -127,7 +129,9 @@ class PolledServer:
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-                self._peers[sock.fileno()] = _Peer(self.accepted, sock, self._handler, self._open, self._is_due)
+                self._peers[sock.fileno()] = _Peer(
+                    self.accepted, sock, self._handler, self._open, self._is_due, self._max_body
+                )
                 self._poll.register(sock, select.EPOLLIN)
                 self.accepted += 1
 

@@ -115,6 +115,8 @@ class Served:
         """Return the resource in the version in which it is stored."""
         if resource.custom:
             return self._custom.stored(resource)
+        if resource.today is not None:
+            return self.stored(resource.today)
         elsewhere = _STORED_VERSIONS.get(resource.storage)
         if elsewhere is None:
             return resource
@@ -133,7 +135,7 @@ class Served:
 
     def converter(self, resource: Resource) -> Convert | None:
         """Return how objects of the kind are shown in another apiVersion, for the ownership of fields."""
-        if not resource.custom and resource.storage not in _STORED_VERSIONS:
+        if not resource.custom and resource.storage not in _STORED_VERSIONS and resource.today is None:
             return None
 
         def elsewhere(value: KubeObject, api_version: str) -> tuple[KubeObject, Schema] | None:

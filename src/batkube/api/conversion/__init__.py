@@ -1,7 +1,8 @@
 """Conversion between the versions of a kind: autoscalers have two, events are in two groups.
 
-All other built-in kinds are served in one version. An object is stored in one of its versions and converted on the way
-in and out; what the other version cannot say is kept in annotations (autoscalers) or under another name (events).
+All other built-in kinds are served in one version; for old programs in one of the past as well, under whose name the
+fields are the same. An object is stored in one of its versions and converted on the way in and out; what the other
+version cannot say is kept in annotations (autoscalers) or under another name (events).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _CONVERSIONS: Mapping[tuple[str, str], Callable[[KubeObject], dict[str, Any]]] =
 
 def convert(obj: KubeObject, source: Resource, target: Resource) -> KubeObject:
     """Return `obj`, which is in the version of `source`, in that of `target`; the given object is left as it is."""
-    change = _CONVERSIONS.get((source.api_version, target.api_version))
-    if change is None or source.storage != target.storage:
+    if source.storage != target.storage:
         return obj
+    # A version of the past has the fields of today's.
+    versions = tuple((each.today or each).api_version for each in (source, target))
+    change = _CONVERSIONS.get((versions[0], versions[1]), dict)
     return {**change(obj), "apiVersion": target.api_version}
