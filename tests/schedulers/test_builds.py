@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import threading
 import zipfile
@@ -13,9 +12,9 @@ import pytest
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.schedulers.builds import build_path, built
 from batkube.schedulers.recipes import GoMod, Program, go_mod, local_program
-from batkube.schedulers.toolchains import locked, toolchain
-
-needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go toolchain")
+from batkube.schedulers.records import lock_of
+from batkube.schedulers.toolchains import locked
+from schedulers.conftest import needs_go
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def test_who_wants_what_another_builds_waits_for_it(module: Path, tmp_path: Path
         has_told.set()
 
     second = threading.Thread(target=built, args=(wanted, tmp_path, report))
-    with locked(binary.parent / "lock", lambda: None):
+    with locked(lock_of(binary.parent), lambda: None):
         second.start()
         assert has_told.wait(30)
         assert told == ["waiting for another build of mine"]
@@ -61,7 +60,7 @@ def test_who_wants_what_another_builds_waits_for_it(module: Path, tmp_path: Path
     second.join()
 
     assert told[-1] == "built mine"
-    assert sorted(path.name for path in binary.parent.iterdir()) == ["lock", "mine", "overlay"]
+    assert sorted(path.name for path in binary.parent.iterdir()) == [".overlay", "build.json", "mine"]
 
 
 @pytest.fixture
@@ -132,24 +131,87 @@ def test_progress_is_told_step_by_step(module: Path, tmp_path: Path) -> None:
 
 
 @needs_go
-def test_a_program_that_does_not_compile_fails_with_what_go_says(module: Path, tmp_path: Path) -> None:
+def test_a_folder_that_does_not_compile_is_bad_input_with_the_compilers_lines(module: Path, tmp_path: Path) -> None:
     (module / "cmd" / "mine" / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
 
-    with pytest.raises(RunFailed, match=r"(?s)`.*go build -v` failed:.*undefined: undefined"):
+    with pytest.raises(InputError) as told:
         built(local_program(module, "./cmd/mine"), tmp_path)
+
+    assert str(told.value) == (
+        f"{module}: ./cmd/mine: does not compile:\n"
+        "# example.com/mine/cmd/mine\n"
+        "cmd/mine/main.go:3:15: undefined: undefined"
+    )
 
 
 @needs_go
-@pytest.mark.parametrize("version", ["1.23", "2.0", "latest"])
-def test_a_version_of_go_without_overlay_is_bad_input(tmp_path: Path, version: str) -> None:
-    with pytest.raises(InputError, match="no version of Go that the virtual clock is made for"):
-        toolchain(tmp_path, exactly=version)
+def test_a_published_program_that_does_not_compile_is_a_failure(published: str, tmp_path: Path) -> None:
+    wanted = Program("tiny", published, "v0.1.0", "", main="package main\n\nfunc main() { undefined() }\n")
+
+    with pytest.raises(RunFailed, match=r"(?s)`.*go build` failed:\n# batkube/build\n.*undefined: undefined"):
+        built(wanted, tmp_path / "cache")
 
 
-def test_the_version_of_go_that_a_folder_needs_is_read_from_its_go_mod(module: Path) -> None:
-    (module / "go.mod").write_text("module example.com/mine\n\ngo 1.25.3\n")
+@needs_go
+@pytest.mark.parametrize(
+    ("package", "problem"),
+    [
+        ("./part", "the package is no program: it is not called `main`"),
+        (".", r"Go cannot load the package:\n.*no Go files"),
+        ("./nowhere", r"Go cannot load the package:\n.*"),
+    ],
+)
+def test_what_is_no_program_is_refused_with_those_that_are(
+    module: Path, tmp_path: Path, package: str, problem: str
+) -> None:
+    (module / "part").mkdir()
+    (module / "part" / "part.go").write_text("package part\n")
 
-    assert local_program(module, "./cmd/mine").go == "1.25"
+    with pytest.raises(
+        InputError, match=f"(?s){problem}.*give one of the module's programs with --package: ./cmd/mine"
+    ):
+        built(local_program(module, package), tmp_path)
+
+
+@needs_go
+def test_a_folder_of_a_workspace_is_built_with_its_neighbours(module: Path, tmp_path: Path) -> None:
+    neighbour = tmp_path / "neighbour"
+    neighbour.mkdir()
+    (neighbour / "go.mod").write_text("module example.com/neighbour\n\ngo 1.24\n")
+    (neighbour / "text.go").write_text('package neighbour\n\nconst Text = "from next door"\n')
+    (tmp_path / "go.work").write_text("go 1.24\n\nuse (\n\t./module\n\t./neighbour\n)\n")
+    (module / "cmd" / "mine" / "main.go").write_text(
+        'package main\n\nimport "example.com/neighbour"\n\nfunc main() { println(neighbour.Text) }\n'
+    )
+
+    binary = built(local_program(module, "cmd/mine"), tmp_path / "cache")
+
+    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "from next door\n"
+
+
+@needs_go
+def test_a_program_may_be_called_like_anything_that_a_build_makes(module: Path, tmp_path: Path) -> None:
+    for name in ("overlay", "source", "lock"):
+        (module / "cmd" / "mine").rename(module / "cmd" / name)
+
+        assert built(local_program(module, f"./cmd/{name}"), tmp_path).is_file()
+        (module / "cmd" / name).rename(module / "cmd" / "mine")
+
+
+@pytest.mark.parametrize(
+    ("line", "version"), [("go 1.25.3", "1.25.3"), ("go 1.26", "1.26"), ("go 1.27rc1", "1.27rc1"), ("", "")]
+)
+def test_the_version_of_go_that_a_folder_needs_is_read_from_its_go_mod(module: Path, line: str, version: str) -> None:
+    (module / "go.mod").write_text(f"module example.com/mine\n\n{line}\n")
+
+    assert local_program(module, "./cmd/mine").go == version
+
+
+@pytest.mark.parametrize("package", ["./cmd/mine", "cmd/mine", "./cmd/mine/"])
+def test_a_package_is_looked_for_in_the_folder(module: Path, package: str) -> None:
+    wanted = local_program(module, package)
+
+    assert (wanted.name, wanted.package) == ("mine", "./cmd/mine")
 
 
 def test_kubernetes_is_built_with_its_libraries_of_the_matching_version() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from batkube.kernel.errors import InputError
 from batkube.schedulers.catalogue import read_catalogue
-from batkube.schedulers.programs import our_catalogue, program, start_arguments, start_configuration
+from batkube.schedulers.programs import our_catalogue, program, start_of
 from batkube.schedulers.recipes import GoMod
 
 
@@ -35,20 +35,31 @@ def test_a_program_of_kubernetes_knows_its_version() -> None:
     assert variables["k8s.io/client-go/pkg/version.gitMinor"] == "33"
 
 
-def test_kube_scheduler_starts_with_our_kubeconfig_and_without_an_election() -> None:
-    kubeconfig, file = Path("/run/kubeconfig"), Path("/run/configuration.yaml")
+def test_a_version_starts_with_what_differs_in_its_configuration() -> None:
+    today, old = start_of("kube-scheduler"), start_of("kube-scheduler@1.19.0")
 
-    assert start_arguments("kube-scheduler", kubeconfig, file) == [
-        "--config=/run/configuration.yaml",
-        "--secure-port=0",
-    ]
-    assert start_configuration("kube-scheduler", kubeconfig) == {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": "/run/kubeconfig"},
-        "leaderElection": {"leaderElect": False},
+    assert today.configuration["apiVersion"] == "kubescheduler.config.k8s.io/v1"
+    assert old.configuration == {
+        **today.configuration,
+        "apiVersion": "kubescheduler.config.k8s.io/v1beta1",
+        "healthzBindAddress": "{address}",
+        "metricsBindAddress": "{address}",
     }
-    assert start_configuration("kube-scheduler@1.19.0", kubeconfig)["apiVersion"].endswith("v1beta1")
+    assert (today.needs, old.needs) == ((), ("policy/v1beta1",))
+    assert today.arguments == old.arguments
+    assert today.scheduler_name == "default-scheduler"
+
+
+def test_places_of_the_version_are_filled_and_those_of_a_run_stay_open(tmp_path: Path) -> None:
+    file = tmp_path / "schedulers.yaml"
+    file.write_text(
+        "mine: {about: mine, module: m, default: 0.1.0, arguments: ['--is={version}', '--kubeconfig={kubeconfig}'],\n"
+        "  configuration: {api: 'v{major}.{minor}', lists: [{at: '{version}', file: '{kubeconfig}'}, 1]}}\n"
+    )
+    start = start_of("mine", read_catalogue([file]))
+
+    assert start.arguments == ("--is=0.1.0", "--kubeconfig={kubeconfig}")
+    assert start.configuration == {"api": "v0.1", "lists": [{"at": "0.1.0", "file": "{kubeconfig}"}, 1]}
 
 
 def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> None:
@@ -70,6 +81,7 @@ def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> 
         ("mine: {about: mine, default: 0.1.0}", "missing required field `module`"),
         ("mine: {about: mine, module: m, default: 0.1.0, colour: red}", "unknown field `colour`"),
         ("mine: {about: mine, module: m, default: 0.1.0, go-mod: magic}", "Invalid enum value 'magic'"),
+        ("mine: {about: mine, module: m, default: 0.1.0, versions: {0.1.0: {needs: [v1]}}}", "matching regex"),
         ("[]", "Expected `object`"),
     ],
 )

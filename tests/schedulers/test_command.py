@@ -5,12 +5,17 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from batkube.cli.main import main
+from batkube.schedulers.edits import EDITS
+from batkube.schedulers.records import lock_of
+from batkube.schedulers.toolchains import Toolchain, locked, toolchain
+from schedulers.conftest import real_go
 
 
 class Answer:
@@ -26,10 +31,12 @@ Shell = Callable[..., Answer]
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
     """Calls `batkube schedulers`, with folders of its own for cache and configuration."""
-    if shutil.which("go") is None:
+    if real_go() is None:
         pytest.skip("needs a Go toolchain")
     # Go keeps its own cache below XDG_CACHE_HOME as well, unless it is told.
-    build_cache = subprocess.run(["go", "env", "GOCACHE"], capture_output=True, text=True, check=True).stdout.strip()
+    build_cache = subprocess.run(
+        [str(real_go()), "env", "GOCACHE"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     monkeypatch.setenv("GOCACHE", build_cache)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -61,7 +68,103 @@ def test_the_list_shows_ours_and_the_users(shell: Shell, tmp_path: Path) -> None
 
     lines = shell("list").stdout.splitlines()
 
-    assert [line.split()[0] for line in lines[::2]] == ["kube-scheduler", "kube-controller-manager", "mine"]
+    assert {"kube-scheduler", "kube-controller-manager", "mine"} <= {line.split()[0] for line in lines}
+    assert lines[lines.index(f"{'mine':<24} packs") + 1] == f"  {'0.1.0':<10} –  (default)"
+    assert lines[-1] == f"0 built, 0 MB, in {tmp_path}/cache/batkube/programs"
+
+
+def test_the_list_tells_what_is_built_and_what_is_outdated(shell: Shell, module: Path, tmp_path: Path) -> None:
+    binary = Path(shell("build", "--module", str(module)).stdout.strip())
+    current = shell("list").stdout.splitlines()
+    binary.parent.rename(binary.parent.parent / "of-an-older-overlay")
+    renamed = shell("list").stdout.splitlines()
+
+    assert current[-3:-1] == [
+        "your own modules",
+        f"  --module {module}: built with {toolchain(tmp_path).version}, {binary_size(renamed)}",
+    ]
+    assert current[-1].startswith("1 built, ")
+    assert renamed[-2].startswith("0 built, ")
+    assert renamed[-1].startswith("1 outdated, ")
+
+
+def binary_size(lines: list[str]) -> str:
+    """Return the size in the last line of a list."""
+    return lines[-1].removeprefix("1 outdated, ").partition(":")[0]
+
+
+def test_pruning_removes_what_is_outdated_and_nothing_else(shell: Shell, module: Path, tmp_path: Path) -> None:
+    binary = Path(shell("build", "--module", str(module)).stdout.strip())
+    programs = binary.parent.parent
+    for name in ("broken-off", "being-built"):
+        (programs / name).mkdir()
+        (programs / name / "99.partial").write_bytes(bytes(3_000_000))
+
+    with locked(lock_of(programs / "being-built"), lambda: None):
+        pruned = shell("prune")
+
+    assert pruned.stdout == "freed 3 MB\n"
+    assert pruned.stderr.splitlines() == [
+        "left being-built: somebody is building it",
+        "removed broken-off",
+    ]
+    assert sorted(path.name for path in programs.iterdir() if path.is_dir()) == ["being-built", binary.parent.name]
+    assert shell("path", "--module", str(module)).stdout.strip() == str(binary)
+
+    shutil.rmtree(module)
+    shell("prune")
+
+    assert not binary.exists()
+
+
+def test_without_go_the_list_is_shown_all_the_same(
+    shell: Shell, module: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shell("build", "--module", str(module))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
+
+    assert shell("list").stdout.splitlines()[-1].startswith("1 built, ")
+    assert "there is no Go toolchain on this machine" in shell("build", "--module", str(module), code=1).stderr
+    assert "there is no Go toolchain on this machine" in shell("prune", code=1).stderr
+
+
+def test_a_cache_that_cannot_be_written_is_told(shell: Shell, module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(module / "go.mod"))
+
+    said = shell("build", "--module", str(module), code=2).stderr
+
+    assert said.endswith("cannot be written: Not a directory\n  remedy: set XDG_CACHE_HOME to a folder of yours\n")
+
+
+def test_a_go_in_which_something_has_moved_is_refused_by_file_and_version(
+    shell: Shell, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doctored = doctored_copy(
+        toolchain(tmp_path), tmp_path / "doctored", "runtime/select.go", "cheaprandn", "luckyrandn"
+    )
+    monkeypatch.setenv("PATH", f"{doctored}/bin:/usr/bin:/bin")
+
+    said = shell("build", "--module", str(module), code=1).stderr
+
+    assert said.startswith("failed: the virtual clock does not fit go1.26.99: runtime/select.go has this 0 times")
+    assert "cheaprandn(uint32(norder + 1))" in said
+    assert not (tmp_path / "cache" / "batkube" / "programs").exists()
+
+
+def doctored_copy(go: Toolchain, folder: Path, file: str, old: str, new: str) -> Path:
+    """Copy as much of a toolchain as the overlay is made from, with one word of it changed."""
+    for name in [edit.file for edit in EDITS]:
+        (folder / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(go.root / "src" / name, folder / "src" / name)
+    text = (go.root / "src" / file).read_text()
+    (folder / "src" / file).write_text(text.replace(old, new))
+    (folder / "VERSION").write_text("go1.26.99\n")
+    (folder / "bin").mkdir()
+    script = folder / "bin" / "go"
+    script.write_text(f"""#!/bin/sh\necho '{{"GOROOT": "{folder}", "GOVERSION": "go1.26.99"}}'\n""")
+    script.chmod(0o755)
+    return folder
 
 
 def test_a_folder_is_built_and_its_path_is_all_that_goes_to_standard_output(shell: Shell, module: Path) -> None:
@@ -70,10 +173,19 @@ def test_a_folder_is_built_and_its_path_is_all_that_goes_to_standard_output(shel
     found = shell("path", "--module", str(module))
 
     assert "has not been built" in missing.stderr
+    assert f"remedy: run `batkube schedulers build --module {module}`" in missing.stderr
     assert built.stdout == found.stdout
     assert "built module" in built.stderr
     done = subprocess.run([built.stdout.strip()], capture_output=True, text=True, check=True)
     assert done.stderr == "mine\n"
+
+
+def test_a_module_that_does_not_compile_is_shown_with_the_compilers_lines(shell: Shell, module: Path) -> None:
+    (module / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
+
+    said = shell("build", "--module", str(module), code=2).stderr
+
+    assert said.endswith("does not compile:\n# example.com/mine\n./main.go:3:15: undefined: undefined\n")
 
 
 @pytest.mark.parametrize(
@@ -81,6 +193,7 @@ def test_a_folder_is_built_and_its_path_is_all_that_goes_to_standard_output(shel
     [
         (["build"], "needs either the name of a program or --module"),
         (["build", "etcd", "--module", "."], "needs either the name of a program or --module"),
+        (["build", "etcd", "--package", "./cmd/x"], "is for --module, not for a name"),
         (["build", "slurm"], "there is no such program"),
         (["build", "--module", "/nowhere"], "is not a folder with a go.mod"),
         (["build", "kube-scheduler", "--go-version", "1.2"], "is no version of Go"),

@@ -9,9 +9,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from batkube.timing.page import ClockPage
-from schedulers.conftest import HOUR_NS, START_NS, Specimen, Start
+from schedulers.conftest import HOUR_NS, START_NS, Specimen, Start, started
 
 NEVER = 2**63 - 1
 MODES = pytest.mark.parametrize("deterministic", [True, False], ids=["deterministic", "many threads"])
@@ -40,6 +42,42 @@ def test_tickers_timers_deadlines_and_timeouts_keep_their_order(start: Start, de
             "1m30s tick",
             "1m35s context deadline exceeded",
         ]
+
+
+@MODES
+def test_timers_are_stopped_reset_and_outrun_on_the_virtual_clock(start: Start, deterministic: bool) -> None:
+    with start("timers", deterministic=deterministic) as specimen:
+        assert specimen.finish(granted=True) == [
+            "stopped in time: true and again: false",
+            "3s an answer before the timeout",
+            "8s timeout",
+            "16s ticks at one second and seven",
+            "25s postponed",
+            "25s no time at all",
+            "25.000000001s a nanosecond",
+            "29.000000001s inner: context deadline exceeded",
+            "35.000000001s outer: context deadline exceeded",
+        ]
+
+
+@MODES
+def test_each_of_two_thousand_goroutines_wakes_at_its_instant(start: Start, deterministic: bool) -> None:
+    with start("crowd", deterministic=deterministic) as specimen:
+        assert specimen.finish(granted=True) == ["late 0 out of turn 0 after 33m22s"]
+        assert specimen.page.jumps == 2000
+
+
+@settings(max_examples=20, deadline=None)
+@given(naps=st.lists(st.integers(min_value=0, max_value=10**18), min_size=1, max_size=30), granted=st.booleans())
+def test_whoever_sleeps_wakes_when_the_nap_is_over_and_in_that_order(
+    specimen_binary: Path, naps: list[int], granted: bool
+) -> None:
+    with started(specimen_binary, "nap", *(f"{nap}ns" for nap in naps)) as specimen:
+        lines = specimen.finish(granted=granted)
+
+        assert lines == [f"{nap} {nap}" for nap in sorted(naps)]
+        assert specimen.page.now == START_NS + max(naps)
+        assert specimen.page.jumps == (len({*naps} - {0}) if granted else 0)
 
 
 def test_the_clock_stands_still_until_somebody_moves_it(start: Start) -> None:
@@ -133,6 +171,15 @@ def test_what_was_read_is_counted(start: Start, listener: socket.socket) -> None
             connection.close()
 
 
+@MODES
+def test_every_byte_of_a_stream_is_counted_and_no_other(start: Start, deterministic: bool) -> None:
+    with start("pump", deterministic=deterministic) as specimen:
+        (total,) = specimen.output()
+
+        assert specimen.page.bytes_written == specimen.page.bytes_read == int(total)
+        assert specimen.page.connects == 2
+
+
 def test_connections_are_begun_in_the_same_order_every_time(start: Start) -> None:
     orders = []
     for _ in range(3):
@@ -198,6 +245,19 @@ def test_garbage_is_collected_when_asked_and_only_then(start: Start) -> None:
         assert specimen.page.heap_bytes < 10 << 20
         assert specimen.page.live_bytes < 10 << 20
         assert specimen.finish(granted=True) == ["collections 1"]
+
+
+def test_a_collection_moves_no_clock_and_loses_no_timer(start: Start) -> None:
+    with start("litter") as specimen:
+        for second in range(4):
+            specimen.wait_idle()
+            specimen.page.request_collection()
+            specimen.wait_idle()
+
+            assert specimen.page.now == START_NS + second * 10**9
+            assert specimen.page.next_timer <= START_NS + (second + 1) * 10**9
+            specimen.page.now = START_NS + (second + 1) * 10**9
+        assert specimen.finish(granted=True) == ["collections 4"]
 
 
 def test_with_many_threads_garbage_is_collected_as_ever(start: Start) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,12 +10,14 @@ from typing import Annotated
 
 import typer
 
-from batkube.cli.caching import cache_folder
-from batkube.kernel.errors import InputError
+from batkube.cli.scheduler_list import listing, size_text
+from batkube.kernel.errors import InputError, RunFailed
 from batkube.schedulers.builds import build_path, built
-from batkube.schedulers.catalogue import Catalogue, read_catalogue
+from batkube.schedulers.installed import cache_folder, user_catalogue
+from batkube.schedulers.keeping import outdated
 from batkube.schedulers.programs import program
 from batkube.schedulers.recipes import Program, local_program
+from batkube.schedulers.records import Kept, kept_builds, programs_folder, remove
 
 app = typer.Typer(help="Build real schedulers, for virtual time.", no_args_is_help=True)
 
@@ -29,11 +30,28 @@ _GoVersion = Annotated[str, typer.Option("--go-version", help="The Go to build w
 
 @app.command("list")
 def list_programs(catalogue: _Files = None) -> None:
-    """List the programs that can be built, with the versions known to build."""
-    for name, entry in read_user_catalogue(catalogue or ()).items():
-        if entry.virtual:
-            typer.echo(f"{name:<26} {entry.about}")
-            typer.echo(f"{'':<26} versions {', '.join(entry.versions)}; without one, {entry.default}")
+    """List the programs that can be built, the versions known to build, and what is built already."""
+    known = user_catalogue(catalogue or ())
+    builds = kept_builds(cache_folder())
+    stale: list[Kept] = []
+    with contextlib.suppress(RunFailed):  # without Go nothing can be built, but what there is can be shown
+        stale = outdated(builds, known, cache_folder())
+    for line in listing(known, [kept for kept in builds if kept not in stale], stale, programs_folder(cache_folder())):
+        typer.echo(line)
+
+
+@app.command()
+def prune(catalogue: _Files = None) -> None:
+    """Remove built programs that nobody will ask for again: broken off, or built with another overlay or recipe."""
+    stale = outdated(kept_builds(cache_folder()), user_catalogue(catalogue or ()), cache_folder())
+    freed = 0
+    for kept in stale:
+        if remove(kept.folder):
+            freed += kept.size_bytes
+            typer.echo(f"removed {kept.folder.name}", err=True)
+        else:
+            typer.echo(f"left {kept.folder.name}: somebody is building it", err=True)
+    typer.echo(f"freed {size_text(freed)}")
 
 
 @app.command()
@@ -63,16 +81,11 @@ def path(
     wanted = _wanted(name, module, package, catalogue)
     binary = build_path(wanted, cache_folder(), go_version=go_version)
     if not binary.exists():
-        command = f"batkube schedulers build {name}" if name else f"batkube schedulers build --module {module}"
-        raise InputError(wanted.title, problem="has not been built", remedy=f"run `{command}`")
+        what = name or (f"--module {module}" if package == "." else f"--module {module} --package {package}")
+        with_go = f" --go-version {go_version}" if go_version else ""
+        remedy = f"run `batkube schedulers build {what}{with_go}`"
+        raise InputError(wanted.title, problem="has not been built", remedy=remedy)
     typer.echo(str(binary))
-
-
-def read_user_catalogue(files: list[Path] | tuple[Path, ...] = ()) -> Catalogue:
-    """Return the catalogue with the user's own entries: of the configuration folder, then of the files given."""
-    given = os.environ.get("XDG_CONFIG_HOME")  # noqa: TID251 - the command line reads the environment
-    own = (Path(given) if given else Path.home() / ".config") / "batkube" / "schedulers.yaml"
-    return read_catalogue([*([own] if own.exists() else []), *files])
 
 
 @contextlib.contextmanager
@@ -95,7 +108,9 @@ def _wanted(name: str | None, module: Path | None, package: str, catalogue: list
             remedy="see `batkube schedulers list`",
         )
     if module is None:
-        return program(name or "", read_user_catalogue(catalogue or []))
+        if package != ".":
+            raise InputError(f"--package {package}", problem="is for --module, not for a name", remedy="add --module")
+        return program(name or "", user_catalogue(catalogue or []))
     if not (module / "go.mod").is_file():
         raise InputError(module, problem="is not a folder with a go.mod", remedy="give the root of a Go module")
     return local_program(module, package)

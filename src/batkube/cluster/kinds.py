@@ -16,7 +16,7 @@ import msgspec
 
 from batkube.cluster.definitions import Definitions
 from batkube.cluster.schemas import Schema
-from batkube.kernel.errors import Bug
+from batkube.kernel.errors import Bug, InputError
 
 #: Kinds that two groups serve and that are stored once (Kubernetes: events.k8s.io is another view of core events).
 _SHARED_STORAGE = {"events.events.k8s.io": "events", "pods.metrics.k8s.io": "", "nodes.metrics.k8s.io": ""}
@@ -65,6 +65,8 @@ class Resource(msgspec.Struct, eq=False):
     group_resource: str = ""
     #: The kind as validation errors name it: `Pod`, `Deployment.apps`.
     qualified_kind: str = ""
+    #: Of a version of the past (`KindTable.revive`): the same in today's version.
+    today: Resource | None = None
 
     def __post_init__(self) -> None:
         """Compose the names that every request needs, once."""
@@ -106,7 +108,7 @@ class KindTable:
     def __init__(self, raw: dict[str, Any], *, metrics: bool = False) -> None:
         self._definitions = Definitions(raw["definitions"])
         #: The definition of each kind by `group/version/Kind`, lists, options and sub-resources included.
-        self._kinds: dict[str, str] = raw["kinds"]
+        self._kinds: dict[str, str] = dict(raw["kinds"])
         #: All kinds with a Go type by `group/version`, versions that are not served included.
         self._registered: dict[str, list[str]] = raw["registered"]
         #: The version of Kubernetes that the table was derived from.
@@ -167,6 +169,20 @@ class KindTable:
         self._by_path[path] = resource
         self._by_kind[resource.group, resource.version, resource.kind] = resource
         self.revision += 1
+
+    def revive(self, group: str, version: str) -> None:
+        """Serve a version that Kubernetes has given up, for programs of that time: today's fields under its name."""
+        found = next((each for each in self.groups() if each.name == group), None)
+        if found is None:
+            remedy = "correct `needs` in the catalogue"
+            raise InputError(f"{group}/{version}", problem="Kubernetes has no such group", remedy=remedy)
+        if version in found.versions:
+            return
+        today = [each for each in self.resources() if (each.group, each.version) == (group, found.preferred)]
+        for resource in today:
+            for kind in (resource.kind, resource.list_kind):
+                self._kinds[f"{group}/{version}/{kind}"] = self._kinds[f"{resource.api_version}/{kind}"]
+            self.add(msgspec.structs.replace(resource, version=version, today=resource))
 
     def remove(self, resource: Resource) -> None:
         """Serve `resource` no more."""

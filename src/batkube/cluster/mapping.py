@@ -26,6 +26,8 @@ NAMESPACE = "default"
 LABEL_WORKLOAD = "batkube.io/workload"
 LABEL_JOB = "batkube.io/job"
 ANNOTATION_SIZE = "batkube.io/size"
+#: On nodes whose clock does not run at the speed of ours: how fast it does.
+ANNOTATION_SPEED = "batkube.io/speed"
 DEFAULT_SCHEDULER = "default-scheduler"
 #: Names that mean "whichever scheduler there is": none, the 2020 experiments', Kubernetes' own.
 ANY_SCHEDULER = ("", "default", DEFAULT_SCHEDULER)

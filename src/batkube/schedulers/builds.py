@@ -1,8 +1,9 @@
 """Building programs, once: a build is kept under the user's cache folder.
 
 The key of a build is everything that went into it, the overlay included, so another version or recipe never meets an
-old file. Two processes that want the same program at once wait for one another. A build that was broken off is taken up
-where it was: what Go had downloaded and compiled is in Go's own caches.
+old file. Two processes that want the same program at once wait for one another. A program appears under its name when
+it is whole, by renaming, so a build that was broken off leaves nothing that could be taken for one; the next takes up
+where it was, since what Go had downloaded and compiled is in Go's own caches.
 """
 
 from __future__ import annotations
@@ -11,18 +12,14 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
+from batkube.schedulers.compiling import check_target, compile_program
 from batkube.schedulers.overlay import digest, overlay_files, write_overlay
 from batkube.schedulers.recipes import GoMod, Program, go_mod, missing_folder
-from batkube.schedulers.toolchains import Report, Toolchain, failure, find_go, locked, run_go, toolchain
-
-_SHOWN_LINES = 20
-#: Progress is told so many times while packages are compiled.
-_TOLD = 20
+from batkube.schedulers.records import Record, lock_of, programs_folder, write_record
+from batkube.schedulers.toolchains import Report, Toolchain, find_go, locked, run_go, toolchain
 
 
 def built(wanted: Program, cache: Path, report: Report = lambda _: None, *, go_version: str = "") -> Path:
@@ -30,9 +27,9 @@ def built(wanted: Program, cache: Path, report: Report = lambda _: None, *, go_v
 
     `go_version` asks for a version of Go, such as 1.25 or 1.25.6, instead of the machine's.
     """
-    build = _Build(wanted, cache, report, go_version)
+    build = _Build(wanted, cache, _toolchain(wanted, cache, go_version, report), report)
     if not build.is_current():
-        with locked(build.folder / "lock", lambda: report(f"waiting for another build of {wanted.title}")):
+        with locked(lock_of(build.folder), lambda: report(f"waiting for another build of {wanted.title}")):
             if not build.is_current():
                 build.make()
     return build.binary
@@ -40,22 +37,30 @@ def built(wanted: Program, cache: Path, report: Report = lambda _: None, *, go_v
 
 def build_path(wanted: Program, cache: Path, *, go_version: str = "") -> Path:
     """Return where the program is, or would be."""
-    return _Build(wanted, cache, lambda _: None, go_version).binary
+    return _Build(wanted, cache, _toolchain(wanted, cache, go_version)).binary
+
+
+def build_folder(wanted: Program, cache: Path, go: Toolchain | None) -> Path:
+    """Return where a program built with this toolchain is kept; `go` is None for one that runs on real time."""
+    return _Build(wanted, cache, go).folder
+
+
+def _toolchain(wanted: Program, cache: Path, go_version: str, report: Report = lambda _: None) -> Toolchain | None:
+    if not wanted.virtual:
+        return None
+    return toolchain(cache, exactly=go_version, at_least=wanted.go, report=report)
 
 
 class _Build:
     """One program with one toolchain."""
 
-    def __init__(self, wanted: Program, cache: Path, report: Report, go_version: str) -> None:
+    def __init__(self, wanted: Program, cache: Path, go: Toolchain | None, report: Report = lambda _: None) -> None:
         self._wanted = wanted
         self._report = report
-        self._go: Toolchain | None = None
-        self._overlay: dict[str, str] = {}
-        if wanted.virtual:
-            self._go = toolchain(cache, exactly=go_version, at_least=wanted.go, report=report)
-            self._overlay = overlay_files(self._go.root)
+        self._go = go
+        self._overlay = {} if go is None else overlay_files(go.root)
         name = "-".join(filter(None, (wanted.name, wanted.version, self._key())))
-        self.folder = cache / "programs" / name
+        self.folder = programs_folder(cache) / name
         self.binary = self.folder / wanted.name
 
     def _key(self) -> str:
@@ -73,24 +78,38 @@ class _Build:
         """Build the program."""
         wanted = self._wanted
         self._report(f"building {wanted.title}{f' from {wanted.module}' if wanted.module else ''}")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for leftover in self.folder.glob("*.partial"):
+            leftover.unlink()
         work = wanted.folder or self._prepare()
-        flags = ["-trimpath", "-ldflags", " ".join(["-s", "-w", *(f"-X {key}={to}" for key, to in wanted.variables)])]
-        if wanted.folder is None:
-            flags.append("-mod=mod")
-        if self._go is not None:
-            listing = write_overlay(self._overlay, self._go.root, self.folder / "overlay")
-            flags += ["-overlay", str(listing)]
+        self._report("downloading modules")
         target = wanted.package or "."
-        total = self._count_packages(target, work)
-        partial = self.folder / f"{wanted.name}.partial"
-        self._compile(["build", "-v", *flags, "-o", str(partial), target], work, total)
+        flags = [] if wanted.folder else ["-mod=mod"]
+        total = check_target(wanted, self._line(["list", *flags]), target, work)
+        # A name of our own: the compiler of a build that was killed may still be at work.
+        partial = self.folder / f"{os.getpid()}.partial"
+        line = self._line(["build", "-v", *flags, *self._build_flags(), "-o", str(partial), target])
+        compile_program(wanted, line, work, total, self._report)
+        write_record(self.folder, Record.of(wanted, self._go))
         os.replace(partial, self.binary)
+        shutil.rmtree(self._source, ignore_errors=True)
         self._report(f"built {wanted.title}")
+
+    def _build_flags(self) -> list[str]:
+        variables = (f"-X {key}={to}" for key, to in self._wanted.variables)
+        flags = ["-trimpath", "-ldflags", " ".join(["-s", "-w", *variables])]
+        if self._go is not None:
+            flags += ["-overlay", str(write_overlay(self._overlay, self._go.root, self.folder / ".overlay"))]
+        return flags
+
+    @property
+    def _source(self) -> Path:
+        return self.folder / ".source"
 
     def _prepare(self) -> Path:
         """Fill the folder that the program is built in, and return it."""
         wanted = self._wanted
-        work = self.folder / "source"
+        work = self._source
         shutil.rmtree(work, ignore_errors=True)
         self._report(f"downloading {wanted.module} {wanted.version}")
         described = run_go(self._line(["mod", "download", "-json", f"{wanted.module}@{wanted.version}"]), self.folder)
@@ -114,26 +133,6 @@ class _Build:
         return work
 
     def _line(self, arguments: Sequence[str]) -> list[str]:
-        return [find_go(), *arguments] if self._go is None else self._go.line(arguments)
-
-    def _count_packages(self, target: str, work: Path) -> int:
-        """Return how many packages the program consists of; what is missing of them is downloaded."""
-        self._report("downloading modules")
-        flags = [] if self._wanted.folder else ["-mod=mod"]
-        return len(run_go(self._line(["list", *flags, "-deps", target]), work).splitlines())
-
-    def _compile(self, arguments: Sequence[str], work: Path, total: int) -> None:
-        """Run `go build -v`, which names each package that it compiles and not those of its cache."""
-        command = self._line(arguments)
-        last: deque[str] = deque(maxlen=_SHOWN_LINES)
-        step = max(1, total // _TOLD)
-        count = 0
-        with subprocess.Popen(command, cwd=work, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stderr is not None
-            for line in process.stderr:
-                last.append(line)
-                count += 1
-                if count % step == 0:
-                    self._report(f"compiling: {count} of at most {total} packages")
-        if process.returncode:
-            raise failure(command, "".join(last))
+        if self._go is None:
+            return [find_go(), *arguments]
+        return self._go.line(arguments, own_workspace=self._wanted.folder is not None)

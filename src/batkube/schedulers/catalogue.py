@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,6 +14,9 @@ from batkube.schedulers.recipes import GoMod
 
 _OURS = Path(__file__).with_name("catalogue.yaml")
 
+GroupVersion = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]+/v[0-9a-z]+$")]
+"""Such as `policy/v1beta1`."""
+
 
 class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What one version needs that others do not."""
@@ -21,7 +24,7 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     go: str = ""
     missing: tuple[str, ...] = ()
     #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
-    needs: tuple[str, ...] = ()
+    needs: tuple[GroupVersion, ...] = ()
     #: What differs in its configuration file.
     configuration: dict[str, Any] = {}
 

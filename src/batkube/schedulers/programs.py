@@ -4,14 +4,40 @@ from __future__ import annotations
 
 import functools
 import re
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from batkube.kernel.errors import InputError
 from batkube.schedulers.catalogue import Catalogue, Entry, Variant, read_catalogue
 from batkube.schedulers.recipes import Program
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.\d+[\w.+-]*")
+
+
+class Start(msgspec.Struct, frozen=True):
+    """How a program is started. `{kubeconfig}` and the like are still open: each run has its own."""
+
+    arguments: tuple[str, ...]
+    #: The content of its configuration file; empty if it needs none.
+    configuration: dict[str, Any]
+    #: The `spec.schedulerName` of the pods that it serves; "" if it is no scheduler.
+    scheduler_name: str
+    #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
+    needs: tuple[str, ...] = ()
+    #: Whether it is built for virtual time.
+    virtual: bool = True
+
+    @property
+    def configuration_flags(self) -> list[str]:
+        """The arguments that name its configuration file, without what they name: `--config`."""
+        return [text.partition("=")[0] for text in self.arguments if "{configuration}" in text]
+
+    @property
+    def has_profiles(self) -> bool:
+        """Whether its configuration tells by profiles which pods it serves."""
+        return self.configuration.get("kind") == "KubeSchedulerConfiguration"
 
 
 @functools.cache
@@ -31,7 +57,7 @@ def program(title: str, catalogue: Catalogue | None = None) -> Program:
         entry.package,
         main=entry.main,
         go_mod=entry.go_mod,
-        variables=tuple((key, _fill(text, version)) for key, text in entry.variables.items()),
+        variables=tuple((key, _fill(text, _of_version(version))) for key, text in entry.variables.items()),
         virtual=entry.virtual,
         go=variant.go,
         missing=variant.missing,
@@ -52,19 +78,13 @@ def find(title: str, catalogue: Catalogue | None = None) -> tuple[str, Entry, st
     return name, entry, version
 
 
-def start_arguments(title: str, kubeconfig: Path, configuration: Path, catalogue: Catalogue | None = None) -> list[str]:
-    """Return the arguments that a program is started with; `start_configuration` is what is in the file."""
+def start_of(title: str, catalogue: Catalogue | None = None) -> Start:
+    """Return how the program called `NAME` or `NAME@VERSION` is started."""
     _, entry, version = find(title, catalogue)
-    places = {"kubeconfig": str(kubeconfig), "configuration": str(configuration)}
-    return [_fill(text, version, places) for text in entry.arguments]
-
-
-def start_configuration(title: str, kubeconfig: Path, catalogue: Catalogue | None = None) -> dict[str, Any]:
-    """Return the content of a program's configuration file; empty if it wants none."""
-    _, entry, version = find(title, catalogue)
-    content = {**entry.configuration, **_variant(entry, version).configuration}
-    filled: dict[str, Any] = _fill_all(content, version, {"kubeconfig": str(kubeconfig)})
-    return filled
+    variant = _variant(entry, version)
+    content: dict[str, Any] = fill_all({**entry.configuration, **variant.configuration}, _of_version(version))
+    arguments = tuple(_fill(text, _of_version(version)) for text in entry.arguments)
+    return Start(arguments, content, entry.scheduler_name, variant.needs, entry.virtual)
 
 
 def _variant(entry: Entry, version: str) -> Variant:
@@ -75,16 +95,21 @@ def _variant(entry: Entry, version: str) -> Variant:
     return next((variant for known, variant in entry.versions.items() if known.startswith(minor)), Variant())
 
 
-def _fill(text: str, version: str, places: dict[str, str] | None = None) -> str:
-    major, minor, _ = version.split(".", 2)
-    for name, value in {"version": version, "major": major, "minor": minor, **(places or {})}.items():
+def _fill(text: str, places: Mapping[str, str]) -> str:
+    for name, value in places.items():
         text = text.replace(f"{{{name}}}", value)
     return text
 
 
-def _fill_all(value: Any, version: str, places: dict[str, str]) -> Any:  # noqa: ANN401 - any YAML
+def _of_version(version: str) -> dict[str, str]:
+    major, minor, _ = version.split(".", 2)
+    return {"version": version, "major": major, "minor": minor}
+
+
+def fill_all(value: Any, places: Mapping[str, str]) -> Any:  # noqa: ANN401 - any YAML
+    """Return `value` with each `{place}` that is known filled, in all its texts."""
     if isinstance(value, dict):
-        return {key: _fill_all(each, version, places) for key, each in value.items()}
+        return {key: fill_all(each, places) for key, each in value.items()}
     if isinstance(value, list):
-        return [_fill_all(each, version, places) for each in value]
-    return _fill(value, version, places) if isinstance(value, str) else value
+        return [fill_all(each, places) for each in value]
+    return _fill(value, places) if isinstance(value, str) else value

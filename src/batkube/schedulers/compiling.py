@@ -1,0 +1,78 @@
+"""Letting Go compile: with progress, and with its complaints passed on to whom they concern.
+
+What is wrong with a folder of the user's is an error of theirs, shown with the compiler's own lines. What is wrong with
+a published program is not: then the build has failed.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from batkube.kernel.errors import BatkubeError, InputError
+from batkube.schedulers.recipes import Program
+from batkube.schedulers.toolchains import GoFailed, Report, run_go
+
+#: Progress is told so many times while packages are compiled.
+_TOLD = 20
+_KEPT_LINES = 60
+
+
+def check_target(wanted: Program, list_line: Sequence[str], target: str, work: Path) -> int:
+    """Return how many packages the program consists of, having downloaded what is missing of them.
+
+    `list_line` is the command `go list`. Refuses what is not the main package of a program.
+    """
+    try:
+        listed = run_go([*list_line, "-deps", "-f", "{{.DepOnly}} {{.Name}}", target], work).splitlines()
+    except GoFailed as error:
+        if wanted.folder is None:
+            raise
+        raise _refusal(wanted, f"Go cannot load the package:\n{error.complaint}", list_line) from error
+    if wanted.folder is not None and "false main" not in listed:
+        raise _refusal(wanted, "the package is no program: it is not called `main`", list_line)
+    return len(listed)
+
+
+def compile_program(wanted: Program, command: Sequence[str], work: Path, total: int, report: Report) -> None:
+    """Run `go build -v`, which names each package that it compiles and not those of its cache."""
+    last: deque[str] = deque(maxlen=_KEPT_LINES)
+    step = max(1, total // _TOLD)
+    count = 0
+    with subprocess.Popen(command, cwd=work, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                last.append(line)
+                count += 1
+                if count % step == 0:
+                    report(f"compiling: {count} of at most {total} packages")
+        except BaseException:
+            process.send_signal(signal.SIGINT)  # Go then ends what it has begun, and removes its temporary files
+            raise
+    if process.returncode:
+        raise _failed(wanted, command, list(last))
+
+
+def _failed(wanted: Program, command: Sequence[str], lines: list[str]) -> BatkubeError:
+    """Return the error of a build: what the compiler says begins with `#` and the package that it concerns."""
+    first = next((number for number, line in enumerate(lines) if line.startswith("# ")), 0)
+    error = GoFailed(command, "".join(lines[first:]))
+    if wanted.folder is None:
+        return error
+    return InputError(wanted.folder, at=wanted.package, problem=f"does not compile:\n{error.complaint}")
+
+
+def _refusal(wanted: Program, problem: str, list_line: Sequence[str]) -> InputError:
+    """Return the error of a package that cannot be built, with those of its module that can."""
+    assert wanted.folder is not None
+    line = [*list_line, "-e", "-f", '{{if eq .Name "main"}}{{.Dir}}{{end}}', "./..."]
+    done = subprocess.run(line, cwd=wanted.folder, capture_output=True, text=True, check=False)
+    folders = [Path(line) for line in done.stdout.splitlines() if line]
+    programs = [f"./{folder.relative_to(wanted.folder)}" for folder in folders if folder.is_relative_to(wanted.folder)]
+    found = ", ".join("." if name == "./." else name for name in programs if name != wanted.package)
+    remedy = f"give one of the module's programs with --package: {found}" if found else None
+    return InputError(wanted.folder, at=wanted.package, problem=problem, remedy=remedy)

@@ -1,0 +1,33 @@
+"""What a user has: programs that were built for him, and a catalogue of his own. The folders are those of XDG."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from batkube.schedulers.builds import built
+from batkube.schedulers.catalogue import Catalogue, read_catalogue
+from batkube.schedulers.programs import program
+from batkube.schedulers.toolchains import Report
+
+
+def cache_folder() -> Path:
+    """Return Batkube's folder in the user's cache, where built programs are kept."""
+    return _folder("XDG_CACHE_HOME", ".cache")
+
+
+def user_catalogue(files: Sequence[Path] = ()) -> Catalogue:
+    """Return our catalogue with the user's own entries: of the configuration folder, then of the files given."""
+    own = _folder("XDG_CONFIG_HOME", ".config") / "schedulers.yaml"
+    return read_catalogue([*([own] if own.exists() else []), *files])
+
+
+def installed(title: str, report: Report = lambda _: None) -> Path:
+    """Return the path of the program called `NAME` or `NAME@VERSION`, built on first use."""
+    return built(program(title, user_catalogue()), cache_folder(), report)
+
+
+def _folder(variable: str, default: str) -> Path:
+    given = os.environ.get(variable)  # noqa: TID251 - where a user keeps things is not a scenario's business
+    return (Path(given) if given else Path.home() / default) / "batkube"

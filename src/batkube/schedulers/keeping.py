@@ -1,0 +1,51 @@
+"""Which of the kept programs would be found again, and which are outdated."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from batkube.kernel.errors import BatkubeError
+from batkube.schedulers.builds import build_folder
+from batkube.schedulers.catalogue import Catalogue
+from batkube.schedulers.programs import program
+from batkube.schedulers.recipes import Program, local_program
+from batkube.schedulers.records import Kept, Record
+from batkube.schedulers.toolchains import Toolchain, toolchain_at_hand
+
+
+def outdated(builds: Sequence[Kept], catalogue: Catalogue, cache: Path) -> list[Kept]:
+    """Return those that nobody will ask for again.
+
+    That is what was broken off, what was built with another overlay, recipe or toolchain than would be used today, and
+    what comes from a folder or an entry of the catalogue that is gone. Needs Go to find out.
+    """
+    at_hand = functools.cache(lambda version: toolchain_at_hand(cache, version))
+
+    def is_current(kept: Kept) -> bool:
+        folder = _folder_today(kept.record, catalogue, cache, at_hand) if kept.record else None
+        return folder == kept.folder
+
+    return [kept for kept in builds if not is_current(kept)]
+
+
+def _folder_today(
+    record: Record, catalogue: Catalogue, cache: Path, at_hand: Callable[[str], Toolchain | None]
+) -> Path | None:
+    """Return where the program that a record describes would be looked for today; None if nowhere."""
+    wanted = _program(record, catalogue)
+    go = at_hand(record.go) if record.go else None
+    if wanted is None or wanted.virtual != (go is not None):
+        return None
+    try:
+        return build_folder(wanted, cache, go)
+    except BatkubeError:
+        return None  # the overlay no longer fits this Go
+
+
+def _program(record: Record, catalogue: Catalogue) -> Program | None:
+    if not record.is_local:
+        return program(f"{record.name}@{record.version}", catalogue) if record.name in catalogue else None
+    source = Path(record.source)
+    return local_program(source, record.package) if (source / "go.mod").is_file() else None

@@ -1,0 +1,107 @@
+"""What is kept: each built program has a folder with a record of what it is.
+
+The folder's name ends in the key of the build. A later Batkube, with another overlay or recipe, looks for another name
+and never finds the old folder again: it is outdated, and may be removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from batkube.schedulers.recipes import Program
+from batkube.schedulers.toolchains import Toolchain, locked
+
+_FILE = "build.json"
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What a program was built from and with."""
+
+    name: str
+    #: "" for a folder of the user's.
+    version: str
+    #: The published module, or the user's folder.
+    source: str
+    package: str
+    #: The version of Go, as in `go1.26.8`; "" for a program without a virtual clock.
+    go: str
+
+    @classmethod
+    def of(cls, wanted: Program, go: Toolchain | None) -> Record:
+        """Return the record of a program that is built with a toolchain."""
+        source = wanted.module or str(wanted.folder)
+        version = wanted.version.removeprefix("v")
+        return cls(wanted.name, version, source, wanted.package, "" if go is None else go.version)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it was built from a folder of the user's."""
+        return not self.version
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """One folder below `programs`."""
+
+    folder: Path
+    #: None if there is no whole program in it.
+    record: Record | None
+    size_bytes: int
+
+
+def programs_folder(cache: Path) -> Path:
+    """Return the folder that all builds are kept in."""
+    return cache / "programs"
+
+
+def lock_of(folder: Path) -> Path:
+    """Return the file that is locked while a folder is written or removed; it lies outside, so it outlives it."""
+    return folder.parent / f"{folder.name}.lock"
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Say what the program in a folder is."""
+    (folder / _FILE).write_bytes(msgspec.json.encode(record))
+
+
+def kept_builds(cache: Path) -> list[Kept]:
+    """Return what is kept, by name."""
+    folder = programs_folder(cache)
+    return [_look_at(path) for path in sorted(folder.iterdir()) if path.is_dir()] if folder.is_dir() else []
+
+
+def _look_at(folder: Path) -> Kept:
+    size = _size(folder)
+    try:
+        record = msgspec.json.decode((folder / _FILE).read_bytes(), type=Record)
+    except (OSError, msgspec.MsgspecError):
+        return Kept(folder, None, size)
+    return Kept(folder, record if (folder / record.name).exists() else None, size)
+
+
+def _size(folder: Path) -> int:
+    """Return how many bytes a folder takes; what vanishes meanwhile, because a build is at work, takes none."""
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += os.lstat(Path(root) / name).st_size
+    return total
+
+
+def remove(folder: Path) -> bool:
+    """Remove a build unless somebody works on it at this moment; return whether it is gone."""
+    try:
+        with locked(lock_of(folder), _busy):
+            shutil.rmtree(folder)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _busy() -> None:
+    raise BlockingIOError

@@ -1,0 +1,126 @@
+"""Builds by several processes, and builds that are broken off: real processes, real Go."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from batkube.schedulers.records import kept_builds
+from schedulers.conftest import needs_go, real_go
+
+pytestmark = needs_go
+
+Launch = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "go.mod").write_text("module example.com/tiny\n\ngo 1.24\n")
+    (folder / "main.go").write_text('package main\n\nfunc main() { println("tiny") }\n')
+    return folder
+
+
+@pytest.fixture
+def launch(module: Path, tmp_path: Path) -> Iterator[Launch]:
+    """Starts `batkube schedulers build` on the module, as a leader of its own process group."""
+    go_cache = subprocess.run(
+        [str(real_go()), "env", "GOCACHE"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    environment = {**os.environ, "GOCACHE": go_cache, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    started = []
+
+    def start(*, first_on_path: Path | None = None) -> subprocess.Popen[str]:
+        paths = [*([str(first_on_path)] if first_on_path else []), os.environ["PATH"]]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "batkube", "schedulers", "build", "--module", str(module)],
+            env={**environment, "PATH": os.pathsep.join(paths)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.fixture
+def stuck_go(tmp_path: Path) -> Path:
+    """The folder of a `go` that never comes to the end of a build, after writing half of a program."""
+    folder = tmp_path / "stuck"
+    folder.mkdir()
+    os.mkfifo(folder / "is-building")
+    script = folder / "go"
+    script.write_text(
+        f"""#!/bin/bash
+[ "$1" = build ] || exec {real_go()} "$@"
+while [ "$1" != -o ]; do shift; done
+echo half > "$2"
+trap 'touch {folder}/interrupted; exit 1' INT
+echo yes > {folder}/is-building
+while :; do sleep 0.05; done
+"""
+    )
+    script.chmod(0o755)
+    return folder
+
+
+def printed(process: subprocess.Popen[str]) -> str:
+    """Return what a build printed on standard output, once it has ended well."""
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    return stdout.strip()
+
+
+def test_two_that_build_the_same_program_at_once_both_get_it(launch: Launch, tmp_path: Path) -> None:
+    first, second = launch(), launch()
+
+    binary = printed(first)
+
+    assert printed(second) == binary
+    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "tiny\n"
+    (kept,) = kept_builds(tmp_path / "cache" / "batkube")
+    assert sorted(path.name for path in kept.folder.iterdir()) == [".overlay", "build.json", "tiny"]
+
+
+def test_a_build_that_was_killed_leaves_no_program_and_is_made_again(
+    launch: Launch, stuck_go: Path, tmp_path: Path
+) -> None:
+    killed = launch(first_on_path=stuck_go)
+    assert (stuck_go / "is-building").read_text() == "yes\n"
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    (broken,) = kept_builds(tmp_path / "cache" / "batkube")
+    assert broken.record is None
+    assert not (broken.folder / "tiny").exists()
+
+    binary = printed(launch())
+
+    assert Path(binary).parent == broken.folder
+    assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "tiny\n"
+    assert not list(broken.folder.glob("*.partial"))
+
+
+def test_a_build_that_is_stopped_stops_the_compiler_too(launch: Launch, stuck_go: Path) -> None:
+    stopped = launch(first_on_path=stuck_go)
+    assert (stuck_go / "is-building").read_text() == "yes\n"
+
+    stopped.terminate()
+    _, stderr = stopped.communicate(timeout=60)
+
+    assert stopped.returncode == 130
+    assert stderr.endswith("interrupted\n")
+    assert (stuck_go / "interrupted").exists()
