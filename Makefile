@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format golden benchmark clean
+.PHONY: demo test check format golden benchmark reality clean
 
 demo: $(VENV)/.run ## run the main job: a workload on 32 machines under three policies, with a comparison and a chart
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
@@ -29,8 +29,11 @@ golden: $(VENV)/.dev ## rewrite the examples' expected outputs; review the diffe
 benchmark: $(VENV)/.run ## measure; appends to benchmarks/results
 	$(BIN)/python benchmarks/policies.py
 
+reality: $(VENV)/.dev ## a real control plane in real time, next to the simulation (half an hour, on a quiet machine)
+	$(BIN)/python scripts/reality.py --out reality-out
+
 clean:
-	rm -rf $(VENV) demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo-out reality-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "batkube needs Python 3.11 or newer on the PATH, or: make PYTHON=/path/to/python3" >&2; exit 1; }

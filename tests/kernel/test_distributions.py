@@ -36,6 +36,7 @@ def test_a_number_is_a_constant(spec: object) -> None:
         ("gamma:4,2.5", 10, 5),
         ("weibull:1,30", 30, 30),  # with shape 1 a Weibull is exponential
         ("choice:1,2,3,4", 2.5, math.sqrt(1.25)),
+        ("empirical:0,1,3", 1.25, math.sqrt(7 / 3 - 1.25**2)),
         ("lognormal:100,0.5", 100 * math.exp(0.125), 100 * math.exp(0.125) * math.sqrt(math.exp(0.25) - 1)),
     ],
 )

@@ -8,6 +8,7 @@ clips what cannot be (a negative latency of a `normal`).
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Callable, Mapping
@@ -111,7 +112,7 @@ def _family(name: str) -> _Family:
 
 def _checked(name: str, parameters: tuple[float, ...]) -> Distribution:
     family = _family(name)
-    if name != "choice" and len(parameters) != len(family.parameters):
+    if name not in _OF_ANY_LENGTH and len(parameters) != len(family.parameters):
         wanted = ",".join(family.parameters)
         raise ValueError(f"{name} takes {len(family.parameters)} parameters ({name}:{wanted}), not {len(parameters)}")
     problem = family.check(parameters)
@@ -144,6 +145,22 @@ def _not_empty(parameters: tuple[float, ...]) -> str | None:
     return None if parameters else "needs at least one value"
 
 
+def _quantiles(parameters: tuple[float, ...]) -> str | None:
+    if len(parameters) < 2:
+        return "needs at least two quantiles, the smallest and the largest"
+    rising = all(low <= high for low, high in itertools.pairwise(parameters))
+    return None if rising else "the quantiles must not fall"
+
+
+def _interpolated(rng: random.Random, quantiles: tuple[float, ...]) -> float:
+    place = rng.random() * (len(quantiles) - 1)
+    below = int(place)
+    return quantiles[below] + (quantiles[below + 1] - quantiles[below]) * (place - below)
+
+
+#: Families that take a list of any length.
+_OF_ANY_LENGTH = ("choice", "empirical")
+
 # Which parameterisation each name means is part of the file formats: changing it changes results.
 _FAMILIES: dict[str, _Family] = {
     "constant": _Family(("value",), lambda rng, p: p[0], _any),
@@ -158,8 +175,11 @@ _FAMILIES: dict[str, _Family] = {
     "gamma": _Family(("shape", "scale"), lambda rng, p: rng.gammavariate(p[0], p[1]), _all_positive),
     # Each value equally often; write a value twice to have it twice as often.
     "choice": _Family(("values",), lambda rng, p: p[rng.randrange(len(p))], _not_empty),
+    # Quantiles at even steps of probability, from the smallest value to the largest, with straight lines between.
+    "empirical": _Family(("values",), _interpolated, _quantiles),
 }
 
 _USAGE = "write a number or one of " + ", ".join(
-    f"{name}:{','.join(family.parameters) if name != 'choice' else 'a,b,c,…'}" for name, family in _FAMILIES.items()
+    f"{name}:{','.join(family.parameters) if name not in _OF_ANY_LENGTH else 'a,b,c,…'}"
+    for name, family in _FAMILIES.items()
 )

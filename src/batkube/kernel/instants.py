@@ -73,6 +73,8 @@ def duration(text: str) -> Duration:
         if match is None:
             break
         number, unit = match.groups()
+        if not unit and match.end() < len(stripped):
+            break  # a version, such as 1.34.4, is not 1.34 s and 0.4 s
         total += Decimal(number) * _FRACTION_UNITS.get(unit, Decimal(_UNIT_SECONDS.get(unit, 0)))
         position = match.end()
     if not stripped or position < len(stripped):

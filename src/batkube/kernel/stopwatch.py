@@ -41,6 +41,13 @@ def peak_memory_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def forget_peak_memory() -> None:
+    """Have `peak_memory_bytes` count from now on, where the kernel can (Linux): for a process that does many runs."""
+    with contextlib.suppress(OSError):
+        # 5 resets the high-water mark. Linux: Documentation/filesystems/proc.rst, "clear_refs".
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
 def time_of_day() -> Instant:
     """Return the real time of day as an instant of the calendar that Kubernetes timestamps are written in.
 

@@ -1,0 +1,90 @@
+"""`batkube emulate`: a workload on a real cluster, in real time, with the outputs of a simulated run."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batkube.cli.progress import progress_display
+from batkube.cli.run import print_results
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Duration, duration
+
+#: Much faster, and pods would hardly begin before they end.
+_SPEED_MAX = 86_400.0
+
+_Requests = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What pods ask for instead of the workload's own: RESOURCE=QUANTITY (cpu=500m), RESOURCE=xFACTOR "
+        "(cpu=x0.9), RESOURCE=OTHER-NAME (gpu=nvidia.com/gpu), RESOURCE= to leave it out; may be repeated."
+    ),
+]
+
+
+def emulate(
+    kubeconfig: Annotated[Path | None, typer.Option(help="Of the cluster to play on.")] = None,
+    workload: Annotated[
+        list[Path] | None,
+        typer.Option(help="Batsim .json, .swf[.gz], Kubernetes .yaml or openb .csv; repeat for several workloads."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder to write; must not exist yet.")] = None,
+    context: Annotated[str | None, typer.Option(help="A context of the kubeconfig; its current one.")] = None,
+    platform: Annotated[
+        str | None, typer.Option(help="The platform that describes the cluster, to number its nodes alike.")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="The workload's seconds per real second; shorter sleeps, too.")] = 1.0,
+    image: Annotated[str, typer.Option(help="Of the containers, which sleep; for jobs that name none.")] = "busybox",
+    namespace: Annotated[str | None, typer.Option(help="Where to play; unless given, in one made for it.")] = None,
+    kind: Annotated[str, typer.Option(help="What jobs become: pod, or job (batch/v1 Jobs).")] = "pod",
+    requests: _Requests = None,
+    scheduler_name: Annotated[
+        str, typer.Option(help="The scheduler of the jobs that name none.")
+    ] = "default-scheduler",
+    patience: Annotated[str, typer.Option(help="Give up when nothing happens for so long (real time).")] = "10m",
+    force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,
+) -> None:
+    """Play a workload on a real cluster, in real time."""
+    from batkube.emulation.emulate import emulate as play
+    from batkube.emulation.settings import Emulation, Kind, parse_mapping
+
+    if kubeconfig is None or not workload or out is None:
+        given = {"kubeconfig": kubeconfig, "workload": workload, "out": out}
+        missing = next(name for name, value in given.items() if not value)
+        raise InputError("batkube emulate", problem=f"no {missing} given", remedy=f"add --{missing}")
+    if not 0 < speed <= _SPEED_MAX:
+        raise InputError(f"--speed {speed:g}", problem="must be more than 0 and at most 86400")
+    if kind not in list(Kind):
+        raise InputError(f"--kind {kind}", problem="is not possible", remedy=f"one of {', '.join(Kind)}")
+    described = Emulation(
+        kubeconfig=kubeconfig,
+        workloads=tuple(workload),
+        context=context,
+        platform=platform,
+        speed=speed,
+        image=image,
+        namespace=namespace,
+        kind=Kind(kind),
+        mappings=tuple(parse_mapping(text) for text in requests or ()),
+        requests=tuple(requests or ()),
+        scheduler_name=scheduler_name,
+        patience=_patience(patience),
+    )
+    with progress_display(quiet, "played") as progress:
+        outcomes = play(described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
+    print_results(out, Counter(outcome.state for outcome in outcomes), quiet, "played")
+
+
+def _patience(text: str) -> Duration:
+    try:
+        length = duration(text)
+    except ValueError as error:
+        raise InputError(f"--patience {text}", problem=str(error)) from error
+    if length <= 0:
+        raise InputError(f"--patience {text}", problem="is not a length of time")
+    return length

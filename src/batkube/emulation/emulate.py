@@ -1,0 +1,95 @@
+"""One emulated run: from its description to its output folder, and a cluster left as it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from batkube.cluster.outcomes import Outcome
+from batkube.emulation.access import Access
+from batkube.emulation.cleaning import Ground, new_run_name
+from batkube.emulation.manifests import Style
+from batkube.emulation.playing import Player, RunClock, Stage
+from batkube.emulation.preparing import check_access, plan, read_nodes
+from batkube.emulation.recording import Circumstances, Recorder
+from batkube.emulation.settings import Emulation
+from batkube.emulation.story import Story
+from batkube.kernel.errors import RunFailed
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.instants import Instant, human, seconds
+from batkube.kernel.stopwatch import Stopwatch
+from batkube.outputs.folder import OutputFolder
+from batkube.platforms.model import Platform
+from batkube.platforms.reading import read_platform
+from batkube.workloads.model import Workload
+from batkube.workloads.reading import read_workload
+
+Progress = Callable[[int, int, Instant], None]
+"""Called now and then with: jobs ended, jobs in all, time reached."""
+
+#: Submissions that come later than this after their time are worth a note.
+_LATE = seconds(1)
+
+
+def emulate(
+    emulation: Emulation,
+    out: Path,
+    *,
+    force: bool = False,
+    command: Sequence[str] = (),
+    progress: Progress = lambda done, total, now: None,
+) -> list[Outcome]:
+    """Play a workload on a real cluster into the folder `out`, and return how its jobs ended.
+
+    Raises InputError when the cluster or the workload will not do, before anything is created, and RunFailed when jobs
+    are left without an outcome; what was seen until then is kept, and the cluster is cleared in any case.
+    """
+    folder = OutputFolder(out, force=force)
+    stopwatch = Stopwatch()
+    workloads = [read_workload(path, name=f"w{number}") for number, path in enumerate(emulation.workloads)]
+    platform = None if emulation.platform is None else read_platform(emulation.platform)
+    priorities = sorted({job.priority for workload in workloads for job in workload.jobs if job.priority})
+    access = Access(emulation.kubeconfig, emulation.context)
+    version = check_access(access, emulation, priorities)
+    nodes = read_nodes(access, emulation, platform)
+    tasks = plan(workloads, emulation, nodes, platform)
+    notes = FidelityNotes()
+    sources: list[Workload | Platform] = [*workloads, *([platform] if platform else [])]
+    for given in sources:
+        for note, count in given.notes:
+            notes.add(note, example=given.source, count=count)
+    run = new_run_name()
+    style = Style(run, emulation.kind, emulation.image, emulation.scheduler_name, nodes.have_kwok_taint)
+    ground = Ground(access, style, emulation.namespace, priorities)
+    around = Circumstances(emulation, nodes, access.url, version, run, ground.namespace, command, stopwatch)
+    with folder.writing():
+        story = Story(tasks, emulation.kind)
+        stage = Stage(access, ground.namespace, style)
+        player = Player(stage, tasks, story, RunClock(emulation.speed), emulation.patience)
+        failure = _play(ground, player, notes, progress)
+        outcomes = Recorder(story, around, notes).write(folder, failure)
+    if failure is not None:
+        raise RunFailed(f"{failure}\n  what was seen until then is in {folder.path}") from failure
+    return outcomes
+
+
+def _play(ground: Ground, player: Player, notes: FidelityNotes, progress: Progress) -> RunFailed | None:
+    """Play the run and clear the cluster, however it went; return why the run failed, if it did."""
+    failure = None
+    try:
+        ground.prepare()
+        player.play(progress)
+    except RunFailed as error:
+        failure = error
+    except KeyboardInterrupt:
+        failure = RunFailed(f"interrupted at {human(player.now)}")
+    try:
+        ground.clear()
+    except RunFailed as error:
+        notes.add(FidelityNote("cluster", "something of the run may be left in the cluster"), example=str(error))
+    except KeyboardInterrupt:
+        failure = RunFailed(f"interrupted twice, so the cluster was not cleared: {ground.by_hand}")
+    if player.lag > _LATE:
+        note = FidelityNote("submission", "jobs were submitted after their time: the machine or the cluster was busy")
+        notes.add(note, example=f"by up to {human(player.lag)}")
+    return failure

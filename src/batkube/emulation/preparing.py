@@ -1,0 +1,210 @@
+"""Before a run: may we do what it needs, is there room for its jobs, and what exactly is to be created?
+
+What can be known to be wrong is said before anything is created.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from batkube.cluster.mapping import ANNOTATION_SPEED, node_names
+from batkube.cluster.store import KubeObject
+from batkube.emulation.access import Access, Refused, Unreachable
+from batkube.emulation.manifests import Task
+from batkube.emulation.settings import Emulation, Kind, mapped
+from batkube.execution.profiles import NotModelled, course_on
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import LATEST_NS, Duration
+from batkube.kernel.quantities import CPU, MACHINE, PODS, amount, format_amount
+from batkube.platforms.model import Machine, Platform
+from batkube.workloads.model import Job, Requests, Workload
+from batkube.workloads.run_times import Course
+
+_KWOK_TAINT = "kwok.x-k8s.io/node"
+_CLOSING = ("NoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The nodes that pods may be placed on. A node's position is its machine id in the outputs."""
+
+    names: Sequence[str]
+    #: What each offers to pods.
+    offers: Sequence[dict[str, int]]
+    #: How fast the cluster's own clock runs.
+    speed: float = 1.0
+    have_kwok_taint: bool = False
+
+
+def check_access(access: Access, emulation: Emulation, priorities: Iterable[int]) -> str:
+    """See that the cluster answers and lets us do what a run needs; return its version. Raises InputError."""
+    try:
+        version = str(access.get("/version").get("gitVersion", ""))
+        for needed in _needed(emulation, priorities):
+            _check_right(access, emulation, needed)
+        _check_namespace(access, emulation)
+    except Unreachable as error:
+        raise InputError(
+            emulation.kubeconfig, problem=str(error), remedy="check that the cluster runs: kubectl get nodes"
+        ) from error
+    except Refused as error:
+        raise InputError(
+            emulation.kubeconfig, problem=str(error), remedy="use a kubeconfig whose user has rights"
+        ) from error
+    return version
+
+
+def _check_namespace(access: Access, emulation: Emulation) -> None:
+    name = emulation.namespace
+    if name is not None and not access.exists(f"/api/v1/namespaces/{name}"):
+        remedy = f"make it (kubectl create namespace {name}), or leave --namespace out"
+        raise InputError(f"--namespace {name}", problem="there is no such namespace in the cluster", remedy=remedy)
+
+
+def _needed(emulation: Emulation, priorities: Iterable[int]) -> list[tuple[str, str, str, str]]:
+    """Return what we must be allowed: verb, group, resource, namespace."""
+    space = emulation.namespace or ""
+    group, plural = ("batch", "jobs") if emulation.kind is Kind.JOB else ("", "pods")
+    needed = [("list", "", "nodes", ""), ("create", group, plural, space), ("deletecollection", group, plural, space)]
+    needed += [(verb, "", resource, space) for resource in ("pods", "events") for verb in ("list", "watch")]
+    if emulation.namespace is None:
+        needed += [("create", "", "namespaces", ""), ("delete", "", "namespaces", "")]
+    if any(priorities):
+        needed += [(verb, "scheduling.k8s.io", "priorityclasses", "") for verb in ("create", "delete")]
+    return needed
+
+
+def _check_right(access: Access, emulation: Emulation, needed: tuple[str, str, str, str]) -> None:
+    verb, group, resource, namespace = needed
+    attributes = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = access.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    if not answer["status"]["allowed"]:
+        where = f" in namespace {namespace}" if namespace else " in the whole cluster"
+        remedy = "use a kubeconfig whose user may"
+        if not namespace and resource not in ("nodes", "priorityclasses"):
+            remedy += ", or name a namespace in which it may: --namespace N"
+        raise InputError(emulation.kubeconfig, problem=f"its user may not {verb} {resource}{where}", remedy=remedy)
+
+
+def read_nodes(access: Access, emulation: Emulation, platform: Platform | None) -> Nodes:
+    """Return the nodes that pods may be placed on, numbered as the platform's machines, or by name without one."""
+    listed = [node for node in access.get("/api/v1/nodes")["items"] if _is_open(node)]
+    if not listed:
+        raise InputError(
+            emulation.kubeconfig,
+            problem=f"the cluster at {access.url} has no node that takes pods",
+            remedy="make nodes ready and schedulable: kubectl get nodes",
+        )
+    order = {name: number for number, name in enumerate(node_names(platform.machines) if platform else ())}
+    if platform is not None:
+        _check_names(order, listed, emulation)
+    listed.sort(key=lambda node: (order.get(node["metadata"]["name"], len(order)), node["metadata"]["name"]))
+    speeds = [(node["metadata"].get("annotations") or {}).get(ANNOTATION_SPEED, "1") for node in listed]
+    return Nodes(
+        [node["metadata"]["name"] for node in listed],
+        [{name: amount(name, text) for name, text in _allocatable(node).items()} for node in listed],
+        float(speeds[0]),
+        any(taint["key"] == _KWOK_TAINT for node in listed for taint in _closing_taints(node)),
+    )
+
+
+def _allocatable(node: KubeObject) -> dict[str, str]:
+    status = node.get("status", {})
+    offered: dict[str, str] = status.get("allocatable") or status.get("capacity") or {}
+    return offered
+
+
+def _closing_taints(node: KubeObject) -> list[KubeObject]:
+    return [taint for taint in node["spec"].get("taints") or () if taint["effect"] in _CLOSING]
+
+
+def _is_open(node: KubeObject) -> bool:
+    """Say whether pods of ours may be placed on a node: it is not closed, and only KWOK's own taint is on it."""
+    taints = [taint for taint in _closing_taints(node) if taint["key"] != _KWOK_TAINT]
+    return not taints and not node["spec"].get("unschedulable", False)
+
+
+def _check_names(order: dict[str, int], listed: Sequence[KubeObject], emulation: Emulation) -> None:
+    strange = [node["metadata"]["name"] for node in listed if node["metadata"]["name"] not in order]
+    if strange or len(listed) != len(order):
+        names = ", ".join(strange[:3]) or "some are missing"
+        raise InputError(
+            f"--platform {emulation.platform}",
+            problem=f"has {len(order)} machines, which are not the {len(listed)} nodes of the cluster ({names})",
+            remedy="leave --platform out, or give the platform that describes this cluster",
+        )
+
+
+def plan(workloads: Sequence[Workload], emulation: Emulation, nodes: Nodes, platform: Platform | None) -> list[Task]:
+    """Return the jobs as they will be played, in order of submission. Raises InputError for one that cannot be."""
+    sources = {workload.name: workload.source for workload in workloads}
+    jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in workloads), key=lambda job: job.submit)
+    slowest = platform.slowest if platform is not None else Machine(0, "any", {CPU: 0})
+    stretch = nodes.speed / emulation.speed
+    fits: dict[Requests, bool] = {}
+    tasks = []
+    for number, job in enumerate(jobs):
+        requests = _requests(job, emulation, nodes, sources[job.workload])
+        if requests not in fits:
+            fits[requests] = any(_fits(requests, offer) for offer in nodes.offers)
+        if not fits[requests]:
+            raise _too_large(job, requests, nodes, sources[job.workload])
+        length, code = _course(job, slowest, sources[job.workload])
+        is_cut = job.walltime is not None and job.walltime < length
+        length = job.walltime if is_cut and job.walltime is not None else length
+        sleep = Duration(round(length * stretch))
+        tasks.append(Task(number, job, requests, length, sleep, 0 if is_cut else code, is_cut))
+    return tasks
+
+
+def _requests(job: Job, emulation: Emulation, nodes: Nodes, source: str) -> Requests:
+    requests = mapped(job.requests, emulation.mappings)
+    if requests:
+        return requests
+    if all(MACHINE in offer for offer in nodes.offers):
+        return ((MACHINE, 1),)
+    raise InputError(
+        source,
+        at=f"job {job.name!r}",
+        problem="asks for no cpu or memory, so that any number of such jobs would share a node",
+        remedy="say what a pod of it asks for, such as --requests cpu=4",
+    )
+
+
+def _fits(requests: Requests, offer: dict[str, int]) -> bool:
+    return all(offer.get(name, 0) >= wanted for name, wanted in requests)
+
+
+def _too_large(job: Job, requests: Requests, nodes: Nodes, source: str) -> InputError:
+    asked = ", ".join(f"{name} {format_amount(name, wanted)}" for name, wanted in requests)
+    best = max(nodes.offers, key=lambda offer: offer.get(CPU, 0))
+    offered = ", ".join(f"{name} {format_amount(name, most)}" for name, most in best.items() if name != PODS)
+    return InputError(
+        source,
+        at=f"job {job.name!r}",
+        problem=f"asks for {asked}, which no node of the cluster has (the largest offers {offered})",
+        remedy="scale what jobs ask for, such as --requests cpu=x0.5, or use a larger cluster",
+    )
+
+
+def _course(job: Job, slowest: Machine, source: str) -> Course:
+    try:
+        course = course_on(job.profile, [slowest] * job.size)
+        if course.length <= LATEST_NS or job.walltime is not None:
+            return course
+        problem = "never ends, and has no walltime"
+    except (NotModelled, ValueError) as error:
+        problem = str(error)
+    raise InputError(
+        source,
+        at=f"profile {job.profile.name!r} of job {job.name!r}",
+        problem=f"{problem}, so that it is not known how long a pod is to sleep",
+        remedy="use delays; or name a --platform that gives the machines' speeds, for profiles that compute",
+    )

@@ -1,0 +1,216 @@
+"""What comes out of the watches, reduced to what a run is told by.
+
+Times are those of *arrival*, on our own clock. The API's timestamps would not do: they are whole seconds, and every
+component writes its own clock's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from batkube.cluster.pods import TERMINAL_PHASES
+from batkube.emulation.manifests import LABEL_NUMBER
+from batkube.kernel.instants import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """A pod as a watch showed it."""
+
+    at: Instant
+    number: int
+    name: str
+    node: str
+    phase: str
+    #: Whether its container runs or has run.
+    has_started: bool
+    #: When its container began, as the kubelet tells: whole seconds, "" if it does not.
+    started_at: str
+    exit_code: int
+    #: Why it is not placed, has failed or hangs; "" if nothing is the matter.
+    reason: str
+    #: Whether it has to make room for others.
+    is_disrupted: bool
+    #: Whether it is no longer there.
+    is_gone: bool
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.is_gone or self.phase in TERMINAL_PHASES
+
+
+@dataclass(frozen=True, slots=True)
+class EventSeen:
+    """An Event about a pod: what the scheduler or the kubelet says that it did."""
+
+    at: Instant
+    pod: str
+    name: str
+    reason: str
+    message: str
+    #: How often it has happened, this one included.
+    count: int
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] = {}
+
+
+class _Running(msgspec.Struct, rename="camel"):
+    started_at: str | None = None
+
+
+class _Waiting(msgspec.Struct, rename="camel"):
+    reason: str = ""
+    message: str = ""
+
+
+class _Terminated(msgspec.Struct, rename="camel"):
+    exit_code: int = 0
+    reason: str = ""
+    started_at: str | None = None
+
+
+class _State(msgspec.Struct, rename="camel"):
+    running: _Running | None = None
+    waiting: _Waiting | None = None
+    terminated: _Terminated | None = None
+
+
+class _Container(msgspec.Struct, rename="camel"):
+    state: _State = msgspec.field(default_factory=_State)
+
+
+class _Condition(msgspec.Struct, rename="camel"):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    phase: str = "Pending"
+    reason: str = ""
+    message: str = ""
+    conditions: list[_Condition] | None = None
+    container_statuses: list[_Container] | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Pod(msgspec.Struct, rename="camel"):
+    metadata: _Meta
+    spec: _Spec
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Reference(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    name: str = ""
+
+
+class _Series(msgspec.Struct, rename="camel"):
+    count: int = 0
+
+
+class _Event(msgspec.Struct, rename="camel"):
+    metadata: _Meta
+    involved_object: _Reference = msgspec.field(default_factory=_Reference)
+    reason: str = ""
+    message: str | None = ""
+    count: int | None = None
+    series: _Series | None = None
+
+
+class WatchLine(msgspec.Struct):
+    """One line of a watch."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class _Versioned(msgspec.Struct):
+    metadata: _Meta
+
+
+class _Listed(msgspec.Struct):
+    metadata: _Meta
+    items: list[msgspec.Raw]
+
+
+_decode_line = msgspec.json.Decoder(WatchLine).decode
+_decode_pod = msgspec.json.Decoder(_Pod).decode
+_decode_event = msgspec.json.Decoder(_Event).decode
+_decode_version = msgspec.json.Decoder(_Versioned).decode
+
+
+def read_line(line: bytes) -> WatchLine:
+    """Return a line of a watch."""
+    return _decode_line(line)
+
+
+def version_of(content: bytes | msgspec.Raw) -> str:
+    """Return the version that an object, a list or a bookmark carries."""
+    return _decode_version(content).metadata.resource_version
+
+
+def items_of(content: bytes) -> list[msgspec.Raw]:
+    """Return the objects of a list."""
+    return msgspec.json.decode(content, type=_Listed).items
+
+
+def pod_seen(content: msgspec.Raw, at: Instant, *, is_gone: bool = False) -> PodSeen | None:
+    """Return what a pod's JSON tells; None if it is no pod of a job."""
+    pod = _decode_pod(content)
+    number = pod.metadata.labels.get(LABEL_NUMBER, "")
+    if not number.isdigit():
+        return None
+    status = pod.status
+    states = [container.state for container in status.container_statuses or ()]
+    ends = [state.terminated for state in states if state.terminated is not None]
+    begun = [state.running for state in states if state.running is not None] + ends
+    return PodSeen(
+        at,
+        int(number),
+        pod.metadata.name,
+        pod.spec.node_name,
+        status.phase,
+        bool(begun) or status.phase == "Running",
+        next((each.started_at for each in begun if each.started_at), ""),
+        max((end.exit_code for end in ends), default=0),
+        _reason(status, states),
+        any(each.type == "DisruptionTarget" and each.status == "True" for each in status.conditions or ()),
+        is_gone,
+    )
+
+
+def event_seen(content: msgspec.Raw, at: Instant) -> EventSeen | None:
+    """Return what an Event's JSON tells; None if it is not about a pod."""
+    event = _decode_event(content)
+    if event.involved_object.kind != "Pod":
+        return None
+    count = max(event.count or 0, event.series.count if event.series else 0, 1)
+    return EventSeen(at, event.involved_object.name, event.metadata.name, event.reason, event.message or "", count)
+
+
+def _reason(status: _Status, states: list[_State]) -> str:
+    if status.reason:
+        return _joined(status.reason, status.message)
+    for state in states:
+        if state.waiting is not None and state.waiting.reason not in ("", "ContainerCreating", "PodInitializing"):
+            return _joined(state.waiting.reason, state.waiting.message)
+        if state.terminated is not None and state.terminated.exit_code:
+            return _joined(state.terminated.reason, f"exit code {state.terminated.exit_code}")
+    unplaced = [each for each in status.conditions or () if each.type == "PodScheduled" and each.status == "False"]
+    return unplaced[0].message or unplaced[0].reason if unplaced else ""
+
+
+def _joined(reason: str, message: str) -> str:
+    return f"{reason}: {message}" if message else reason
