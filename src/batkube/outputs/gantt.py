@@ -65,6 +65,16 @@ def save_gantt(
         raise InputError(target, problem=f"cannot be written: {error.strerror}") from error
 
 
+def gantt_svg(results: Results, *, title: str | None = None, color_by: str = "job") -> str:
+    """Return the chart of a run as an SVG element to be put into a page, with the jobs' stories under the pointer."""
+    from batkube.outputs.gantt_picture import picture_of
+
+    picture = picture_of(results, title=title, color_by=color_by, window=None)
+    with _quiet():
+        from batkube.outputs.gantt_page import with_stories
+    return with_stories(picture, results.jobs, _rendered(picture, "svg").decode())
+
+
 def _rendered(picture: Picture, kind: str) -> bytes:
     with _quiet():
         from batkube.outputs.gantt_figure import build, house_style

@@ -43,16 +43,22 @@ td:last-child {{ text-align: left; color: #666; }}
 
 def page(picture: Picture, jobs: pd.DataFrame, svg: str) -> str:
     """Return the page around an SVG of the picture."""
-    # What comes before the <svg> element (XML declaration, DOCTYPE) has no place inside HTML.
-    inline = svg[svg.index("<svg") :].rstrip()
-    if len(picture.boxes) <= MOST_VECTOR_BOXES:
-        inline = inline.removesuffix("</svg>") + _hover_texts(picture, jobs) + "</svg>"
+    inline = with_stories(picture, jobs, svg)
     rows = "\n".join(
         f'<tr><th scope="row">{escape(row.name)}</th><td>{escape(row.text)}</td><td>{escape(row.unit)}</td></tr>'
         for row in metric_rows(picture.metrics)
         if row.value is not None
     )
     return _PAGE.format(title=escape(picture.title), svg=inline, rows=rows)
+
+
+def with_stories(picture: Picture, jobs: pd.DataFrame, svg: str) -> str:
+    """Return the picture's SVG element, with each job's story under the pointer unless there are too many."""
+    # What comes before the <svg> element (XML declaration, DOCTYPE) has no place inside HTML.
+    inline = svg[svg.index("<svg") :].rstrip()
+    if len(picture.boxes) > MOST_VECTOR_BOXES:
+        return inline
+    return inline.removesuffix("</svg>") + _hover_texts(picture, jobs) + "</svg>"
 
 
 def _hover_texts(picture: Picture, jobs: pd.DataFrame) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from batkube.cluster.outcomes import FinalState, Outcome
 from batkube.kernel.instants import format_seconds
 from batkube.kernel.intervals import format_intervals
 from batkube.kernel.quantities import CPU
+from batkube.workloads.model import Job
 
 BATSIM_COLUMNS = (
     "job_id",
@@ -33,16 +35,28 @@ BATSIM_COLUMNS = (
 OWN_COLUMNS = ("user", "priority", "scheduler", "scheduled_time", "evictions", "cpu")
 
 
-def write_jobs(path: Path, outcomes: Iterable[Outcome]) -> None:
+class MoreColumns(NamedTuple):
+    """Columns that only some runs have, at the end of each row."""
+
+    names: tuple[str, ...]
+    cells_of: Callable[[Job], Sequence[str]]
+
+
+_NO_MORE = MoreColumns((), lambda _: ())
+
+
+def write_jobs(path: Path, outcomes: Iterable[Outcome], more: MoreColumns = _NO_MORE) -> None:
     """Write the rows sorted by workload, then by job id as a string, as Batsim v4 does."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(BATSIM_COLUMNS + OWN_COLUMNS)
-        writer.writerows(_rows(outcomes))
+        writer.writerow(BATSIM_COLUMNS + OWN_COLUMNS + more.names)
+        ordered = sorted(outcomes, key=lambda outcome: (outcome.job.workload, outcome.job.name))
+        for outcome, row in zip(ordered, _rows(ordered), strict=True):
+            writer.writerow([*row, *more.cells_of(outcome.job)])
 
 
 def _rows(outcomes: Iterable[Outcome]) -> Iterator[list[str | int]]:
-    for outcome in sorted(outcomes, key=lambda outcome: (outcome.job.workload, outcome.job.name)):
+    for outcome in outcomes:
         job = outcome.job
         walltime = "-1.000000" if job.walltime is None else format_seconds(job.walltime)
         cpu_milli = dict(job.requests).get(CPU)

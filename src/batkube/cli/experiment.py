@@ -1,0 +1,142 @@
+"""`batkube experiment`: several scenarios into one folder and one table."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batkube.cli.experiment_progress import experiment_display
+from batkube.cli.run import build_scheduler
+from batkube.experiments.description import read_experiment
+from batkube.experiments.experiment import conduct
+from batkube.experiments.folder import ExperimentFolder
+from batkube.experiments.plan import Plan, PlannedRun, make_plan
+from batkube.kernel.errors import InputError
+from batkube.schedulers.installed import cache_folder, user_catalogue
+
+_File = Annotated[
+    Path, typer.Argument(metavar="EXPERIMENT.yaml", help="What to run: see docs/reference/experiments.md.")
+]
+_Jobs = Annotated[int | None, typer.Option(min=1, help="How many runs at once; one per core unless said.")]
+_Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many runs of the grid, to try it out.")]
+_Retry = Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")]
+_Force = Annotated[bool, typer.Option("--force", help="Throw away all runs in the folder, and run everything.")]
+_Keep = Annotated[
+    bool, typer.Option("--keep-finished", help="Do not run again what was finished with other code of Batkube.")
+]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list the runs, and which of them are finished.")]
+_Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, and print the counts only.")]
+#: A long story is in experiment.json; here so many lines of it.
+_SHOWN_LINES = 14
+#: So many kinds of failure are told.
+_SHOWN_FAILURES = 5
+
+
+def experiment(
+    file: _File,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder for all runs and tables; goes on with what it holds.")
+    ] = None,
+    jobs: _Jobs = None,
+    limit: _Limit = None,
+    executor: Annotated[str, typer.Option(help="Who does the runs: processes.")] = "processes",
+    retry_failed: _Retry = False,
+    force: _Force = False,
+    keep_finished: _Keep = False,
+    dry_run: _DryRun = False,
+    quiet: _Quiet = False,
+) -> None:
+    """Run every scenario of a grid in parallel, and gather the results."""
+    if out is None:
+        raise InputError("batkube experiment", problem="no output folder given", remedy="add --out DIR")
+    if executor != "processes":
+        remedy = "processes; in Python, batkube.experiment takes any executor"
+        raise InputError("--executor", problem=f"there is no executor {executor!r}", remedy=remedy)
+    described = read_experiment(file)
+    folder = ExperimentFolder(out)
+    plan = make_plan(described, _planned_program if dry_run else build_scheduler, limit)
+    if dry_run:
+        _list(plan, folder)
+        return
+    command = ["batkube", *sys.argv[1:]]
+    try:
+        with experiment_display(quiet) as listener:
+            conduct(
+                plan,
+                folder,
+                jobs=jobs,
+                force=force,
+                retry_failed=retry_failed,
+                keep_finished=keep_finished,
+                command=command,
+                listener=listener,
+            )
+    except KeyboardInterrupt:
+        left = sum(folder.ended(run.name) is None for run in plan.runs)
+        typer.echo(f"{len(plan.runs) - left} of {len(plan.runs)} runs are finished and kept in {out}", err=True)
+        typer.echo(f"go on with: {_again(file, out, jobs, limit, keep_finished)}", err=True)
+        raise
+    _tell(plan, folder, quiet)
+
+
+def _again(file: Path, out: Path, jobs: int | None, limit: int | None, keep_finished: bool) -> str:
+    """Return the command that goes on: the same one, without what would begin anew."""
+    words = ["batkube", "experiment", str(file), "--out", str(out)]
+    words += ["--jobs", str(jobs)] if jobs else []
+    words += ["--limit", str(limit)] if limit else []
+    words += ["--keep-finished"] if keep_finished else []
+    return shlex.join(words)
+
+
+def _planned_program(name: str) -> Path:
+    """Return where a program is or will be, without building it."""
+    from batkube.schedulers.builds import build_path
+    from batkube.schedulers.programs import program
+
+    return build_path(program(name, user_catalogue()), cache_folder())
+
+
+def _list(plan: Plan, folder: ExperimentFolder) -> None:
+    for run in plan.runs:
+        ended = folder.ended(run.name)
+        repeat = f", repeat={run.point.repeat}" if plan.experiment.repeats > 1 else ""
+        state = "to do" if ended is None else ended.state.value
+        typer.echo(f"{state:<7} {run.name}  {run.point.told()}{repeat}")
+
+
+def _tell(plan: Plan, folder: ExperimentFolder, quiet: bool) -> None:
+    """Say how it went; exit with 1 when a run failed."""
+    failures: dict[str, list[PlannedRun]] = {}
+    for run in plan.runs:
+        ended = folder.ended(run.name)
+        if ended is not None and ended.failure is not None:
+            failures.setdefault(ended.failure, []).append(run)
+    failed = sum(map(len, failures.values()))
+    done = len(plan.runs) - failed
+    if quiet:
+        typer.echo(f"done={done}\nfailed={failed}")
+    else:
+        typer.echo(f"{done:,} of {len(plan.runs):,} runs done; results in {folder.path / 'results.csv'}")
+        typer.echo(f"see them with: batkube report {shlex.quote(str(folder.path))}")
+    for failure, runs in list(failures.items())[:_SHOWN_FAILURES]:
+        typer.echo(_told(failure, runs), err=True)
+    if failures:
+        typer.echo(
+            f"{failed:,} of {len(plan.runs):,} runs failed; all of it is in {folder.path / 'experiment.json'}", err=True
+        )
+        typer.echo("run them again with --retry-failed, once the cause is gone", err=True)
+        raise typer.Exit(1)
+
+
+def _told(failure: str, runs: list[PlannedRun]) -> str:
+    """Return the story of the runs that failed in one way."""
+    lines = failure.splitlines()
+    if len(lines) > _SHOWN_LINES:
+        half = _SHOWN_LINES // 2
+        lines = [*lines[:half], "…", *lines[-half:]]
+    others = f" and {len(runs) - 1:,} more" if len(runs) > 1 else ""
+    return "\n    ".join([f"failed: {runs[0].name} ({runs[0].point.told()}){others}:", *lines])

@@ -1,0 +1,64 @@
+"""`batkube report`: a run or an experiment as one page."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batkube.kernel.errors import InputError
+
+
+class Format(enum.StrEnum):
+    """What figures are written as."""
+
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
+
+
+def report(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="The output folder of a run or of an experiment.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="The page to write; DIR/report.html unless said."),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write each figure of an experiment there, a file each."),
+    ] = None,
+    kind: Annotated[Format, typer.Option("--format", help="What those files are.")] = Format.SVG,
+) -> None:
+    """Tell a run, or an experiment, in one HTML file that needs nothing else.
+
+    \b
+    batkube report out -o report.html
+    batkube report experiment --figures figures --format pdf
+    """
+    from batkube.experiments.folder import DESCRIPTION
+
+    is_experiment = (folder / DESCRIPTION).is_file()
+    if figures is not None and not is_experiment:
+        raise InputError(
+            "--figures", problem="is for experiments, and this is a run", remedy="draw a run with `batkube gantt`"
+        )
+    target = out or (folder.parent if folder.is_file() else folder) / "report.html"
+    if is_experiment:
+        from batkube.experiments.report import write_report
+
+        write_report(folder, target)
+    else:
+        from batkube.outputs.report import write_run_report
+
+        write_run_report(folder, target)
+    typer.echo(f"wrote {target}")
+    if figures is not None:
+        from batkube.experiments.figures import save_figures
+
+        for path in save_figures(folder, figures, kind.value):
+            typer.echo(f"wrote {path}")

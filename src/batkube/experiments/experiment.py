@@ -1,0 +1,185 @@
+"""One experiment from its file to its tables: the Python entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batkube.experiments.conducting import Conductor, Listener, Progress
+from batkube.experiments.description import read_experiment
+from batkube.experiments.folder import ExperimentFolder, RunState
+from batkube.experiments.own_code import own_code
+from batkube.experiments.plan import Plan, make_plan
+from batkube.experiments.results import read_description, read_results
+from batkube.experiments.tables import write_tables
+from batkube.experiments.workers import WorkerProcesses, available_cores
+from batkube.kernel.errors import InputError
+from batkube.kernel.stopwatch import Stopwatch
+from batkube.outputs.results import Results
+from batkube.schedulers.installed import installed
+from batkube.simulation.attached import Builder
+from batkube.timing.paced_text import TimeMode
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Real seconds between two writings of the tables, at least; and so many times as long as a writing took.
+_INTERVAL_S = 60.0
+_PAUSE = 50
+
+
+class ExperimentResults:
+    """The folder of an experiment: its table, and the results of each run."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """A row per run that is over; see `read_results`."""
+        return read_results(self.folder)
+
+    @cached_property
+    def runs(self) -> list[dict[str, Any]]:
+        """What experiment.json says of each run that is over."""
+        return list(read_description(self.folder)["runs"])
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why runs failed, by their names."""
+        return {run["run"]: run["failure"] for run in self.runs if run["state"] == RunState.FAILED}
+
+    def run(self, name: str) -> Results:
+        """Return the results of the run of that name."""
+        return Results(ExperimentFolder(self.folder).run_folder(name))
+
+
+def experiment(
+    experiment: str | Path | Mapping[str, object],
+    out: str | Path,
+    *,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    limit: int | None = None,
+    force: bool = False,
+    retry_failed: bool = False,
+    keep_finished: bool = False,
+    builder: Builder | None = None,
+) -> ExperimentResults:
+    """Run what is not finished of an experiment, and return its results.
+
+    `experiment` is a file, or a mapping like one, whose paths are relative to the current folder. Runs are done by
+    `executor`, or else in `jobs` processes of ours. Schedulers are built by `builder` first, or else as on the command
+    line. Runs that fail do not raise: see `failures` of what is returned.
+    """
+    described = read_experiment(Path(experiment) if isinstance(experiment, str) else experiment)
+    plan = make_plan(described, builder or installed, limit)
+    conduct(
+        plan,
+        ExperimentFolder(Path(out)),
+        executor=executor,
+        jobs=jobs,
+        force=force,
+        retry_failed=retry_failed,
+        keep_finished=keep_finished,
+    )
+    return ExperimentResults(out)
+
+
+def conduct(
+    plan: Plan,
+    folder: ExperimentFolder,
+    *,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+    retry_failed: bool = False,
+    keep_finished: bool = False,
+    command: Sequence[str] = (),
+    listener: Listener = lambda progress: None,
+) -> None:
+    """Run what is not finished of `plan` into `folder`, and write the tables, also when interrupted."""
+    with folder.held(), _disk_trouble_told(folder.path):
+        if force:
+            folder.clear()
+        for run in plan.runs if retry_failed else ():
+            ended = folder.ended(run.name)
+            if ended is not None and ended.state is RunState.FAILED:
+                folder.forget(run.name)
+        write = partial(write_tables, plan, folder, command, _codes(folder, keep_finished))
+        write(parquet=False)
+        meanwhile = _Meanwhile(lambda: write(parquet=False), listener)
+        try:
+            with _executor(executor, jobs or default_jobs(plan), len(plan.runs)) as chosen:
+                Conductor(plan.runs, folder, chosen, meanwhile.listen).conduct(command)
+        finally:
+            write()
+
+
+class _Meanwhile:
+    """Writes the tables now and then while runs go on, so that a long experiment can be looked at."""
+
+    def __init__(self, write: Callable[[], None], listener: Listener) -> None:
+        self._write = write
+        self._listener = listener
+        self._stopwatch = Stopwatch()
+        self._next_s = _INTERVAL_S
+
+    def listen(self, progress: Progress) -> None:
+        """Pass `progress` on, and write if it is time to."""
+        self._listener(progress)
+        began_s = self._stopwatch.real_s
+        if began_s >= self._next_s and progress.left:
+            self._write()
+            took_s = self._stopwatch.real_s - began_s
+            self._next_s = self._stopwatch.real_s + max(_INTERVAL_S, _PAUSE * took_s)
+
+
+def _codes(folder: ExperimentFolder, keep_finished: bool) -> list[str]:
+    """Return which code does the runs here; refuse to mix the results of several without being told to."""
+    codes, own = [] if folder.is_empty else folder.codes, own_code()
+    if codes and codes[-1] != own and not keep_finished:
+        raise InputError(
+            folder.path,
+            problem="holds runs that were done with other code of Batkube, whose results may differ",
+            remedy="choose another --out, or --force to run all again, or --keep-finished to do only the rest",
+        )
+    return [*(code for code in codes if code != own), own]
+
+
+def default_jobs(plan: Plan) -> int:
+    """Return how many runs to do at once: one per core, but one at a time where time follows the real one.
+
+    Two such runs side by side would slow one another down, and that would be in their results.
+    """
+    exact = all(run.scenario.time.mode is TimeMode.EXACT for run in plan.runs)
+    return available_cores() if exact else 1
+
+
+@contextmanager
+def _disk_trouble_told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror or error}"
+        remedy = "make room, and go on with the same command"
+        raise InputError(path, problem=problem, remedy=remedy) from error
+
+
+@contextmanager
+def _executor(given: Executor | None, jobs: int, runs: int) -> Iterator[Executor]:
+    """Yield the executor that was given, or worker processes that end with the block."""
+    if given is not None:
+        yield given
+        return
+    workers = WorkerProcesses(min(jobs, runs))
+    try:
+        yield workers
+    except BaseException:
+        workers.kill()
+        raise
+    workers.shutdown()

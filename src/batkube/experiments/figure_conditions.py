@@ -1,0 +1,95 @@
+"""Conditions on rows, as figures write them: `where: {workload: burst, makespan: "< 5000", seed: [1, 2]}`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from batkube.kernel.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+_COMPARISON = re.compile(r"(<=|>=|!=|<|>)\s*(.+)")
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What one column must be for a row to count."""
+
+    column: str
+    #: `=`, `!=` (any of the values, or none of them), or a comparison with the one value there is.
+    sign: str
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        sign, values = ("is", " or ") if self.sign == "=" else ("is not", " or ")
+        told = values.join(self.values)
+        return f"{self.column} {self.sign if self.sign in _OPERATORS else sign} {told}"
+
+    def holds(self, cell: object) -> bool:
+        """Say whether a cell fulfils it; numbers are compared as numbers, and an empty cell fulfils nothing."""
+        if self.sign in _OPERATORS:
+            number = as_number(cell)
+            return number is not None and _OPERATORS[self.sign](number, float(self.values[0]))
+        return any(_equal(cell, value) for value in self.values) is (self.sign == "=")
+
+
+def read_conditions(given: object, source: Path, at: str) -> tuple[Condition, ...]:
+    """Return the conditions that a figure's `where` holds. Raises InputError."""
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping):
+        raise InputError(source, at=at, problem="is not a mapping of columns to values", remedy="{workload: burst}")
+    return tuple(_condition(str(column), wanted, source, f"{at}.{column}") for column, wanted in given.items())
+
+
+def fulfilling(frame: pd.DataFrame, conditions: tuple[Condition, ...]) -> pd.DataFrame:
+    """Return the rows that fulfil all conditions; the columns must be there."""
+    for condition in conditions:
+        frame = frame[frame[condition.column].map(condition.holds).astype(bool)]
+    return frame
+
+
+def as_number(cell: object) -> float | None:
+    """Return a cell as a finite number, None when it is not one."""
+    try:
+        number = float(str(cell))
+    except ValueError:
+        return None
+    return number if number - number == 0 else None
+
+
+def _condition(column: str, wanted: object, source: Path, at: str) -> Condition:
+    if isinstance(wanted, Mapping) or wanted is None or wanted == []:
+        raise InputError(source, at=at, problem="is no condition", remedy='write a value, a list, or "< 5000"')
+    if isinstance(wanted, list):
+        return Condition(column, "=", tuple(_text(one) for one in wanted))
+    match = _COMPARISON.fullmatch(str(wanted).strip()) if isinstance(wanted, str) else None
+    if match is None:
+        return Condition(column, "=", (_text(wanted),))
+    sign, value = match.groups()
+    if sign in _OPERATORS and as_number(value) is None:
+        raise InputError(source, at=at, problem=f"{value!r} is not a number")
+    return Condition(column, sign, (value,))
+
+
+def _text(value: object) -> str:
+    """Return a value as labels write it: YAML's true is `true`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _equal(cell: object, value: str) -> bool:
+    number = as_number(value)
+    return str(cell) == value or (number is not None and as_number(cell) == number)

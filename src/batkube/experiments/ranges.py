@@ -1,0 +1,105 @@
+"""Ranges of numbers and durations: `{from: 0ms, to: 50ms, step: 5ms}` and `{from: 10ms, to: 9s, digits: [1, 2, 5]}`.
+
+Everything is decimal, so that ten steps of 0.1 end at 1 and a label reads as a person would write it. A range of
+durations is written in one unit throughout: the step's, or else the start's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+#: The words of a range; a mapping that holds one of them is a range.
+RANGE_WORDS = ("from", "to", "step", "digits")
+#: Nobody means a range with more values than this.
+_MOST_VALUES = 100_000
+
+_UNITS_S = {
+    "ns": Decimal("1e-9"),
+    "us": Decimal("1e-6"),
+    "ms": Decimal("1e-3"),
+    "s": Decimal(1),
+    "m": Decimal(60),
+    "min": Decimal(60),
+    "h": Decimal(3600),
+    "d": Decimal(86400),
+    "w": Decimal(604800),
+}
+_AMOUNT = re.compile(rf"([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*({'|'.join(_UNITS_S)})?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    number: Decimal
+    #: "" for a plain number.
+    unit: str
+
+    def in_unit(self, unit: str) -> Decimal:
+        """Return the number in another unit; nought needs none."""
+        if self.unit == unit or not self.number:
+            return self.number
+        if not self.unit or not unit:
+            raise ValueError("mixes durations with plain numbers; write a unit with every one, such as 5ms")
+        return self.number * _UNITS_S[self.unit] / _UNITS_S[unit]
+
+
+def spread(words: Mapping[str, object]) -> list[int | float | str]:
+    """Return the values of a range. Raises ValueError, saying what is wrong with it."""
+    for needed in ("from", "to"):
+        if needed not in words:
+            raise ValueError(f"a range needs {needed!r}")
+    if ("step" in words) == ("digits" in words):
+        raise ValueError("a range needs either 'step' or 'digits'")
+    first, last = _amount(words["from"], "from"), _amount(words["to"], "to")
+    step = _amount(words["step"], "step") if "step" in words else None
+    unit = next((amount.unit for amount in (step, first, last) if amount is not None and amount.unit), "")
+    low, high = first.in_unit(unit), last.in_unit(unit)
+    if high < low:
+        raise ValueError(f"ends at {words['to']}, before it starts at {words['from']}")
+    numbers = _steps(low, high, step.in_unit(unit)) if step else _decades(low, high, _digits(words["digits"]))
+    return [_written(number, unit) for number in numbers]
+
+
+def _amount(given: object, word: str) -> _Amount:
+    text = repr(given) if isinstance(given, float) else str(given)
+    match = None if isinstance(given, bool) else _AMOUNT.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{word} {given!r} is neither a number nor a duration such as 250ms")
+    return _Amount(Decimal(match[1]), match[2] or "")
+
+
+def _steps(low: Decimal, high: Decimal, step: Decimal) -> Iterator[Decimal]:
+    if step <= 0:
+        raise ValueError("the step of a range must be more than 0")
+    count = int((high - low) / step) + 1
+    if count > _MOST_VALUES:
+        raise ValueError(f"has {count:,} values; choose a larger step")
+    return (low + number * step for number in range(count))
+
+
+def _decades(low: Decimal, high: Decimal, digits: Sequence[Decimal]) -> Iterator[Decimal]:
+    """Yield digit × 10^k for every k, from `low` to `high`."""
+    if low <= 0:
+        raise ValueError("a range by 'digits' starts above 0")
+    for power in range(low.adjusted() - 1, high.adjusted() + 1):
+        for digit in digits:
+            number = digit.scaleb(power)
+            if low <= number <= high:
+                yield number
+
+
+def _digits(given: object) -> list[Decimal]:
+    numbers = given if isinstance(given, list | tuple) else [given]
+    digits = [Decimal(str(number)) for number in numbers if isinstance(number, int | float) and 1 <= number < 10]
+    if not digits or len(digits) < len(numbers) or sorted(digits) != digits:
+        raise ValueError("digits must be a rising list of numbers from 1 to below 10, such as [1, 2, 5]")
+    return digits
+
+
+def _written(number: Decimal, unit: str) -> int | float | str:
+    whole = number == number.to_integral_value()
+    if unit:
+        return f"{int(number) if whole else format(number.normalize(), 'f')}{unit}"
+    return int(number) if whole else float(number)

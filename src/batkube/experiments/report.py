@@ -1,0 +1,67 @@
+"""The report of an experiment: one HTML file that tells what was asked, what came out, and how to repeat it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batkube.experiments.report_data import Findings, read_findings
+from batkube.experiments.report_figures import figures_section
+from batkube.experiments.report_gantts import gantt_section
+from batkube.experiments.report_results import results_section, runs_section
+from batkube.experiments.report_sources import method_section, sources_section
+from batkube.experiments.report_troubles import failures_section, fidelity_section
+from batkube.outputs.markup import Markup, element
+from batkube.outputs.report_page import Section, page, paragraph, write_page
+
+REPORT = "report.html"
+
+
+def write_report(folder: Path, target: Path | None = None) -> Path:
+    """Write the report of the experiment in `folder` and return its path, which is `folder`/report.html unless told.
+
+    The same folder gives the same bytes. Raises InputError.
+    """
+    path = folder / REPORT if target is None else target
+    return write_page(path, report_page(read_findings(folder)))
+
+
+def report_page(findings: Findings) -> str:
+    """Return the report as HTML."""
+    sections: list[Section | None] = [
+        failures_section(findings),
+        results_section(findings),
+        figures_section(findings),
+        gantt_section(findings),
+        fidelity_section(findings),
+        runs_section(findings),
+        sources_section(findings),
+        method_section(findings),
+    ]
+    return page(findings.title, _lead(findings), [section for section in sections if section is not None])
+
+
+def _lead(findings: Findings) -> list[Markup]:
+    """Return what was asked, and how much of it is answered."""
+    described = str(findings.description.get("description") or "").strip()
+    total = int(findings.description.get("total") or len(findings.runs))
+    over, failed = len(findings.runs), len(findings.failed)
+    shape = " × ".join(
+        [f"{name.replace('_', ' ')} ({len(labels)})" for name, labels in findings.axes.items()]
+        + [
+            f"{count} {word}"
+            for word, count in (
+                ("seeds", len(findings.description.get("seeds") or ())),
+                ("repeats", int(findings.description.get("repeats") or 1)),
+            )
+            if count > 1
+        ]
+    )
+    lead = [paragraph(" ".join(part.split()), class_="told") for part in described.split("\n\n") if part.strip()]
+    counted = f"{over:,} run{'s' * (over != 1)}" + (f": {shape}" if shape else "")
+    lead.append(paragraph(f"{counted}. Batkube {findings.description.get('batkube', '')}."))
+    if over < total:
+        lead.append(paragraph(f"{total - over:,} of {total:,} runs are not finished yet.", class_="warning"))
+    if failed:
+        link = element("a", f"{failed:,} of {over:,} runs failed", href="#failures")
+        lead.append(paragraph(link, " and do not count in what follows.", class_="bad"))
+    return lead

@@ -1,0 +1,31 @@
+"""What to say of a name that is not known: the nearest one that is."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+from batkube.kernel.errors import InputError
+
+#: So many names are listed when none is near.
+_LISTED = 30
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return the remedy for a wrong name: the one that was probably meant, or else all there are."""
+    names = list(known)
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    listed = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+    return f"known: {listed}" if names else "there are none"
+
+
+def check_names(given: Iterable[object], known: Iterable[str], source: Path, at: str, what: str) -> None:
+    """Refuse the first of the `given` names that is not `known`; `what` says what they are names of."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            place = f"{at}.{name}" if at else str(name)
+            raise InputError(source, at=place, problem=f"is not {what}", remedy=nearest(name, names))

@@ -1,0 +1,172 @@
+"""How well a few runs tell a mean: 95 % confidence intervals of means (Student), differences (Welch), shares (Wilson).
+
+From n independent runs with mean m and standard deviation s (the sample's: divided by n − 1), the mean lies within
+m ± t · s/√n, where t is the 97.5 % quantile of Student's distribution with n − 1 degrees of freedom. Three mistakes are
+easily made, and each makes bars that say something else:
+
+* m/√n in the place of s/√n, as in a published figure of the 2020 study: the bars then grow with the mean and say
+  nothing of how far the runs are apart;
+* 1.96 in the place of t, which is right for many runs only: five runs need 2.78, two need 12.71;
+* counting a run twice. Repeats that are identical to the byte are one observation, whoever computes n must know it.
+
+One run has no interval: the spread is unknown, not zero.
+Sources: Student, Biometrika 6 (1908) 1-25; B. L. Welch, Biometrika 34 (1947) 28-35, with Satterthwaite's degrees of
+freedom; E. B. Wilson, Journal of the American Statistical Association 22 (1927) 209-212; the incomplete beta function
+by its continued fraction, NIST Digital Library of Mathematical Functions 8.17.22.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+#: How sure the intervals are. Changing it changes every figure and report.
+CONFIDENCE = 0.95
+
+_SMALLEST = 1e-300
+_PRECISION = 1e-16
+_MOST_TERMS = 100_000
+_MANY = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some independent observations of one number, and what they tell of its mean."""
+
+    n: int
+    mean: float
+    #: The sample's standard deviation; None of a single observation.
+    sd: float | None
+    #: The 95 % interval of the mean; the mean itself twice when there is none to tell.
+    low: float
+    high: float
+    #: False of a single observation: its interval is unknown, not empty.
+    has_interval: bool
+
+    @property
+    def half(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The difference of two means, second minus first, with its 95 % interval."""
+
+    value: float
+    half: float
+    #: Welch and Satterthwaite's degrees of freedom; infinite when neither sample varies.
+    freedom: float
+
+    @property
+    def is_clear(self) -> bool:
+        """True when the interval leaves out zero: chance alone rarely makes such a difference."""
+        return abs(self.value) > self.half
+
+
+def sample_of(values: Sequence[float]) -> Sample:
+    """Return what the observations tell; there must be at least one, and all finite."""
+    if not values or not all(map(math.isfinite, values)):
+        raise ValueError("a sample is of at least one number, and of finite ones")
+    # `statistics` computes with fractions: equal observations have exactly their value as mean, and no spread.
+    n, mean = len(values), statistics.mean(map(float, values))
+    if n == 1:
+        return Sample(1, mean, None, mean, mean, has_interval=False)
+    sd = statistics.stdev(map(float, values))
+    half = student_quantile(n - 1) * sd / math.sqrt(n)
+    return Sample(n, mean, sd, mean - half, mean + half, has_interval=True)
+
+
+def share_of(successes: int, n: int) -> Sample:
+    """Return what n attempts, some of them successful, tell of the probability of success (Wilson's interval).
+
+    Shares need another interval than means: 15 successes of 15 have no spread, and still leave 20 % to chance. It stays
+    within 0 and 1, and is not symmetric.
+    """
+    if not 0 <= successes <= n or n < 1:
+        raise ValueError(f"{successes} of {n} is no share")
+    share, z = successes / n, student_quantile(math.inf)
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    sd = math.sqrt(share * (1 - share) * n / (n - 1)) if n > 1 else None
+    # At the ends the interval reaches them, but for rounding.
+    low, high = (0.0 if successes == 0 else centre - half), (1.0 if successes == n else centre + half)
+    return Sample(n, share, sd, low, high, has_interval=True)
+
+
+def difference_of(first: Sample, second: Sample) -> Difference | None:
+    """Return how far the second mean is from the first, without supposing equal spreads (Welch).
+
+    None when either is a single observation, as its spread is unknown.
+    """
+    if first.sd is None or second.sd is None:
+        return None
+    value = second.mean - first.mean
+    parts = [(one.sd or 0.0) ** 2 / one.n for one in (first, second)]
+    total = math.fsum(parts)
+    if total == 0.0:
+        return Difference(value, 0.0, math.inf)
+    # Shares of the total, so that the smallest and the largest spreads neither vanish nor overflow when squared.
+    freedom = 1 / math.fsum((part / total) ** 2 / (one.n - 1) for part, one in zip(parts, (first, second), strict=True))
+    return Difference(value, student_quantile(freedom) * math.sqrt(total), freedom)
+
+
+@lru_cache(maxsize=1024)
+def student_quantile(freedom: float, probability: float = (1 + CONFIDENCE) / 2) -> float:
+    """Return t such that Student's distribution lies below it with `probability`, between 0.5 and 1.
+
+    Found by halving: the distribution function is exact to the last digits and monotone, and this is not in a hurry.
+    """
+    if not freedom > 0 or not 0.5 <= probability < 1:
+        raise ValueError(f"no quantile of Student's distribution: freedom {freedom}, probability {probability}")
+    if freedom > _MANY:
+        # So close to the normal distribution that one term of their distance is enough (Abramowitz, Stegun 26.7.5),
+        # and more exact than differences of large logarithms.
+        normal = statistics.NormalDist().inv_cdf(probability)
+        return normal + (normal**3 + normal) / (4 * freedom)
+    tail = 2 * (1 - probability)
+    low, high = 0.0, 1.0
+    while _outside(high, freedom) > tail:
+        low, high = high, high * 2
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if _outside(middle, freedom) > tail else (low, middle)
+    return high
+
+
+def _outside(t: float, freedom: float) -> float:
+    """Return the probability of being farther than t from 0, on either side."""
+    return _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
+
+
+def _incomplete_beta(x: float, a: float, b: float) -> float:
+    """Return the regularised incomplete beta function I_x(a, b)."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        # The fraction converges quickly on the other side only.
+        return 1 - _incomplete_beta(1 - x, b, a)
+    front = math.exp(a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))
+    return front * _beta_fraction(x, a, b) / a
+
+
+def _beta_fraction(x: float, a: float, b: float) -> float:
+    """Return the continued fraction of the incomplete beta function, from its front to its end (Lentz's method)."""
+    numerator, denominator = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
+    value = denominator
+    for m in range(1, _MOST_TERMS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            denominator = 1 / _away_from_zero(1 + term * denominator)
+            numerator = _away_from_zero(1 + term / numerator)
+            value *= numerator * denominator
+        if abs(numerator * denominator - 1) < _PRECISION:
+            break
+    return value
+
+
+def _away_from_zero(value: float) -> float:
+    return value if abs(value) > _SMALLEST else _SMALLEST

@@ -1,0 +1,222 @@
+"""The command: killed, interrupted, started again, and wrongly used."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.experiments.conftest import Study
+
+from batkube.cli.main import main
+
+#: Decides as first come, first served does, but only once there is no file `hold` any more.
+PATIENT = """
+import pathlib, time
+from batkube.policies.interface import Policy, Start
+class Patient(Policy):
+    def decide(self, view):
+        while pathlib.Path("hold").exists():
+            time.sleep(0.01)
+        for job in view.queue:
+            place = view.free.fit(job)
+            if place is None:
+                return
+            yield Start(job, place)
+"""
+CRASHING = """
+import os
+from batkube.policies.interface import Policy
+class Crashing(Policy):
+    def decide(self, view):
+        os.abort()
+"""
+SCHEDULERS = ["policy:fcfs", "policy:./patient.py:Patient", "policy:sjf"]
+#: What is the same for two runs of one scenario, in its folder.
+SIMULATED = ("jobs.csv", "schedule.csv", "pods.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
+
+
+def start(study: Study, *arguments: str) -> subprocess.Popen[str]:
+    """Start the command on the study's experiment file, in the study's folder."""
+    command = [sys.executable, "-m", "batkube", "experiment", "experiment.yaml", "--jobs", "2", *arguments]
+    # Somebody may be at work on Batkube while the tests run.
+    command.append("--keep-finished")
+    return subprocess.Popen(command, cwd=study.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(study: Study, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    process = start(study, *arguments)
+    out, err = process.communicate(timeout=600)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    for _ in range(30_000):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came to be")
+
+
+def finished(out: Path) -> list[Path]:
+    return sorted(path.parent for path in out.glob("runs/[!.]*/manifest.json"))
+
+
+def half_written(out: Path) -> list[Path]:
+    return sorted(out.glob("runs/.*.partial-*"))
+
+
+@pytest.fixture
+def held(study: Study) -> Study:
+    """An experiment of twelve runs, of which four end and the next two wait in the middle of it for `hold` to go."""
+    (study.folder / "patient.py").write_text(PATIENT)
+    study.file(axes={"scheduler": SCHEDULERS}, seeds=4)
+    (study.folder / "hold").touch()
+    return study
+
+
+def stand_in_the_middle(study: Study) -> None:
+    wait_until(lambda: len(finished(study.out)) == 4 and len(half_written(study.out)) == 2)
+
+
+def test_an_experiment_that_was_killed_and_started_again_gives_the_same_bytes(held: Study) -> None:
+    process = start(held, "--out", "out")
+    stand_in_the_middle(held)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    kept = {folder: (folder / "manifest.json").stat().st_mtime_ns for folder in finished(held.out)}
+    (held.folder / "hold").unlink()
+
+    again = finish(held, "--out", "out")
+    whole = finish(held, "--out", "uninterrupted")
+
+    assert (again.returncode, whole.returncode) == (0, 0)
+    assert len(kept) == 4
+    for folder, written_ns in kept.items():
+        assert (folder / "manifest.json").stat().st_mtime_ns == written_ns, "a finished run was run again"
+    assert not half_written(held.out)
+    uninterrupted = held.folder / "uninterrupted"
+    assert (held.out / "results.csv").read_bytes() == (uninterrupted / "results.csv").read_bytes()
+    assert [path.name for path in finished(held.out)] == [path.name for path in finished(uninterrupted)]
+    for folder in finished(held.out):
+        for name in SIMULATED:
+            assert (folder / name).read_bytes() == (uninterrupted / "runs" / folder.name / name).read_bytes()
+
+
+def test_an_interrupted_experiment_lets_its_runs_end_and_says_how_to_go_on(held: Study) -> None:
+    process = start(held, "--out", "out")
+    stand_in_the_middle(held)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    told = ""
+    while "stopping" not in told:
+        told = process.stderr.readline()
+    (held.folder / "hold").unlink()
+    _, err = process.communicate(timeout=300)
+
+    assert process.returncode == 130
+    assert "6 of 12 runs are finished and kept in out" in err
+    assert "go on with: batkube experiment experiment.yaml --out out --jobs 2 --keep-finished" in err
+    assert "Traceback" not in err
+    assert len((held.out / "results.csv").read_text().splitlines()) == 7
+    assert len(finished(held.out)) == 6
+
+    assert finish(held, "--out", "out").returncode == 0
+    assert len(finished(held.out)) == 12
+
+
+def test_a_second_interrupt_ends_the_runs_at_once(held: Study) -> None:
+    process = start(held, "--out", "out")
+    stand_in_the_middle(held)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    while "stopping" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=300)
+
+    assert process.returncode == 130
+    assert "4 of 12 runs are finished" in err
+    assert "Traceback" not in err
+    assert [json.loads((folder / "manifest.json").read_text())["result"] for folder in finished(held.out)] == [
+        "completed"
+    ] * 4
+
+
+def test_a_run_that_crashes_its_process_is_shown_at_the_end_and_the_rest_is_done(study: Study) -> None:
+    (study.folder / "crashing.py").write_text(CRASHING)
+    study.file(axes={"scheduler": ["policy:fcfs", "policy:./crashing.py:Crashing", "policy:sjf", "policy:easy"]})
+
+    result = finish(study, "--out", "out")
+
+    assert result.returncode == 1
+    assert result.stdout.startswith("3 of 4 runs done; results in out/results.csv\n")
+    assert "failed: crashing.py-Crashing-" in result.stderr
+    assert "1 of 4 runs failed" in result.stderr
+    assert "was killed by SIGABRT" in result.stderr
+    assert "Fatal Python error: Aborted" in result.stderr
+    states = [line.split(",")[4] for line in (study.out / "results.csv").read_text().splitlines()[1:]]
+    assert states == ["done", "failed", "done", "done"]
+
+
+def run(study: Study, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run the command in this process, and return its exit code."""
+    monkeypatch.chdir(study.folder)
+    monkeypatch.setattr(sys, "argv", ["batkube", "experiment", *arguments])
+    try:
+        main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def test_a_dry_run_lists_the_runs_and_does_nothing(
+    study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study.file(axes={"scheduler": ["policy:fcfs", "policy:sjf"]}, seeds=2)
+
+    assert run(study, monkeypatch, "experiment.yaml", "--out", "out", "--dry-run") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[-1] for line in lines] == [
+        f"scheduler=policy:{policy}, seed={seed}" for policy in ("fcfs", "sjf") for seed in (0, 1)
+    ]
+    assert not study.out.exists()
+
+    assert run(study, monkeypatch, "experiment.yaml", "--out", "out", "--limit", "1", "--quiet") == 0
+    assert capsys.readouterr().out == "done=1\nfailed=0\n"
+    run(study, monkeypatch, "experiment.yaml", "--out", "out", "--dry-run")
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["done", "to", "to", "to"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["experiment.yaml"], "no output folder given\n  remedy: add --out DIR"),
+        (["missing.yaml", "--out", "out"], "missing.yaml: cannot be read: No such file or directory"),
+        (["w.json", "--out", "out"], "w.json: nb_res: is not a word of an experiment"),
+        (["experiment.yaml", "--out", "w.json"], "w.json: is a file, not a folder"),
+        (["experiment.yaml", "--out", "."], ".: exists and is not the folder of an experiment"),
+        (["experiment.yaml", "--out", "out", "--executor", "dask"], "there is no executor 'dask'"),
+    ],
+)
+def test_wrong_use_is_one_message_and_exit_code_2(
+    study: Study,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    study.file()
+
+    assert run(study, monkeypatch, *arguments) == 2
+
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.startswith("error: ")
+    assert not study.out.exists()

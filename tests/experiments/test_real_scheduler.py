@@ -1,0 +1,53 @@
+"""An experiment with the real kube-scheduler, killed and gone on with; opt-in, as it takes a while."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from tests.experiments.conftest import Study
+from tests.experiments.test_command import finish, finished, start, wait_until
+
+SCHEDULER = "kube-scheduler@1.34.4"
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("BATKUBE_SLOW_TESTS") != "1" or shutil.which("go") is None,
+    reason="runs the real kube-scheduler many times: set BATKUBE_SLOW_TESTS=1; needs a Go toolchain to build it with",
+)
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that any thread of a process has started."""
+    found: list[int] = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, listing.read_text().split())
+    return found
+
+
+def schedulers_of(experiment: int) -> list[int]:
+    return [scheduler for worker in children(experiment) for scheduler in children(worker)]
+
+
+def test_a_killed_experiment_leaves_no_scheduler_behind_and_goes_on_to_the_same_bytes(study: Study) -> None:
+    workload = Path(__file__).resolve().parents[2] / "examples" / "burst" / "workload.json"
+    study.file(base={"workload": str(workload), "platform": "16x1,4Gi", "scheduler": SCHEDULER}, seeds=4)
+
+    process = start(study, "--out", "out")
+    wait_until(lambda: len(finished(study.out)) >= 1 and bool(schedulers_of(process.pid)))
+    schedulers = schedulers_of(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    again, whole = finish(study, "--out", "out"), finish(study, "--out", "uninterrupted")
+
+    assert (again.returncode, whole.returncode) == (0, 0), again.stderr + whole.stderr
+    assert not [pid for pid in schedulers if Path(f"/proc/{pid}").exists()]
+    uninterrupted = study.folder / "uninterrupted"
+    assert (study.out / "results.csv").read_bytes() == (uninterrupted / "results.csv").read_bytes()
+    for folder in finished(study.out):
+        other = uninterrupted / "runs" / folder.name
+        assert (folder / "journal.jsonl").read_bytes() == (other / "journal.jsonl").read_bytes()
