@@ -227,7 +227,7 @@ class Kubelets:
             by_instant: dict[Instant, list[int]] = {}
             for rank, pod in zip(bound.ranks, bound.pods, strict=True):
                 spec = pod["spec"]
-                starts = self._delays.until_running(now, spec["nodeName"], spec["containers"][0]["image"])
+                starts = self._delays.until_running(now, spec["nodeName"], spec["containers"][0])
                 by_instant.setdefault(starts, []).append(rank)
             for instant, ranks in by_instant.items():
                 self._agenda.book(instant, Rank.START, functools.partial(self._start, bound.execution, ranks))

@@ -1,20 +1,27 @@
-"""The delays of a pod's life that are not its own work.
+"""What a real cluster adds to the ideal one: delays, and the pods of the cluster itself.
 
-    bound ──notice──▶ kubelet knows ──pull──▶ image there ──create──▶ container made ──start──▶ Running
+    due ──client──▶ job in the API ──spawn──▶ pods there
+    bound ──notice──▶ kubelet at work ──pull or check──▶ image there ──create──▶ container made ──start──▶ Running
     work ends ──report──▶ terminal status seen, resources free
     deleted ──termination──▶ stopped, resources free (at most the grace period)
 
-Each is a distribution in seconds, drawn per pod from its own named stream; all are zero unless a latencies file says
-otherwise. An image is pulled once per node and then cached, as a kubelet does with imagePullPolicy IfNotPresent; a pod
-that comes while its image is being pulled waits for that pull.
+Each step is a distribution in seconds, drawn per pod from its own named stream; all are zero unless a latencies file
+says otherwise. `notice`, `create` and `start` may differ between the first pod on a node and later ones, for on real
+nodes the first is slower. How images get to nodes is told in `images`, the pods of the cluster itself in `system_pods`,
+and the client that submits in `clients`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from batkube.cluster.store import KubeObject
+from batkube.execution.clients import Client
+from batkube.execution.images import Images
+from batkube.execution.system_pods import SystemPod
 from batkube.kernel.distributions import Distribution, parse_distribution
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError, RunFailed
@@ -22,46 +29,108 @@ from batkube.kernel.instants import Duration, Instant, after, seconds
 from batkube.kernel.streams import Streams
 
 
+class ByTurn(NamedTuple):
+    """A step that takes another time for the first pod of the run on a node than for later ones."""
+
+    first: Distribution
+    later: Distribution
+
+
+Step = Distribution | ByTurn
+
+
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """The distributions, in seconds; None means no delay."""
+    """The steps, as distributions in seconds (None means no delay), and the rest of what a latencies file says."""
 
-    notice: Distribution | None = None
+    spawn: Distribution | None = None
+    notice: Step | None = None
+    #: Getting an image that the node has not.
     pull: Distribution | None = None
-    create: Distribution | None = None
-    start: Distribution | None = None
+    #: Asking the registry about an image that the node has, which imagePullPolicy Always does for every pod.
+    check: Distribution | None = None
+    create: Step | None = None
+    start: Step | None = None
     report: Distribution | None = None
     termination: Distribution | None = None
+    #: The chance that a node has an image when the run begins.
+    cached: float = 0.0
+    client: Client | None = None
+    system_pods: tuple[SystemPod, ...] = ()
 
     @property
     def are_zero(self) -> bool:
         """True when no pod is ever delayed."""
-        return all(getattr(self, step.name) is None for step in fields(self))
+        return all(getattr(self, name) is None for name in STEPS)
+
+    @property
+    def only_for_runs(self) -> list[str]:
+        """The keys given that a served cluster has no use for: there, users submit and real controllers make pods."""
+        given = {"spawn": self.spawn, "client": self.client, "system-pods": self.system_pods}
+        return [key for key, value in given.items() if value]
 
     def describe(self) -> dict[str, str]:
-        """Return the delays by step, as the manifest shows them."""
-        steps = {step.name: getattr(self, step.name) for step in fields(self)}
-        return {name: distribution.describe() for name, distribution in steps.items() if distribution is not None}
+        """Return what the file says, as the manifest shows it."""
+        told: dict[str, str] = {}
+        for name in STEPS:
+            step: Step | None = getattr(self, name)
+            if isinstance(step, ByTurn):
+                told |= {f"{name}.first": step.first.describe(), f"{name}.later": step.later.describe()}
+            elif step is not None:
+                told[name] = step.describe()
+        if self.cached:
+            told["cached"] = f"{self.cached:g}"
+        if self.client is not None:
+            told["client"] = self.client.describe()
+        if self.system_pods:
+            told["system-pods"] = "; ".join(pod.describe() for pod in self.system_pods)
+        return told
 
+
+#: The keys of a latencies file that are distributions.
+STEPS = ("spawn", "notice", "pull", "check", "create", "start", "report", "termination")
+_BY_TURN = ("notice", "create", "start")
+_KEYS = (*STEPS, "cached", "client", "system-pods")
 
 NO_LATENCIES = Latencies()
 
 
 def read_latencies(path: Path) -> Latencies:
-    """Read a latencies file: a mapping from step to distribution, `pull: lognormal:2.5,0.4`."""
+    """Read a latencies file: a mapping from step to distribution, `pull: lognormal:2.5,0.4`, and a few other keys."""
     content = read_yaml(path)
-    known = [step.name for step in fields(Latencies)]
     if not isinstance(content, Mapping):
-        raise InputError(path, problem="is not a mapping of steps to distributions", remedy=f"steps: {known}")
-    steps: dict[str, Distribution] = {}
-    for name, text in content.items():
-        if name not in known:
-            raise InputError(path, at=str(name), problem="is not a step of a pod's life", remedy=f"steps: {known}")
+        raise InputError(path, problem="is not a mapping of steps to distributions", remedy=f"steps: {list(STEPS)}")
+    found: dict[str, object] = {}
+    for name, value in content.items():
+        if name not in _KEYS:
+            raise InputError(
+                path, at=str(name), problem="is not a step of a pod's life", remedy=f"known keys: {', '.join(_KEYS)}"
+            )
         try:
-            steps[name] = parse_distribution(text)
+            found[name.replace("-", "_")] = _parsed(name, value)
         except ValueError as error:
-            raise InputError(path, at=str(name), problem=str(error)) from error
-    return Latencies(**steps)
+            raise InputError(path, at=name, problem=str(error)) from error
+    return Latencies(**found)  # type: ignore[arg-type]  # each key was parsed to the type of its field
+
+
+def _parsed(name: str, value: object) -> object:
+    if name == "cached":
+        return _share(value)
+    if name == "client":
+        return Client.parse(value)
+    if name == "system-pods":
+        return SystemPod.parse_all(value)
+    if name in _BY_TURN and isinstance(value, Mapping) and value.keys() & {"first", "later"}:
+        if value.keys() != {"first", "later"}:
+            raise ValueError(f"has {', '.join(map(str, value))}; write both `first` and `later`, and nothing else")
+        return ByTurn(parse_distribution(value["first"]), parse_distribution(value["later"]))
+    return parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+
+
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"{value!r} is not a share; write a number between 0 (no node has the image) and 1 (all have)")
+    return float(value)
 
 
 class Delays:
@@ -70,17 +139,24 @@ class Delays:
     def __init__(self, latencies: Latencies, streams: Streams) -> None:
         self._latencies = latencies
         self._streams = streams
-        #: When each image is, or was, there, by node and image.
-        self._image_ready: dict[tuple[str, str], Instant] = {}
+        self._images = Images(
+            pull=lambda: self._draw("pull"), check=lambda: self._draw("check"), is_there=self._is_cached
+        )
+        #: The nodes that a pod was bound to before.
+        self._used: dict[str, None] = {}
 
-    def until_running(self, now: Instant, node: str, image: str) -> Instant:
-        """Return when a pod bound at `now` will be running on `node`."""
-        noticed = after(now, self._draw("notice"))
-        ready = self._image_ready.get((node, image))
-        if ready is None:
-            ready = self._image_ready[node, image] = after(noticed, self._draw("pull"))
-        created = after(max(noticed, ready), self._draw("create"))
-        return after(created, self._draw("start"))
+    def until_spawned(self, now: Instant) -> Instant:
+        """Return when the pods of a job that was submitted at `now` are there."""
+        return after(now, self._draw("spawn"))
+
+    def until_running(self, now: Instant, node: str, container: KubeObject) -> Instant:
+        """Return when a pod with this container, bound at `now`, will be running on `node`."""
+        is_first = node not in self._used
+        self._used[node] = None
+        noticed = after(now, self._draw("notice", is_first))
+        there = self._images.until_there(now, noticed, node, container)
+        created = after(there, self._draw("create", is_first))
+        return after(created, self._draw("start", is_first))
 
     def until_reported(self, now: Instant) -> Instant:
         """Return when the end, at `now`, of a pod's work becomes known."""
@@ -90,12 +166,18 @@ class Delays:
         """Return when a pod that was told at `now` to stop has stopped: at the latest at its deadline."""
         return min(after(now, self._draw("termination")), max(now, deadline))
 
-    def _draw(self, step: str) -> Duration:
-        distribution: Distribution | None = getattr(self._latencies, step)
-        if distribution is None:
+    def _is_cached(self) -> bool:
+        chance = self._latencies.cached
+        return chance > 0 and self._streams.named("latency/cached").random() < chance
+
+    def _draw(self, name: str, is_first: bool = False) -> Duration:
+        step: Step | None = getattr(self._latencies, name)
+        if step is None:
             return Duration(0)
-        drawn = distribution.draw(self._streams.named(f"latency/{step}"))
+        if isinstance(step, ByTurn):
+            step = step.first if is_first else step.later
+        drawn = step.draw(self._streams.named(f"latency/{name}"))
         try:
             return max(Duration(0), seconds(drawn))
         except ValueError as error:
-            raise RunFailed(f"the latency {step!r} was drawn as {drawn:g} s, which no run can last") from error
+            raise RunFailed(f"the latency {name!r} was drawn as {drawn:g} s, which no run can last") from error

@@ -101,7 +101,8 @@ class ServedKubelets:
         life = self._lives[key] = PodLife(key, pod, demand, now)
         life.host_ip = _address_of(node)
         self._report(life, now)
-        starts = now if self._delays is None else self._delays.until_running(now, life.node, life.main[0].image)
+        container = pod["spec"]["containers"][0]
+        starts = now if self._delays is None else self._delays.until_running(now, life.node, container)
         self._book(life, "begin", starts, Rank.START, self._begin)
         deadline = active_deadline_of(pod)
         if deadline is not None:

@@ -1,4 +1,4 @@
-"""Lets jobs arrive: at its submission time each job's pods are created.
+"""Lets jobs arrive: at its submission time each job's pods are created, or a little later, as by a Job controller.
 
 Only the next arrival is on the agenda at any moment, so a long trace costs no memory there. Jobs of one instant arrive
 in the workload's order.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, PodFactory, ResourceModel, pod_requests
 from batkube.cluster.store import Store
+from batkube.execution.latencies import Delays
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Journal
@@ -29,7 +30,9 @@ class Submission:
         journal: Journal,
         roster: Roster,
         model: ResourceModel,
+        delays: Delays | None = None,
     ) -> None:
+        """`delays` is None when nothing is delayed."""
         self._jobs: Iterator[Job] = iter(jobs)
         self._next: Job | None = next(self._jobs, None)
         self._store = store
@@ -37,6 +40,7 @@ class Submission:
         self._journal = journal
         self._roster = roster
         self._model = model
+        self._delays = delays
         self._factory = PodFactory(model)
 
     def begin(self) -> None:
@@ -48,7 +52,7 @@ class Submission:
         while self._next is not None and self._next.submit == now:
             job = self._next
             self._journal.append(now, "submit", job=job.key)
-            self._create_pods(job, now, evictions=0)
+            self._spawn(job, now, evictions=0)
             self._next = next(self._jobs, None)
         self.begin()
 
@@ -58,7 +62,14 @@ class Submission:
 
     def _again(self, evicted: Gang, now: Instant) -> None:
         self._journal.append(now, "resubmit", job=evicted.job.key)
-        self._create_pods(evicted.job, now, evictions=evicted.evictions + 1)
+        self._spawn(evicted.job, now, evictions=evicted.evictions + 1)
+
+    def _spawn(self, job: Job, now: Instant, evictions: int) -> None:
+        there = now if self._delays is None else self._delays.until_spawned(now)
+        if there == now:
+            self._create_pods(job, now, evictions)
+        else:
+            self._agenda.book(there, Rank.SUBMIT, lambda at: self._create_pods(job, at, evictions))
 
     def _create_pods(self, job: Job, now: Instant, evictions: int) -> None:
         keys, pods = self._factory.pods_of(job, now)

@@ -1,0 +1,1 @@
+"""Latencies from recorded runs of real clusters: read them, split them into steps, fit each step, write the file."""

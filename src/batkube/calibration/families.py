@@ -1,0 +1,207 @@
+"""The kinds of distribution a step may be fitted with: their best parameters, likelihoods and distribution functions.
+
+Parameters are those of greatest likelihood. All formulas are those of `kernel.distributions`, which draws from what is
+fitted here. A recorded time of zero means less than half a millisecond, and is taken as that where zero cannot be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from batkube.calibration.recordings import Floats
+from batkube.kernel.distributions import Distribution
+
+#: How many quantiles an empirical distribution has: one every 5 %.
+QUANTILES = 21
+_LEAST_S = 0.0005
+_STEPS_OF_SEARCH = 60
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+class Family(NamedTuple):
+    """One kind of distribution."""
+
+    name: str
+    #: The distribution of this kind that makes the sample (ascending) most likely.
+    best: Callable[[Floats], Distribution]
+    #: The logarithm of the density at each value; None for kinds without a density.
+    log_density: Callable[[Floats, tuple[float, ...]], Floats] | None
+    #: The share of draws that are at most each value.
+    share_below: Callable[[Floats, tuple[float, ...]], Floats]
+    mean: Callable[[tuple[float, ...]], float]
+
+
+def _constant(values: Floats) -> Distribution:
+    return Distribution("constant", (float(values.mean()),))
+
+
+def _uniform(values: Floats) -> Distribution:
+    return Distribution("uniform", (float(values[0]), float(values[-1])))
+
+
+def _exponential(values: Floats) -> Distribution:
+    return Distribution("exponential", (max(float(values.mean()), _LEAST_S),))
+
+
+def _normal(values: Floats) -> Distribution:
+    return Distribution("normal", (float(values.mean()), float(values.std())))
+
+
+def _lognormal(values: Floats) -> Distribution:
+    logs = np.log(np.maximum(values, _LEAST_S))
+    return Distribution("lognormal", (float(np.exp(logs.mean())), float(logs.std())))
+
+
+def _gamma(values: Floats) -> Distribution:
+    kept = np.maximum(values, _LEAST_S)
+    mean = float(kept.mean())
+
+    def likelihood(shape: float) -> float:
+        return float(_gamma_log_density(kept, (shape, mean / shape)).sum())
+
+    shape = _largest(likelihood)
+    return Distribution("gamma", (shape, mean / shape))
+
+
+def _weibull(values: Floats) -> Distribution:
+    # In parts of the largest, so that no power overflows.
+    largest = max(float(values[-1]), _LEAST_S)
+    kept = np.maximum(values, _LEAST_S) / largest
+
+    def scale_of(shape: float) -> float:
+        return float(np.mean(kept**shape) ** (1 / shape))
+
+    def likelihood(shape: float) -> float:
+        return float(_weibull_log_density(kept, (shape, scale_of(shape))).sum())
+
+    shape = _largest(likelihood)
+    return Distribution("weibull", (shape, scale_of(shape) * largest))
+
+
+def _empirical(values: Floats) -> Distribution:
+    """Return 21 quantiles; the outermost are moved so that the mean of each outer twentieth is right.
+
+    The largest of many times is often far beyond the rest, and a straight line up to it would count it for many.
+    """
+    quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
+    tail = max(1, len(values) // (QUANTILES - 1))
+    lowest, highest = float(values[:tail].mean()), float(values[-tail:].mean())
+    quantiles[0] = min(max(0.0, 2 * lowest - quantiles[1]), quantiles[1])
+    quantiles[-1] = max(2 * highest - quantiles[-2], quantiles[-2])
+    return Distribution("empirical", tuple(float(value) for value in np.round(quantiles, 4)))
+
+
+def _largest(likelihood: Callable[[float], float]) -> float:
+    """Return the shape between 0.01 and 10,000 of greatest likelihood: a golden-section search over its logarithm."""
+    low, high = math.log(0.01), math.log(10_000)
+    for _ in range(_STEPS_OF_SEARCH):
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if likelihood(math.exp(left)) < likelihood(math.exp(right)):
+            low = left
+        else:
+            high = right
+    return math.exp((low + high) / 2)
+
+
+def _normal_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+    spread = max(p[1], 1e-12)
+    return np.asarray(-(((values - p[0]) / spread) ** 2) / 2 - math.log(spread * math.sqrt(2 * math.pi)))
+
+
+def _lognormal_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+    logs = np.log(np.maximum(values, _LEAST_S))
+    return _normal_log_density(logs, (math.log(p[0]), p[1])) - logs
+
+
+def _gamma_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+    kept = np.maximum(values, _LEAST_S)
+    shape, scale = p
+    return np.asarray((shape - 1) * np.log(kept) - kept / scale - math.lgamma(shape) - shape * math.log(scale))
+
+
+def _weibull_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+    parts = np.maximum(values, 1e-12) / p[1]
+    return np.asarray(math.log(p[0] / p[1]) + (p[0] - 1) * np.log(parts) - parts ** p[0])
+
+
+def _uniform_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+    return np.full(len(values), -math.log(max(p[1] - p[0], 1e-12)))
+
+
+def _exponential_log_density(values: Floats, p: tuple[float, ...]) -> Floats:
+    return np.asarray(-values / p[0] - math.log(p[0]))
+
+
+def _normal_below(values: Floats, p: tuple[float, ...]) -> Floats:
+    root = max(p[1], 1e-12) * math.sqrt(2)
+    return np.array([(1 + math.erf((value - p[0]) / root)) / 2 for value in values])
+
+
+def _lognormal_below(values: Floats, p: tuple[float, ...]) -> Floats:
+    return _normal_below(np.log(np.maximum(values, 1e-12)), (math.log(p[0]), p[1]))
+
+
+def _gamma_below(values: Floats, p: tuple[float, ...]) -> Floats:
+    return np.array([_gamma_share(p[0], max(0.0, value) / p[1]) for value in values])
+
+
+def _gamma_share(shape: float, x: float) -> float:
+    """Return the regularised lower incomplete gamma function, by its power series.
+
+    The series has few terms where the answer is not practically 0 or 1.
+    """
+    if x <= 0:
+        return 0.0
+    if x > shape + 12 * math.sqrt(shape) + 40:
+        return 1.0
+    term = total = 1 / shape
+    divisor = shape
+    while term > total * 1e-12:
+        divisor += 1
+        term *= x / divisor
+        total += term
+    return min(1.0, total * math.exp(shape * math.log(x) - x - math.lgamma(shape)))
+
+
+def _empirical_below(values: Floats, p: tuple[float, ...]) -> Floats:
+    return np.asarray(np.interp(values, p, np.linspace(0, 1, len(p)), left=0.0, right=1.0))
+
+
+def _empirical_mean(p: tuple[float, ...]) -> float:
+    return float((np.array(p[:-1]) + np.array(p[1:])).mean() / 2)
+
+
+#: In the order in which they are shown. `empirical` fits anything, and is the last resort.
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family("constant", _constant, None, lambda v, p: np.where(v >= p[0], 1.0, 0.0), lambda p: p[0]),
+        Family(
+            "uniform",
+            _uniform,
+            _uniform_log_density,
+            lambda v, p: np.clip((v - p[0]) / max(p[1] - p[0], 1e-12), 0.0, 1.0),
+            lambda p: (p[0] + p[1]) / 2,
+        ),
+        Family(
+            "exponential", _exponential, _exponential_log_density, lambda v, p: 1 - np.exp(-v / p[0]), lambda p: p[0]
+        ),
+        Family("normal", _normal, _normal_log_density, _normal_below, lambda p: p[0]),
+        Family(
+            "lognormal", _lognormal, _lognormal_log_density, _lognormal_below, lambda p: p[0] * math.exp(p[1] ** 2 / 2)
+        ),
+        Family(
+            "weibull",
+            _weibull,
+            _weibull_log_density,
+            lambda v, p: 1 - np.exp(-((np.maximum(v, 0.0) / p[1]) ** p[0])),
+            lambda p: p[1] * math.gamma(1 + 1 / p[0]),
+        ),
+        Family("gamma", _gamma, _gamma_log_density, _gamma_below, lambda p: p[0] * p[1]),
+        Family("empirical", _empirical, None, _empirical_below, _empirical_mean),
+    )
+}

@@ -1,0 +1,39 @@
+"""How long each recorded job was meant to run, which the recording itself does not say.
+
+Known exactly from the workload that was played. Without it: jobs of one profile sleep equally long, and `sleep` is
+given whole seconds, so their run time is the shortest recorded execution rounded down to a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from batkube.calibration.recordings import Floats, Recording
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import as_float_s
+from batkube.workloads.model import Delay
+from batkube.workloads.reading import read_workload
+
+
+def run_times_in(path: Path) -> dict[str, float]:
+    """Return the run time in seconds of each delay job of a workload, by job id."""
+    workload = read_workload(path, name="w0")
+    found = {job.name: as_float_s(job.profile.duration) for job in workload.jobs if isinstance(job.profile, Delay)}
+    if not found:
+        raise InputError(path, problem="holds no delay job", remedy="calibration knows the run time of delay jobs only")
+    return found
+
+
+def run_times_of(recording: Recording, given: Mapping[str, float] | None) -> Floats:
+    """Return the real run time of each job in seconds: as `given` by job id, or estimated when nothing is given."""
+    if given is not None:
+        return np.array([given.get(job_id, np.nan) for job_id in recording.job_ids]) / recording.speed
+    shortest: dict[str, float] = {}
+    for profile, ran in zip(recording.profiles, recording.ran, strict=True):
+        if not np.isnan(ran):
+            shortest[profile] = min(ran, shortest.get(profile, ran))
+    told = np.array([shortest.get(profile, np.nan) for profile in recording.profiles])
+    return np.asarray(np.floor(told * recording.speed) / recording.speed)
