@@ -16,15 +16,28 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from batkube.experiments.experiment import ExperimentResults, experiment
     from batkube.kernel.errors import BatkubeError, Bug, InputError, RunFailed
     from batkube.simulation.run import Run, run
     from batkube.simulation.scenario import Scenario
     from batkube.version import __version__
 
-__all__ = ["BatkubeError", "Bug", "InputError", "Run", "RunFailed", "Scenario", "__version__", "run"]
+__all__ = [
+    "BatkubeError",
+    "Bug",
+    "ExperimentResults",
+    "InputError",
+    "Run",
+    "RunFailed",
+    "Scenario",
+    "__version__",
+    "experiment",
+    "run",
+]
 
 _MODULES = {
     **dict.fromkeys(("BatkubeError", "Bug", "InputError", "RunFailed"), "batkube.kernel.errors"),
+    **dict.fromkeys(("ExperimentResults", "experiment"), "batkube.experiments.experiment"),
     **dict.fromkeys(("Run", "run"), "batkube.simulation.run"),
     "Scenario": "batkube.simulation.scenario",
     "__version__": "batkube.version",

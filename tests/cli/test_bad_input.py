@@ -149,7 +149,7 @@ def test_a_wrong_platform_is_refused(tmp_path: Path, platform: str, words: list[
         (["--scheduler", "easy"], ["policy:easy"]),
         (["--scheduler", "policy:fcfs", "--scheduler-arg", "x=1"], ["x"]),
         (["--scheduler-arg", "x"], ["name=value"]),
-        (["--time", "paced"], ["time", "'paced'", "exact"]),
+        (["--time", "fast"], ["time", "'fast'", "exact"]),
         (["--resources", "cores"], ["resources", "machines, requests"]),
         (["--latencies", "l.yaml"], ["l.yaml"]),
     ],

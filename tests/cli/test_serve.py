@@ -155,6 +155,17 @@ def test_it_ends_cleanly_when_asked_to(tmp_path: Path, number: signal.Signals) -
     assert server.end(number) == (0, "")
 
 
+def test_latencies_that_only_a_run_knows_are_noted(tmp_path: Path) -> None:
+    latencies = tmp_path / "latencies.yaml"
+    latencies.write_text("start: 0.1\nspawn: 0.1\nsystem-pods: [{name: coredns, cpu: 100m}]\n")
+    server = Served(tmp_path / "out", "--platform", "1x1", "--latencies", str(latencies))
+
+    server.end()
+
+    (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    assert note["example"] == "spawn, system-pods"
+
+
 def test_users_can_be_given_as_to_kube_apiserver(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('secret,boss,1,"system:masters"\nother,guest,2\n')

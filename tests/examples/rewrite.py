@@ -8,11 +8,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import batkube
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import make_scenario, read_scenario_file
 
 sys.path.insert(0, str(Path(__file__).parent))
-from expected import EXAMPLES, FILES, SCENARIOS
+from expected import EXAMPLES, EXPERIMENTS, FILES, SCENARIOS, without_run_names
 
 os.chdir(EXAMPLES.parent)
 for scenario in SCENARIOS:
@@ -24,3 +25,9 @@ for scenario in SCENARIOS:
         for name in FILES:
             shutil.copy(Path(folder) / "out" / name, target / name)
     print(f"wrote {target.relative_to(scenario.parent.parent.parent)}")
+for experiment in EXPERIMENTS:
+    target = experiment.parent / "expected" / f"{experiment.stem}.csv"
+    with tempfile.TemporaryDirectory() as folder:
+        batkube.experiment(experiment, folder)
+        target.write_text(without_run_names(Path(folder) / "results.csv"), encoding="utf-8")
+    print(f"wrote {target.relative_to(EXAMPLES.parent)}")

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from expected import EXAMPLES, FILES, SCENARIOS
+from expected import EXAMPLES, EXPERIMENTS, FILES, SCENARIOS, without_run_names
 
+import batkube
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import make_scenario, read_scenario_file
 
@@ -26,6 +27,14 @@ def test_an_example_gives_its_expected_outputs(scenario: Path, tmp_path: Path, m
 
     for name in FILES:
         assert (tmp_path / "out" / name).read_bytes() == (scenario.parent / "expected" / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda path: path.stem)
+def test_an_example_experiment_gives_its_expected_table(experiment: Path, tmp_path: Path) -> None:
+    batkube.experiment(experiment, tmp_path / "out", jobs=1)
+
+    expected = experiment.parent / "expected" / f"{experiment.stem}.csv"
+    assert without_run_names(tmp_path / "out" / "results.csv") == expected.read_text(encoding="utf-8")
 
 
 def test_the_demo_runs_and_leaves_a_chart_and_three_runs(tmp_path: Path) -> None:

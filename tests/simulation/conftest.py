@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from batkube.cli.caching import cache_folder
-from batkube.schedulers.builds import built
+from batkube.schedulers.builds import build_path, built
+from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.programs import program
 from batkube.schedulers.recipes import local_program
 from conftest import REPOSITORY
@@ -25,10 +27,21 @@ def kube_scheduler() -> str:
 def wayward(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of the scheduler of tests/go/schedulers, which misbehaves as it is told."""
     _need_go()
-    folder = tmp_path_factory.mktemp("wayward") / "source"
-    shutil.copytree(REPOSITORY / "tests" / "go" / "schedulers", folder)
-    binary = built(local_program(folder, "."), cache_folder())
-    return str(Path(shutil.copy(binary, folder.parent / "wayward")))
+    binary = built(local_program(REPOSITORY / "tests" / "go" / "schedulers", "."), cache_folder())
+    return str(Path(shutil.copy(binary, tmp_path_factory.mktemp("wayward") / "wayward")))
+
+
+@pytest.fixture(scope="session")
+def kept_program() -> Callable[[str], str]:
+    """A function that returns the name of a program of the catalogue if that is built; building one takes minutes."""
+    _need_go()
+
+    def title(wanted: str) -> str:
+        if not build_path(program(wanted), cache_folder()).exists() and not os.environ.get("BATKUBE_SLOW_TESTS"):
+            pytest.skip(f"needs `batkube schedulers build {wanted}`, or BATKUBE_SLOW_TESTS=1 to build it here")
+        return wanted
+
+    return title
 
 
 def _need_go() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,9 +49,35 @@ def test_an_instant_survives_a_log_without_a_year(logged: int, later: int) -> No
     assert found // 1000 == logged // 1000
 
 
-def test_the_version_is_what_the_scheduler_says_when_it_starts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ('server.go:175] "Starting Kubernetes Scheduler" version="v1.34.4"', "v1.34.4"),
+        ("server.go:146] Starting Kubernetes Scheduler version v1.19.0", "v1.19.0"),
+        ('controllermanager.go:189] "Starting" version="v1.33.1"', "v1.33.1"),
+        ("hello", None),
+    ],
+)
+def test_the_version_is_what_a_program_says_when_it_starts(tmp_path: Path, line: str, version: str | None) -> None:
     path = tmp_path / "log.txt"
-    path.write_text('I0101 00:00:00.000000 7 server.go:175] "Starting Kubernetes Scheduler" version="v1.34.4"\n')
-    assert version_in_log(path) == "v1.34.4"
-    path.write_text("hello\n")
-    assert version_in_log(path) is None
+    path.write_text(f"I0101 00:00:00.000000 7 {line}\nI0101 00:00:00.000000 7 more.go:1] Starting\n")
+    assert version_in_log(path) == version
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unable to schedule pod; no fit; waiting",
+        "Unable to schedule pod, possibly due to node not found; waiting",
+        "Unable to schedule pod belonging to a pod group; waiting",
+        "Error scheduling pod; retrying",
+    ],
+)
+def test_every_versions_messages_are_understood(tmp_path: Path, message: str) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(f'I0101 00:00:01.000000 7 it.go:1] "{message}" pod="default/p" err="why"\n')
+    told: list[tuple[str, str, int]] = []
+    log = AttemptLog(path, lambda *attempt: told.append(attempt))
+    log.read(Instant(1_000_000_000))
+    log.close()
+    assert told == [("default/p", "why", 1_000_000_000)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -85,6 +86,17 @@ def test_each_scheduler_serves_the_jobs_that_name_it(simulate: Simulate, kube_sc
     ]
     assert bound == [["a", "c"], ["b"]]
     assert [program["serves"] for program in run.manifest["programs"]] == [["default-scheduler"], ["second"]]
+
+
+def test_attempts_that_are_not_logged_are_a_fidelity_note(simulate: Simulate, kube_scheduler: str) -> None:
+    """With less in the log, what is known of failed attempts is what the API shows."""
+    jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "short", "cpu": "1"} for name in "ab"]
+    run = simulate(jobs, PROFILES, platform="1x1", scheduler=kube_scheduler, scheduler_args={"v": 0})
+    (note,) = json.loads((run.path / "fidelity.json").read_text())
+    assert (note["subject"], note["count"]) == ("attempts", 1)
+    waited = run.pods[run.pods["scheduled"] > 0]
+    assert list(waited["attempts"]) == [2]
+    assert "Insufficient cpu" in waited["last_reason"].iloc[0]
 
 
 @pytest.mark.parametrize("schedulers", [["x/a", "x/b"], ["policy:fcfs", "second=x/b"], ["x/a", "n=x/b", "n=x/c"]])

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import batkube
+from batkube import InputError
 from batkube.outputs.results import Results
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import make_scenario, policy_file, read_scenario_file
+from batkube.simulation.scenario import make_scenario, policy_file, read_scenario_file, scenario_values
 
 WORKLOAD = {
     "jobs": [{"id": "1", "subtime": 0, "res": 1, "profile": "d"}],
@@ -81,3 +82,23 @@ def test_a_missing_platform_is_looked_for_beside_the_scenario(folder: Path, plat
 
 def test_an_absolute_platform_stays_where_it_is(folder: Path) -> None:
     assert scenario_in(folder, platform="/data/nodes.yaml").platform == "/data/nodes.yaml"
+
+
+def test_what_is_attached_is_found_beside_the_scenario_and_its_arguments_are_its_own(folder: Path) -> None:
+    keys = {"scheduler": "kube-scheduler", "attach": ["./bin/mine --rules=./rules.yaml", "kube-controller-manager"]}
+    scenario = make_scenario(scenario_values({"workload": "w.json", "platform": "1x1", **keys}, folder / "s.yaml"), "s")
+    assert scenario.attach == (f"{folder}/bin/mine --rules=./rules.yaml", "kube-controller-manager")
+    assert scenario.describe()["attach"] == list(scenario.attach)
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"attach": ["mine"]}, "policy:fcfs decides within the simulation, where nothing can be attached"),
+        ({"scheduler": "name=policy:easy"}, "a policy schedules every job of a run"),
+        ({"scheduler": ["kube-scheduler", "name=policy:easy"]}, "a policy schedules every job of a run"),
+    ],
+)
+def test_policies_neither_have_names_nor_programs_beside_them(keys: dict[str, object], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        make_scenario({"workload": "w.json", "platform": "1x1", **keys}, "s.yaml")

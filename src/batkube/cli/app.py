@@ -6,9 +6,13 @@ from typing import Annotated
 
 import typer
 
+from batkube.cli.calibrate import calibrate
 from batkube.cli.compare import compare
+from batkube.cli.emulate import emulate
+from batkube.cli.experiment import experiment
 from batkube.cli.gantt import gantt
 from batkube.cli.policies import policies
+from batkube.cli.report import report
 from batkube.cli.run import run
 from batkube.cli.schedulers import app as schedulers_app
 from batkube.cli.serve import serve
@@ -24,9 +28,13 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(serve)
+app.command()(emulate)
 app.command()(policies)
 app.command()(gantt)
 app.command()(compare)
+app.command()(calibrate)
+app.command()(report)
+app.command()(experiment)
 app.add_typer(workload_app, name="workload")
 app.add_typer(schedulers_app, name="schedulers")
 

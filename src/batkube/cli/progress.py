@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 
@@ -16,19 +17,19 @@ _LINE_INTERVAL_S = 5.0
 
 
 @contextlib.contextmanager
-def progress_display(quiet: bool) -> Iterator[ProgressListener]:
-    """Yield the listener to hand to a run."""
+def progress_display(quiet: bool, done: str = "simulated") -> Iterator[ProgressListener]:
+    """Yield the listener to hand to a run; `done` says what is done with the time that passes in it."""
     if quiet:
         yield lambda done, total, now: None
     elif sys.stderr.isatty():
-        with _bar() as listener:
+        with _bar(done) as listener:
             yield listener
     else:
-        yield _at_intervals(_print_line, _LINE_INTERVAL_S)
+        yield _at_intervals(functools.partial(_print_line, done_with=done), _LINE_INTERVAL_S)
 
 
 @contextlib.contextmanager
-def _bar() -> Iterator[ProgressListener]:
+def _bar(done_with: str) -> Iterator[ProgressListener]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -36,7 +37,7 @@ def _bar() -> Iterator[ProgressListener]:
         TextColumn("jobs"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[virtual]} simulated"),
+        TextColumn(f"{{task.fields[virtual]}} {done_with}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -48,8 +49,8 @@ def _bar() -> Iterator[ProgressListener]:
         yield _at_intervals(show, _BAR_INTERVAL_S)
 
 
-def _print_line(done: int, total: int, now: Instant) -> None:
-    print(f"{done:,} of {total:,} jobs ended, {human(now)} simulated", file=sys.stderr, flush=True)
+def _print_line(done: int, total: int, now: Instant, done_with: str) -> None:
+    print(f"{done:,} of {total:,} jobs ended, {human(now)} {done_with}", file=sys.stderr, flush=True)
 
 
 def _at_intervals(show: ProgressListener, interval_s: float) -> ProgressListener:

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from batkube.cli.caching import cache_folder
 from batkube.cli.progress import progress_display
 from batkube.cluster.outcomes import FinalState
 from batkube.kernel.errors import InputError
@@ -41,6 +40,10 @@ _Arguments = Annotated[list[str] | None, typer.Option(help="name=value, handed t
 _Configuration = Annotated[
     Path | None, typer.Option(help="A KubeSchedulerConfiguration, handed to a real scheduler untouched.")
 ]
+_Attach = Annotated[
+    list[str] | None,
+    typer.Option(help="Another program on the run's clock, with its arguments, e.g. a descheduler; may be repeated."),
+]
 _Deterministic = Annotated[
     bool | None,
     typer.Option(help="Make a real scheduler repeatable to the byte (one thread, seeded chance); on unless said."),
@@ -59,6 +62,13 @@ _Patience = Annotated[
 _Watchdog = Annotated[
     str | None, typer.Option(help="Give up on a real scheduler that is not idle for so long (real time; 2m).")
 ]
+_Time = Annotated[
+    str | None,
+    typer.Option(
+        help="How virtual time moves: exact; paced[:timeout=20ms,max-step=20s,…], the rules of the 2020 prototype, "
+        "also for programs not built for virtual time; realtime[:speed=1]."
+    ),
+]
 _Resources = Annotated[
     str | None,
     typer.Option(help="machines: a job's size counts machines; requests: pods share nodes; auto: by the workload."),
@@ -72,12 +82,13 @@ def run(
     scheduler: _Scheduler = None,
     scheduler_arg: _Arguments = None,
     scheduler_config: _Configuration = None,
+    attach: _Attach = None,
     deterministic: _Deterministic = None,
     decision_cost: _Cost = None,
     patience: _Patience = None,
     watchdog: _Watchdog = None,
     resources: _Resources = None,
-    time: Annotated[str | None, typer.Option(help="How virtual time moves: exact.")] = None,
+    time: _Time = None,
     seed: Annotated[int | None, typer.Option(help="The seed of every random stream.")] = None,
     latencies: Annotated[Path | None, typer.Option(help="Start-up and completion delays (YAML).")] = None,
     on_eviction: Annotated[str | None, typer.Option(help="What becomes of an evicted job: resubmit or fail.")] = None,
@@ -93,6 +104,7 @@ def run(
         "scheduler": scheduler or None,
         "scheduler-args": policy_arguments(scheduler_arg) if scheduler_arg else None,
         "scheduler-config": None if scheduler_config is None else str(scheduler_config),
+        "attach": attach or None,
         "deterministic": deterministic,
         "decision-cost": decision_cost,
         "patience": patience,
@@ -111,15 +123,14 @@ def run(
         record = execute(
             described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress, builder=build_scheduler
         )
-    _print_results(out, Counter(outcome.state for outcome in record.simulation.outcomes), quiet)
+    print_results(out, Counter(outcome.state for outcome in record.simulation.outcomes), quiet)
 
 
 def build_scheduler(name: str) -> Path:
     """Return the program of a scheduler's name, built on first use."""
-    from batkube.schedulers.builds import built
-    from batkube.schedulers.programs import program
+    from batkube.schedulers.installed import installed
 
-    return built(program(name), cache_folder(), lambda text: typer.echo(text, err=True))
+    return installed(name, lambda text: typer.echo(text, err=True))
 
 
 def policy_arguments(texts: list[str]) -> dict[str, str]:
@@ -153,7 +164,8 @@ _STATES = {
 }
 
 
-def _print_results(out: Path, ended: Counter[FinalState], quiet: bool) -> None:
+def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> None:
+    """Print the results of a run's folder; `done` says what was done with the time that passed in it."""
     with (out / "schedule.csv").open(encoding="utf-8", newline="") as file:
         summary = next(csv.DictReader(file))
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
@@ -163,7 +175,7 @@ def _print_results(out: Path, ended: Counter[FinalState], quiet: bool) -> None:
         typer.echo(f"digest={manifest['digest']}")
         return
     notes = json.loads((out / "fidelity.json").read_text(encoding="utf-8"))
-    for line in _report(summary, manifest, notes, ended, out):
+    for line in _report(summary, manifest, notes, ended, out, done):
         typer.echo(line)
 
 
@@ -173,6 +185,7 @@ def _report(
     notes: list[dict[str, Any]],
     ended: Counter[FinalState],
     out: Path,
+    done: str,
 ) -> Iterator[str]:
     """Yield the lines a person reads at the end of a run: first what was wrong, then the numbers."""
     for note in sorted(notes, key=lambda note: note["severity"] != "violation"):
@@ -190,7 +203,7 @@ def _report(
     yield ""
     virtual, real_s = human(seconds(summary["makespan"])), manifest["real"]["run_s"]
     pace = f", {float(summary['makespan']) / real_s:,.0f} times real time" if real_s else ""
-    yield f"{manifest['scheduler']}: {virtual} simulated in {real_s:.2f} s{pace}"
+    yield f"{manifest['scheduler']}: {virtual} {done} in {real_s:.2f} s{pace}"
     folder = shlex.quote(str(out))
     yield f"outputs in {out}; draw them with: batkube gantt {folder} -o gantt.svg"
 

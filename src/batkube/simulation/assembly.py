@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
 from batkube.cluster.gangs import Roster
-from batkube.cluster.mapping import ANY_SCHEDULER, NODE, ResourceModel, node_capacity, node_names, node_of
+from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, node_capacity, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
 from batkube.execution.kubelets import Kubelets
@@ -17,9 +17,9 @@ from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_la
 from batkube.execution.nodes import NodeAccounts
 from batkube.execution.profiles import course_on
 from batkube.execution.submission import Submission
+from batkube.execution.system_pods import system_pod_objects, without_system_pods
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
-from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
@@ -28,16 +28,19 @@ from batkube.kernel.streams import Streams
 from batkube.outputs.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
-from batkube.policies.catalogue import load_policy, policy_names
+from batkube.policies.catalogue import load_policy
 from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Policy
 from batkube.policies.machines import MachineRoom
 from batkube.policies.rooms import Room
 from batkube.policies.scheduler import PolicyScheduler
-from batkube.simulation.attached import WARM_UP, Builder, Coordinated, OutsideScheduler
+from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler
 from batkube.simulation.checks import check_jobs
-from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario, named_scheduler
+from batkube.simulation.paced_nodes import UnguardedNodes
+from batkube.simulation.paced_tally import Tally
+from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario
 from batkube.simulation.witness import Witness
+from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import read_workload
 
@@ -49,13 +52,14 @@ class Inputs:
     scenario: Scenario
     workloads: tuple[Workload, ...]
     platform: Platform
+    #: The platform with what the cluster's own pods leave of it to jobs.
+    left: Platform
     model: ResourceModel
     #: The in-process scheduler, or None when there are outside programs.
     policy: Policy | None
     #: The outside programs, the main one first.
     outside: tuple[OutsideScheduler, ...]
     latencies: Latencies
-    room: Room
 
     @property
     def job_count(self) -> int:
@@ -75,16 +79,17 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     )
     outside: tuple[OutsideScheduler, ...] = ()
     if scenario.is_outside:
-        texts = (scenario.scheduler, *scenario.more_schedulers)
-        outside = tuple(_outside(text, number, scenario, builder) for number, text in enumerate(texts))
+        from batkube.simulation.choosing import outside_programs
+
+        outside = outside_programs(scenario, builder)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     platform = read_platform(scenario.platform)
     workloads = tuple(read_workload(path, name=f"w{number}") for number, path in enumerate(scenario.workloads))
     model = _resource_model(scenario, workloads)
-    room = _empty_room(platform, model)
+    left = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
     for workload in workloads:
-        check_jobs(workload, platform, room, model)
-    return Inputs(scenario, workloads, platform, model, policy, outside, latencies, room)
+        check_jobs(workload, left, model)
+    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies)
 
 
 def _empty_room(platform: Platform, model: ResourceModel) -> Room:
@@ -94,28 +99,6 @@ def _empty_room(platform: Platform, model: ResourceModel) -> Room:
     from batkube.policies.nodes import NodeRoom
 
     return NodeRoom.whole(platform.machines)
-
-
-def _outside(text: str, number: int, scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
-    """Return a program by its text in the scenario; arguments and configuration are the main one's, number 0."""
-    serves, name = named_scheduler(text)
-    known = [policy for policy, _ in policy_names()]
-    if name in known or name.endswith(".py") or ".py:" in name:
-        raise InputError(f"scheduler {name!r}", problem="is a policy, not a program", remedy=f"write policy:{name}")
-    path = Path(name)
-    if "/" in name:
-        if not path.is_file():
-            raise InputError(f"scheduler {name!r}", problem="there is no such program", remedy="check the path")
-        path = path.resolve()
-    elif builder is None:
-        offered = ", ".join(f"policy:{policy}" for policy in known)
-        raise InputError(f"scheduler {name!r}", problem="programs cannot be built here", remedy=f"use one of {offered}")
-    else:
-        path = builder(name)
-    if number:
-        return OutsideScheduler(name, path, serves=serves)
-    arguments = tuple(f"--{key}={value}" for key, value in scenario.scheduler_args.items())
-    return OutsideScheduler(name, path, arguments, scenario.scheduler_config, serves)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
@@ -136,7 +119,7 @@ class Simulation:
     notes: FidelityNotes
     machine_states: MachineStatesWriter
     #: What is attached, when the scheduler is an outside program.
-    coordinated: Coordinated | None = None
+    coordinated: OutsideRun | None = None
 
 
 def assemble(
@@ -150,12 +133,18 @@ def assemble(
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
     jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
-    witness = Witness(store, agenda, journal, roster) if inputs.outside else None
+    witness = Witness(store, agenda, journal, notes) if inputs.outside else None
     if inputs.outside:
         from batkube.simulation.naming import served_jobs
 
         jobs = served_jobs(jobs, inputs.outside, notes)
-    submission = Submission(jobs, store=store, agenda=agenda, journal=journal, roster=roster, model=model)
+    if inputs.latencies.client is not None:
+        jobs = inputs.latencies.client.submit(jobs)
+    delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, streams)
+    submission = Submission(
+        jobs, store=store, agenda=agenda, journal=journal, roster=roster, model=model, delays=delays
+    )
+    accounts = _accounts(inputs, notes)
     Kubelets(
         store=store,
         agenda=agenda,
@@ -163,8 +152,8 @@ def assemble(
         roster=roster,
         machines=machines,
         node_names=names,
-        accounts=NodeAccounts([node_capacity(machine, model) for machine in machines]),
-        delays=None if inputs.latencies.are_zero else Delays(inputs.latencies, streams),
+        accounts=accounts,
+        delays=delays,
         notes=notes,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         on_outcome=outcomes.append,
@@ -176,14 +165,33 @@ def assemble(
     if inputs.policy is not None:
         _schedule_in_process(inputs, inputs.policy, store, agenda, journal, roster, streams, notes)
     store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
-    clock, coordinated = Clock(), None
+    if inputs.latencies.system_pods:
+        store.create(POD, *system_pod_objects(inputs.latencies.system_pods, machines, names, START), START)
+    clock = Clock()
+    coordinated: OutsideRun | None = None
     if witness is not None:
-        from batkube.simulation.outside import coordinate
-
         clock = Clock(Instant(START - WARM_UP))
-        coordinated = coordinate(inputs.outside, scenario, store, clock, agenda, streams, witness, scheduler_folder)
+        if scenario.time.mode is TimeMode.EXACT:
+            from batkube.simulation.outside import coordinate
+
+            coordinated = coordinate(inputs.outside, scenario, store, clock, agenda, streams, witness, scheduler_folder)
+        else:
+            from batkube.simulation.paced_assembly import pace
+
+            tally = Tally(store, journal, notes, accounts)
+            coordinated = pace(
+                inputs.outside, scenario, store, clock, agenda, streams, witness, scheduler_folder, tally
+            )
     submission.begin()
     return Simulation(agenda, clock, store, outcomes, notes, states, coordinated)
+
+
+def _accounts(inputs: Inputs, notes: FidelityNotes) -> NodeAccounts:
+    """Return what the kubelets know of their nodes, and whether they refuse pods that do not fit."""
+    capacities = [node_capacity(machine, inputs.model) for machine in inputs.left.machines]
+    if inputs.scenario.time.refuses_pods:
+        return NodeAccounts(capacities)
+    return UnguardedNodes(capacities, notes, node_names(inputs.platform.machines))
 
 
 def _schedule_in_process(
@@ -202,7 +210,7 @@ def _schedule_in_process(
     guarded.begin(machines, streams.named("policy"))
     PolicyScheduler(
         guarded,
-        room=inputs.room,
+        room=_empty_room(inputs.left, inputs.model),
         store=store,
         agenda=agenda,
         journal=journal,

@@ -19,15 +19,15 @@ from batkube.kernel.instants import EPOCH, Instant
 Listener = Callable[[Key, str, Instant], None]
 """Called with the pod, the reason and the instant of a failed attempt."""
 
-#: klog's header and the two messages (kubernetes/pkg/scheduler/schedule_one.go, handleSchedulingFailure).
+#: klog's header and the messages (kubernetes/pkg/scheduler/schedule_one.go, handleSchedulingFailure; 1.19: factory.go).
 _LINE = re.compile(
     rb"^[IEW](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}) .*?"
-    rb'"(?:Unable to schedule pod; [^"]*|Error scheduling pod; retrying)" (.*)$'
+    rb'"(?:Unable to schedule pod[;, ][^"]*|Error scheduling pod; retrying)" (.*)$'
 )
 _POD = re.compile(rb'pod="([^"]+)"')
 _WHY = re.compile(rb'err="((?:[^"\\]|\\.)*)"')
-#: Kubernetes' own programs tell it when they start ("Starting Kubernetes Scheduler").
-_VERSION = re.compile(rb'"Starting [^"]*" version="([^"]+)"')
+#: Kubernetes' own programs tell it when they start ("Starting Kubernetes Scheduler"), since 1.20 or so in quotes.
+_VERSION = re.compile(rb'Starting[^"\n]*"? version[= ]"?([^"\s]+)')
 _BEGINNING = 1 << 20
 _MICROSECOND = datetime.timedelta(microseconds=1)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from batkube.cluster.mapping import ResourceModel
 from batkube.execution.profiles import NotModelled, course_on
@@ -10,21 +11,23 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS
 from batkube.kernel.quantities import PODS, format_amount
 from batkube.platforms.model import Machine, Platform
-from batkube.policies.rooms import Room
 from batkube.workloads.model import Job, Requests, Workload
 
 
-def check_jobs(workload: Workload, platform: Platform, room: Room, model: ResourceModel) -> None:
+def check_jobs(workload: Workload, platform: Platform, model: ResourceModel) -> None:
     """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled."""
-    fits: dict[tuple[int, Requests], bool] = {}
+    places: dict[Requests, int] = {}
+    offers = Counter(tuple(sorted(machine.capacity.items())) for machine in platform.machines)
     runnable: set[tuple[int, int, bool]] = set()
     # Any machine may be given to any job, so what can be run can be run on the slowest.
     slowest = platform.slowest
     for job in workload.jobs:
-        shape = (job.size, job.requests)
-        if shape not in fits:
-            fits[shape] = room.fit(job) is not None
-        if not fits[shape]:
+        if job.requests not in places:
+            most = 1 if model is ResourceModel.MACHINES else None
+            places[job.requests] = sum(
+                _places(dict(offer), job.requests, most) * count for offer, count in offers.items()
+            )
+        if places[job.requests] < job.size:
             demand, offer = _demand(job, model), _offer(platform.machines)
             raise InputError(
                 workload.source,
@@ -36,6 +39,12 @@ def check_jobs(workload: Workload, platform: Platform, room: Room, model: Resour
         if case not in runnable:
             _check_profile(job, workload, slowest)
             runnable.add(case)
+
+
+def _places(capacity: Mapping[str, int], requests: Requests, most: int | None) -> int:
+    """Return how many pods of `requests` an empty machine can take; at most `most`, if that is given."""
+    places = [capacity.get(name, 0) // amount for name, amount in requests if amount > 0]
+    return min([*places, capacity.get(PODS, 0) if most is None else most])
 
 
 def _check_profile(job: Job, workload: Workload, slowest: Machine) -> None:

@@ -10,21 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from batkube.cluster.mapping import ANY_SCHEDULER, DEFAULT_SCHEDULER
+from batkube.cluster.mapping import ANY_SCHEDULER
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.simulation.attached import OutsideScheduler
-from batkube.simulation.outside import read_configuration
+from batkube.simulation.launching import names_served
 from batkube.workloads.model import Job
 
 _NOTE = FidelityNote("scheduler", "jobs ask for a scheduler that the run has not; its main one took them")
-
-
-def names_served(scheduler: OutsideScheduler) -> list[str]:
-    """Return the `schedulerName`s that a program serves: one per profile of its configuration."""
-    if scheduler.configuration is None:
-        return [scheduler.serves or DEFAULT_SCHEDULER]
-    profiles = read_configuration(scheduler.configuration).get("profiles") or [{}]
-    return [profile.get("schedulerName") or DEFAULT_SCHEDULER for profile in profiles]
 
 
 def served_jobs(jobs: Iterable[Job], schedulers: Sequence[OutsideScheduler], notes: FidelityNotes) -> Iterator[Job]:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
-import yaml
+from typing import Protocol, TypeVar
 
 from batkube.api.assembly import Api
 from batkube.api.authentication import MASTERS, authenticated
+from batkube.api.connections import MAX_BODY, Handler
 from batkube.api.messages import Request, Response, Stream
 from batkube.api.polling import PolledServer
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.store import Store
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
-from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import UNIX_START
+from batkube.kernel.instants import UNIX_START, as_float_s
 from batkube.kernel.streams import Streams
 from batkube.simulation.attached import Coordinated, OutsideScheduler
 from batkube.simulation.attempts import AttemptLog
+from batkube.simulation.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
+from batkube.simulation.launching import command_line, names_served, old_versions
 from batkube.simulation.scenario import Scenario
 from batkube.simulation.witness import Witness
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
+from batkube.timing.paced_text import TimeMode
 from batkube.timing.page import ClockPage
 from batkube.timing.processes import AttachedProcess
 
@@ -49,8 +50,9 @@ def _nothing() -> None:
 class _Gate:
     """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without."""
 
-    def __init__(self, api: Api, secret: str, token: str) -> None:
+    def __init__(self, api: Api, secret: str, token: str, extenders: Extenders) -> None:
         self._api = api
+        self._extenders = extenders
         self._prefix = f"/{secret}"
         self._authorization = f"Bearer {token}"
 
@@ -58,6 +60,8 @@ class _Gate:
         """Answer a request below the secret path as the administrator's."""
         if request.path.startswith(self._prefix + "/"):
             request.path = request.path[len(self._prefix) :]
+            if request.path.startswith(EXTENDERS):
+                return self._extenders.ask(request)
             request.headers["authorization"] = self._authorization
         return self._api.handle(request)
 
@@ -77,25 +81,26 @@ def coordinate(
     folder: Path,
 ) -> Coordinated:
     """Start the schedulers of a run on its clock, before the first job arrives."""
-    api, token = make_api(store, clock, streams)
+    api, token = make_api(store, clock, streams, old_versions(schedulers))
     attachments: list[Attachment] = []
     try:
-        for number, scheduler in enumerate(schedulers):
-            own_folder = folder / scheduler.serves if number else folder
+        for scheduler in schedulers:
+            own_folder = folder / scheduler.folder
             own_folder.mkdir(parents=True, exist_ok=True)
             attachments.append(_attach(scheduler, api, token, own_folder, clock, scenario, store))
     except InputError:
         Coordinator(clock, agenda, attachments, EPOCH_NS).stop()
         raise
     logs = [AttemptLog(attachment.process.log, witness.hear_attempt) for attachment in attachments]
-    return Coordinated(Coordinator(clock, agenda, attachments, EPOCH_NS), attachments, logs, witness)
+    coordinator = Coordinator(clock, agenda, attachments, EPOCH_NS)
+    return Coordinated(coordinator, attachments, logs, witness, agenda, clock, scenario.patience)
 
 
-def make_api(store: Store, clock: Clock, streams: Streams) -> tuple[Api, str]:
-    """Return the API server of a run, and the administrator's token."""
+def make_api(store: Store, clock: Clock, streams: Streams, old_versions: Sequence[str] = ()) -> tuple[Api, str]:
+    """Return the API server of a run, and the administrator's token; `old_versions` are served as well."""
     token = secrets.token_urlsafe()
     users = {token: authenticated("admin", "admin", (MASTERS,))}
-    api = Api(store, lambda: clock.now, NoTimers(), streams, users, bare=True)
+    api = Api(store, lambda: clock.now, NoTimers(), streams, users, bare=True, old_versions=old_versions)
     api.bootstrap(clock.now, 6443)
     return api, token
 
@@ -103,23 +108,51 @@ def make_api(store: Store, clock: Clock, streams: Streams) -> tuple[Api, str]:
 def _attach(
     scheduler: OutsideScheduler, api: Api, token: str, folder: Path, clock: Clock, scenario: Scenario, store: Store
 ) -> Attachment:
-    """Start a scheduler with its own connection to the API; its files go into `folder`."""
+    """Start a program on the run's clock; what schedulers decide may cost time."""
+    asks_extenders = any(extender_urls(scheduler.configuration))
+    listen = functools.partial(PolledServer, max_body=MAX_QUESTION if asks_extenders else MAX_BODY)
+    process, server = start_program(scheduler, listen, api, token, folder, clock, scenario)
+    cost = _cost(scenario, process, store) if names_served(scheduler) else None
+    return Attachment(process, server, cost, scenario.watchdog)
+
+
+class Listening(Protocol):
+    """A server that a program can find."""
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+
+    def close(self) -> None:
+        """Stop listening."""
+
+
+_Server = TypeVar("_Server", bound=Listening)
+
+
+def start_program(
+    scheduler: OutsideScheduler,
+    listen: Callable[[Handler], _Server],
+    api: Api,
+    token: str,
+    folder: Path,
+    clock: Clock,
+    scenario: Scenario,
+) -> tuple[AttachedProcess, _Server]:
+    """Start a scheduler with its own connection to the API, and return both; its files go into `folder`."""
     secret = secrets.token_urlsafe()
-    server = PolledServer(_Gate(api, secret, token))
-    kubeconfig = folder / "kubeconfig"
-    kubeconfig.write_text(_kubeconfig(f"http://127.0.0.1:{server.port}/{secret}"))
-    kubeconfig.chmod(0o600)
-    configuration = folder / "configuration.yaml"
-    configuration.write_text(_configuration(scheduler, kubeconfig))
+    held = scenario.time.mode is TimeMode.EXACT
+    extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
+    server = listen(_Gate(api, secret, token, extenders))
+    command = command_line(scheduler, folder, server.port, secret, extenders)
     page = ClockPage(clock.now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
-    command = _command(scheduler, configuration)
     # Without TZ, Go would log in the machine's own time zone.
     try:
         process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", {"TZ": "UTC"})
     except InputError:
         server.close()
         raise
-    return Attachment(process, server, _cost(scenario, process, store), scenario.watchdog)
+    return process, server
 
 
 def _cost(scenario: Scenario, process: AttachedProcess, store: Store) -> DecisionCost | None:
@@ -133,51 +166,3 @@ def _cost(scenario: Scenario, process: AttachedProcess, store: Store) -> Decisio
         nodes=lambda: len(store.entries(NODE)),
         pending_pods=lambda: sum("nodeName" not in pod["spec"] for pod, _ in store.entries(POD).values()),
     )
-
-
-def _command(scheduler: OutsideScheduler, configuration: Path) -> Sequence[str]:
-    return [str(scheduler.binary), f"--config={configuration}", "--secure-port=0", "--v=2", *scheduler.arguments]
-
-
-def _kubeconfig(server: str) -> str:
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "batkube", "cluster": {"server": server}}],
-        "users": [{"name": "batkube", "user": {}}],
-        "contexts": [{"name": "batkube", "context": {"cluster": "batkube", "user": "batkube"}}],
-        "current-context": "batkube",
-    }
-    return yaml.safe_dump(content, sort_keys=False)
-
-
-def _configuration(scheduler: OutsideScheduler, kubeconfig: Path) -> str:
-    """Return the user's configuration with our kubeconfig, and without leader election unless it asks for it."""
-    given = scheduler.configuration
-    content: dict[str, Any] = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-    }
-    if given is not None:
-        content = read_configuration(given)
-    elif scheduler.serves:
-        content["profiles"] = [{"schedulerName": scheduler.serves}]
-    connection = {**(content.get("clientConnection") or {}), "kubeconfig": str(kubeconfig)}
-    election = {"leaderElect": False, **(content.get("leaderElection") or {})}
-    return yaml.safe_dump({**content, "clientConnection": connection, "leaderElection": election}, sort_keys=False)
-
-
-def read_configuration(path: Path) -> dict[str, Any]:
-    """Return the content of a KubeSchedulerConfiguration file. Raises InputError."""
-    content = read_yaml(path)
-    if not isinstance(content, dict) or content.get("kind") != "KubeSchedulerConfiguration":
-        raise InputError(
-            path,
-            problem="is not a KubeSchedulerConfiguration",
-            remedy="give a file whose kind is KubeSchedulerConfiguration (kubescheduler.config.k8s.io)",
-        )
-    try:
-        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
-    except (TypeError, msgspec.EncodeError) as problem:
-        raise InputError(path, problem=str(problem)) from problem
-    return plain

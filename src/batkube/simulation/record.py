@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
@@ -17,7 +16,6 @@ from batkube.outputs.manifest import fingerprint, write_json
 from batkube.outputs.schedule_csv import summary_of, write_schedule
 from batkube.simulation.assembly import Inputs, Simulation
 from batkube.simulation.attempts import version_in_log
-from batkube.simulation.scenario import policy_file
 from batkube.version import __version__
 
 
@@ -49,19 +47,14 @@ class Record:
             version=__version__,
         )
         write_jobs(folder.file("jobs.csv"), outcomes)
+        if self.simulation.coordinated is not None:
+            summary |= self.simulation.coordinated.columns()
         write_schedule(folder.file("schedule.csv"), summary)
         write_json(folder.file("fidelity.json"), self.simulation.notes.rows())
         write_json(folder.file(MANIFEST), self._manifest())
 
     def _manifest(self) -> dict[str, object]:
         scenario, machines = self.inputs.scenario, self.inputs.platform.machines
-        maybe = (
-            Path(scenario.platform),
-            scenario.latencies,
-            policy_file(scenario.scheduler),
-            scenario.scheduler_config,
-        )
-        files = [*scenario.workloads, *(path for path in maybe if path is not None)]
         return {
             "batkube": __version__,
             "command": list(self.command),
@@ -70,7 +63,7 @@ class Record:
             "resources": self.inputs.model.value,
             "seed": scenario.seed,
             "latencies": self.inputs.latencies.describe(),
-            "inputs": [fingerprint(path) for path in files if path.is_file()],
+            "inputs": [fingerprint(path) for path in scenario.input_files if path.is_file()],
             "platform": {
                 "machines": [
                     {"name": machine.name, "cpu_milli": machine.cpu_milli, "capacity": machine.capacity}
@@ -97,7 +90,7 @@ class Record:
         coordinated = self.simulation.coordinated
         if coordinated is None:
             return []
-        from batkube.simulation.naming import names_served
+        from batkube.simulation.launching import names_served
 
         return [
             {

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from batkube.cluster.mapping import POD
+from batkube.cluster.mapping import LABEL_JOB, POD
+from batkube.execution.system_pods import SYSTEM_NAMESPACE
 from batkube.kernel.errors import Bug, RunFailed
-from batkube.kernel.instants import Instant, human
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import START, Instant, human
 from batkube.kernel.journal import Journal
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.outputs.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
 from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
-from batkube.simulation.attached import Builder, Coordinated
+from batkube.simulation.attached import Builder
 from batkube.simulation.loop import run_until
 from batkube.simulation.record import Record
 from batkube.simulation.scenario import KEYS, Scenario, make_scenario
-from batkube.timing.coordinator import run_coordinated
+
+_STRANGERS = FidelityNote("pods", "pods that belong to no job of the workload were placed, and never ran")
 
 ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
@@ -53,6 +57,7 @@ def run(
 ) -> Run:
     """Run one scenario and return its results.
 
+    `scheduler` is what `batkube run --scheduler` takes; a program of the catalogue is built on first use, and kept.
     Raises InputError when an input is unusable and RunFailed when jobs are left without an outcome. Without `out` the
     folder is temporary and lives as long as the returned object. `more` are further keys of a scenario file, with
     underscores: `decision_cost="measured"`.
@@ -74,12 +79,19 @@ def run(
     )
     folder = Path(tempfile.mkdtemp(prefix="batkube-")) / "run" if out is None else Path(out)
     try:
-        execute(scenario, folder, force=force)
+        execute(scenario, folder, force=force, builder=_build_aloud)
     except BaseException:
         if out is None and not folder.exists():
             shutil.rmtree(folder.parent, ignore_errors=True)
         raise
     return Run(folder, temporary=out is None)
+
+
+def _build_aloud(title: str) -> Path:
+    """Return a program by its name; building it takes minutes, so whoever waits is told."""
+    from batkube.schedulers.installed import installed
+
+    return installed(title, lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def _more_keys(more: Mapping[str, object]) -> dict[str, object]:
@@ -140,10 +152,13 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
 
     def report(now: Instant) -> None:
         if progress is not None:
-            progress(len(outcomes), total, now)
+            progress(len(outcomes), total, max(now, START))  # programs come up before the run begins
 
     if simulation.coordinated is not None:
-        _run_coordinated(simulation, simulation.coordinated, total, inputs.scenario.patience, report)
+        try:
+            simulation.coordinated.run(lambda: len(outcomes) >= total, report)
+        finally:
+            simulation.coordinated.stop()
     else:
         run_until(outcomes, total, simulation.agenda, simulation.clock, report)
     report(simulation.clock.now)
@@ -163,30 +178,14 @@ def _waited(scenario: Scenario) -> str:
     return f" for {human(scenario.patience)} of virtual time" if scenario.is_outside else ""
 
 
-def _run_coordinated(
-    simulation: Simulation, coordinated: Coordinated, total: int, patience: int, report: Callable[[Instant], None]
-) -> None:
-    """Run with outside schedulers, which are ended in any case."""
-    outcomes = simulation.outcomes
-    try:
-        run_coordinated(
-            coordinated.coordinator,
-            simulation.agenda,
-            simulation.clock,
-            is_done=lambda: len(outcomes) >= total,
-            activity=lambda: coordinated.witness.activity,
-            patience=patience,
-            observe=coordinated.observe,
-            progress=report,
-        )
-    finally:
-        coordinated.stop()
-
-
 def _check_invariants(simulation: Simulation, ended: set[str], total: int) -> None:
-    """See that no job ended twice and that no pod outlived the last job."""
+    """See that no job ended twice and that no pod of a job outlived the last one."""
     if len(ended) != len(simulation.outcomes):
         raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(ended)} jobs")
-    left = simulation.store.all(POD)
+    pods = {key: pod for key, pod in simulation.store.all(POD).items() if not key.startswith(f"{SYSTEM_NAMESPACE}/")}
+    left = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
     if len(ended) == total and left:
-        raise Bug(f"all jobs have ended, and {len(left)} pods are left: {next(iter(left))} …")
+        raise Bug(f"all jobs have ended, and {len(left)} pods are left: {left[0]} …")
+    strangers = [key for key in pods if key not in left]
+    if strangers:
+        simulation.notes.add(_STRANGERS, example=f"pod {strangers[0]}", count=len(strangers))

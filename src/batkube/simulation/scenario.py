@@ -19,6 +19,7 @@ from batkube.kernel.instants import Duration, duration, format_seconds
 from batkube.platforms.reading import names_file
 from batkube.timing.coordinator import PATIENCE, WATCHDOG
 from batkube.timing.costs import ZERO, parse_cost
+from batkube.timing.paced_text import EXACT, TimeMode, TimeRules, WrongTime, parse_time
 
 
 class Resources(enum.StrEnum):
@@ -36,12 +37,6 @@ class OnEviction(enum.StrEnum):
     FAIL = "fail"  # it ends as COMPLETED_KILLED
 
 
-class TimeMode(enum.StrEnum):
-    """How virtual time moves."""
-
-    EXACT = "exact"
-
-
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """The full description of one run."""
@@ -51,7 +46,7 @@ class Scenario:
     scheduler: str = "policy:fcfs"
     scheduler_args: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
-    time: TimeMode = TimeMode.EXACT
+    time: TimeRules = EXACT
     resources: Resources = Resources.AUTO
     latencies: Path | None = None
     on_eviction: OnEviction = OnEviction.RESUBMIT
@@ -67,11 +62,20 @@ class Scenario:
     watchdog: Duration = WATCHDOG
     #: More outside schedulers, `NAME=SCHEDULER` each, for the jobs that ask for them by name.
     more_schedulers: tuple[str, ...] = ()
+    #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
+    attach: tuple[str, ...] = ()
 
     @property
     def is_outside(self) -> bool:
         """Whether the scheduler is a program of its own rather than a policy of ours."""
         return not self.scheduler.startswith(POLICY_PREFIX)
+
+    @property
+    def input_files(self) -> list[Path]:
+        """The files that a run of this scenario reads; programs are not among them."""
+        platform = Path(self.platform) if names_file(self.platform) else None
+        maybe = (platform, self.latencies, policy_file(self.scheduler), self.scheduler_config)
+        return [*self.workloads, *(path for path in maybe if path is not None)]
 
     def describe(self) -> dict[str, object]:
         """Return the scenario as the keys of a scenario file, as the manifest holds it."""
@@ -81,7 +85,7 @@ class Scenario:
             "scheduler": [self.scheduler, *self.more_schedulers] if self.more_schedulers else self.scheduler,
             "scheduler-args": dict(self.scheduler_args),
             "seed": self.seed,
-            "time": self.time.value,
+            "time": self.time.describe(),
             "resources": self.resources.value,
             "latencies": None if self.latencies is None else str(self.latencies),
             "on-eviction": self.on_eviction.value,
@@ -90,6 +94,7 @@ class Scenario:
             "decision-cost": self.decision_cost,
             "patience": format_seconds(self.patience),
             "watchdog": format_seconds(self.watchdog),
+            "attach": list(self.attach),
         }
 
 
@@ -119,6 +124,11 @@ def read_scenario_file(path: Path) -> dict[str, object]:
         raise InputError(path, problem="is not a scenario: a mapping is expected", remedy=f"keys: {', '.join(KEYS)}")
     if "jobs" in content:
         raise InputError(path, problem="is a workload, not a scenario", remedy=f"--workload {path}")
+    return scenario_values(content, path)
+
+
+def scenario_values(content: dict[str, object], path: Path) -> dict[str, object]:
+    """Return the keys of a scenario written in the file `path`, checked, its paths resolved against the file's folder."""
     for key in content:
         if key not in KEYS:
             raise InputError(path, at=str(key), problem="is not a key of a scenario", remedy=f"keys: {', '.join(KEYS)}")
@@ -132,7 +142,7 @@ def _check_texts(content: Mapping[str, object], path: Path) -> None:
         value = content.get(key)
         if value is not None and not isinstance(value, str):
             raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
-    for key, kind in (("workload", "path"), ("scheduler", "scheduler")):
+    for key, kind in (("workload", "path"), ("scheduler", "scheduler"), ("attach", "command line")):
         given = content.get(key) or ""
         if not all(isinstance(one, str) for one in (given if isinstance(given, list) else [given])):
             raise InputError(path, at=key, problem=f"{given!r} is not a {kind} or a list of {kind}s")
@@ -157,13 +167,29 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
         resolved["scheduler"] = [
             _resolved_program(one, folder) for one in (scheduler if isinstance(scheduler, list) else [scheduler])
         ]
+    if content.get("attach"):
+        given = content["attach"]
+        resolved["attach"] = [_resolved_command(str(one), folder) for one in _listed(given)]
     return resolved
+
+
+def _listed(given: object) -> list[object]:
+    """Return what may be given once or as a list, as a list."""
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _resolved_command(text: str, folder: Path) -> str:
+    """Return a command line whose program, if it is a path, is relative to `folder`; its arguments are its own."""
+    if (folder / text).is_file():
+        return str(folder / text)
+    program, space, arguments = text.partition(" ")
+    return f"{folder / program}{space}{arguments}" if "/" in program else text
 
 
 def _resolved_program(scheduler: str, folder: Path) -> str:
     """Return a scheduler of a scenario file, its path made relative to the file's folder if it is one."""
     serves, program = named_scheduler(scheduler)
-    resolved = str(folder / program) if "/" in program and policy_file(program) is None else program
+    resolved = _resolved_command(program, folder) if policy_file(program) is None else program
     return f"{serves}={resolved}" if serves else resolved
 
 
@@ -192,34 +218,73 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     if deterministic is not None and not isinstance(deterministic, bool):
         raise InputError(source, at="deterministic", problem=f"{deterministic!r} is neither true nor false")
     scheduler, *more = _schedulers(values, source)
+    time = _time(values, scheduler, source)
     return Scenario(
         workloads=tuple(Path(str(one)) for one in (given if isinstance(given, list | tuple) else [given])),
         platform=str(values["platform"]),
         scheduler=scheduler,
         scheduler_args={str(name): str(value) for name, value in arguments.items()},
         seed=seed,
-        time=_choice(TimeMode, values, "time", source),
+        time=time,
         resources=_choice(Resources, values, "resources", source),
         latencies=_path(values, "latencies"),
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
         scheduler_config=_path(values, "scheduler-config"),
-        deterministic=deterministic is not False,
+        deterministic=time.mode is TimeMode.EXACT and deterministic is not False,
         decision_cost=_decision_cost(values, source),
         patience=_duration(values, "patience", PATIENCE, source),
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
+        attach=_attached(values, scheduler, source),
     )
+
+
+def _attached(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
+    """Return the programs to attach, which is possible only where time is shared with a program anyway."""
+    given = tuple(str(one) for one in _listed(values.get("attach") or []))
+    if given and scheduler.startswith(POLICY_PREFIX):
+        problem = f"{scheduler} decides within the simulation, where nothing can be attached"
+        raise InputError(source, at="attach", problem=problem, remedy="use a real scheduler, such as kube-scheduler")
+    return given
+
+
+def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> TimeRules:
+    """Return how time moves; what follows the real time can neither be repeated nor be any use to a policy."""
+    try:
+        rules = parse_time(values.get("time") or TimeMode.EXACT)
+    except WrongTime as error:
+        raise InputError(source, at="time", problem=str(error), remedy=error.remedy) from error
+    if rules.mode is TimeMode.EXACT:
+        return rules
+    follows = f"{rules.mode} time follows the real one"
+    if scheduler.startswith(POLICY_PREFIX):
+        raise InputError(
+            source, at="time", problem=f"{follows}, and {scheduler} needs none to decide", remedy="leave it out"
+        )
+    if values.get("deterministic"):
+        raise InputError(
+            source, at="deterministic", problem=f"{follows}, so no two runs are the same", remedy="leave it out"
+        )
+    if (values.get("decision-cost") or ZERO) != ZERO:
+        raise InputError(
+            source, at="decision-cost", problem=f"{follows}, in which decisions take what they take", remedy="zero"
+        )
+    return rules
 
 
 def _schedulers(values: Mapping[str, object], source: str | Path) -> list[str]:
     """Return the run's schedulers, the main one first."""
     given = values.get("scheduler") or "policy:fcfs"
     schedulers = [str(one) for one in given] if isinstance(given, list | tuple) else [str(given)]
-    if len(schedulers) == 1:
-        return schedulers
+    policies = [one for one in schedulers if named_scheduler(one)[1].startswith(POLICY_PREFIX)]
+    if policies and (len(schedulers) > 1 or named_scheduler(policies[0])[0]):
+        raise InputError(
+            source,
+            at="scheduler",
+            problem="a policy schedules every job of a run, whatever scheduler a job names",
+            remedy=f"write --scheduler {named_scheduler(policies[0])[1]} alone",
+        )
     names = [named_scheduler(scheduler)[0] for scheduler in schedulers[1:]]
-    if any(named_scheduler(one)[1].startswith(POLICY_PREFIX) for one in schedulers):
-        raise InputError(source, at="scheduler", problem="a policy is always a run's only scheduler")
     if "" in names or len(set(names)) < len(names):
         raise InputError(
             source,

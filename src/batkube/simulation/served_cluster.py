@@ -7,7 +7,7 @@ attached scheduler takes the place of ours by our not being there.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from batkube.cluster.client import Client
@@ -50,12 +50,14 @@ class ServedCluster:
     client_for: ClientFor
     agents: NodeAgents
 
-    def add_nodes(self, platform: Platform, now: Instant) -> None:
-        """Let the kubelet of every machine register its node."""
+    def add_nodes(self, platform: Platform, now: Instant, annotations: Mapping[str, str] | None = None) -> None:
+        """Let the kubelet of every machine register its node, which tells clients what `annotations` say."""
         client = self.client_for("kubelet")
         for machine in platform.machines:
             _, node = node_of(machine, ResourceModel.REQUESTS, now)
             del node["status"]["conditions"]
+            if annotations:
+                node["metadata"]["annotations"] = dict(annotations)
             client.create(NODE, self.agents.registered(node, now), now)
 
 

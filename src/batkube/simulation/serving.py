@@ -27,12 +27,13 @@ from batkube.api.listening import DualListener, listen_both
 from batkube.api.logs import Logs
 from batkube.api.metrics_api import Metrics
 from batkube.cluster.kinds import KindTable
+from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.store import KubeObject, Store
 from batkube.controllers.quotas import UsageOf
 from batkube.execution.latencies import Delays, Latencies
 from batkube.kernel.clock import Clock
 from batkube.kernel.errors import InputError
-from batkube.kernel.fidelity import FidelityNotes
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.quantities import Quantity
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
@@ -40,6 +41,7 @@ from batkube.outputs.folder import MANIFEST, OutputFolder
 from batkube.outputs.manifest import write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
+from batkube.simulation.collecting import QuietCollector
 from batkube.simulation.live import LiveAgenda, LiveTime
 from batkube.simulation.served_cluster import PolicyChoice, Surroundings, serve_cluster
 from batkube.version import __version__
@@ -47,6 +49,8 @@ from batkube.version import __version__
 KUBECONFIG = "kubeconfig"
 #: How many changes a client may lag behind before it must list again; etcd keeps five minutes of them.
 _HISTORY = 100_000
+
+_ONLY_FOR_RUNS = FidelityNote("latencies", "keys that only `batkube run` knows were left out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,8 @@ async def _serve(
     is_bare = service.platform is None
     specials = {} if is_bare else {**Metrics(store).handlers(), "pods/log": Logs(store).answer}
     notes = FidelityNotes()
+    if service.latencies is not None and service.latencies.only_for_runs:
+        notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
     api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials, notes=notes)
     listener = _listen(api, service, credentials.context)
     try:
@@ -125,10 +131,13 @@ async def _serve(
                 controllers=service.controllers,
             )
             api.bootstrap(clock.now, listener.port)
-            cluster.add_nodes(service.platform, clock.now)
+            # `batkube emulate` has to know how long a second of this cluster is.
+            pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}
+            cluster.add_nodes(service.platform, clock.now, pace)
         else:
             api.bootstrap(clock.now, listener.port)
-        with time.running():
+        collector = QuietCollector(asyncio.get_running_loop(), lambda: store.version)
+        with time.running(), collector.collecting():
             _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token))
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
             await ended.wait()

@@ -9,25 +9,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.cluster.gangs import Roster
 from batkube.cluster.mapping import NAMESPACE, POD
 from batkube.cluster.store import DELETED, MODIFIED, Batch, Key, KubeObject, Store
 from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Journal
 
 EVENTS = "events"
 _FAILED = "FailedScheduling"
+_UNLOGGED = FidelityNote(
+    "attempts", "the scheduler logs no failed attempts that are understood; there may be more than its events show"
+)
+_STRANGERS = FidelityNote(
+    "virtual time", "a program connected to others than the run's server; time may go on while it waits for them"
+)
 
 
 class Witness:
     """Listens to pods and events."""
 
-    def __init__(self, store: Store, agenda: Agenda, journal: Journal, roster: Roster) -> None:
+    def __init__(self, store: Store, agenda: Agenda, journal: Journal, notes: FidelityNotes) -> None:
         self._store = store
         self._agenda = agenda
         self._journal = journal
-        self._roster = roster
+        self._notes = notes
         #: Failed attempts to place each live pod, as its scheduler logs them, and why the last one failed.
         self._failures: dict[Key, tuple[int, str]] = {}
         #: The same as far as the API shows it, of schedulers that log nothing that is understood.
@@ -40,14 +46,21 @@ class Witness:
 
     def story(self, key: Key) -> tuple[int, str]:
         """Return how often placing a pod failed, and why the last time; forget it."""
-        shown = self._shown.pop(key, (0, ""))
-        return self._failures.pop(key, shown)
+        shown = self._shown.pop(key, None)
+        logged = self._failures.pop(key, None)
+        if shown is not None and logged is None:
+            self._notes.add(_UNLOGGED, example=f"pod {_name(key)}")
+        return logged or shown or (0, "")
 
     def hear_attempt(self, key: Key, why: str, at: Instant) -> None:
         """Take note of a failed attempt that a scheduler has logged."""
         count = self._failures.get(key, (0, ""))[0] + 1
         self._failures[key] = (count, why)
         self._journal.append(at, "attempt", pod=_name(key), failed=count)
+
+    def note_strangers(self, program: str, count: int) -> None:
+        """Take note that a program has connected to somebody who is not on the run's clock."""
+        self._notes.add(_STRANGERS, example=program, count=count)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         self.activity += 1

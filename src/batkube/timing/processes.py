@@ -77,11 +77,13 @@ class AttachedProcess:
         shown = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
         return RunFailed(f"{self.name} {problem}; its last lines, of {self.log.parent.name}/{self.log.name}:\n{shown}")
 
-    def ended(self) -> RunFailed:
-        """Return the failure of a run whose program is gone."""
+    def ended(self, *, needs_page: bool = True) -> RunFailed:
+        """Return the failure of a run whose program is gone; `needs_page` says that it should have used its page."""
         code = self._process.returncode
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return self.failure(how if self.page.pid else f"{how} and never read the virtual clock; {NOT_BUILT}")
+        if needs_page and not self.page.pid:
+            how = f"{how} and never read the virtual clock; {NOT_BUILT}"
+        return self.failure(how)
 
     def cpu_ns(self) -> int:
         """Return the CPU time that the live program has used, in nanoseconds (Linux: the clock of a process's CPU)."""
@@ -95,4 +97,7 @@ class AttachedProcess:
         self.page.close()
 
 
-NOT_BUILT = "is it built for virtual time? `batkube schedulers build --module DIR` does that for any Go program"
+NOT_BUILT = (
+    "is it built for virtual time? `batkube schedulers build --module DIR` does that for any Go program, "
+    "and `--time paced` goes without"
+)

@@ -1,0 +1,67 @@
+"""How an outside program is started: its command line, and the files that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from batkube.cluster.mapping import DEFAULT_SCHEDULER
+from batkube.schedulers.programs import fill_all
+from batkube.simulation.attached import OutsideScheduler
+from batkube.simulation.extenders import Extenders
+
+
+def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: str, extenders: Extenders) -> list[str]:
+    """Write the files that a program reads into `folder`, and return the command that starts it.
+
+    The API for it is on `port`, below the path `secret`.
+    """
+    kubeconfig = folder / "kubeconfig"
+    server = f"http://127.0.0.1:{port}/{secret}"
+    kubeconfig.write_text(_kubeconfig(server))
+    kubeconfig.chmod(0o600)
+    places = {
+        "kubeconfig": str(kubeconfig),
+        "scheduler-name": "".join(names_served(scheduler)[:1]),
+        # As long as we hold the port, no other run takes it on the loopback's second address.
+        "address": f"127.0.0.2:{port}",
+    }
+    replaced = [text.partition("=")[0] for text in scheduler.arguments]
+    content = fill_all(extenders.led_through(scheduler.configuration, server), places)
+    if content:
+        path = folder / "configuration.yaml"
+        path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        places["configuration"] = str(path)
+    else:
+        replaced += scheduler.start.configuration_flags
+    arguments = [text for text in scheduler.start.arguments if text.partition("=")[0] not in replaced]
+    return [str(scheduler.binary), *fill_all([*arguments, *scheduler.arguments], places)]
+
+
+def names_served(scheduler: OutsideScheduler) -> list[str]:
+    """Return the `schedulerName`s that a scheduler serves: one per profile of its configuration. Others serve none."""
+    if not scheduler.start.scheduler_name:
+        return []
+    profiles = scheduler.configuration.get("profiles")
+    if profiles and scheduler.start.has_profiles:
+        return [profile.get("schedulerName") or DEFAULT_SCHEDULER for profile in profiles]
+    return [scheduler.serves or scheduler.start.scheduler_name]
+
+
+def old_versions(schedulers: Sequence[OutsideScheduler]) -> list[str]:
+    """Return the versions of the API that programs of the past need beside today's."""
+    return list(dict.fromkeys(version for scheduler in schedulers for version in scheduler.start.needs))
+
+
+def _kubeconfig(server: str) -> str:
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "batkube", "cluster": {"server": server}}],
+        "users": [{"name": "batkube", "user": {}}],
+        "contexts": [{"name": "batkube", "context": {"cluster": "batkube", "user": "batkube"}}],
+        "current-context": "batkube",
+    }
+    return yaml.safe_dump(content, sort_keys=False)

@@ -1,0 +1,52 @@
+"""Starts the outside schedulers of a run whose time follows the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from batkube.cluster.store import Store
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.clock import Clock
+from batkube.kernel.errors import InputError
+from batkube.kernel.streams import Streams
+from batkube.simulation.attached import OutsideRun, OutsideScheduler
+from batkube.simulation.launching import old_versions
+from batkube.simulation.outside import EPOCH_NS, make_api, start_program
+from batkube.simulation.paced import Paced
+from batkube.simulation.paced_programs import PacedProgram, PacedPrograms
+from batkube.simulation.paced_realtime import InRealTime
+from batkube.simulation.paced_server import PacedServer
+from batkube.simulation.paced_tally import Tally
+from batkube.simulation.scenario import Scenario
+from batkube.simulation.witness import Witness
+from batkube.timing.paced_text import TimeMode
+
+
+def pace(
+    schedulers: Sequence[OutsideScheduler],
+    scenario: Scenario,
+    store: Store,
+    clock: Clock,
+    agenda: Agenda,
+    streams: Streams,
+    witness: Witness,
+    folder: Path,
+    tally: Tally,
+) -> OutsideRun:
+    """Start the schedulers; their clock moves by the scenario's rules."""
+    api, token = make_api(store, clock, streams, old_versions(schedulers))
+    programs: list[PacedProgram] = []
+    try:
+        for scheduler in schedulers:
+            own_folder = folder / scheduler.folder
+            own_folder.mkdir(parents=True, exist_ok=True)
+            started = start_program(scheduler, PacedServer, api, token, own_folder, clock, scenario)
+            programs.append(PacedProgram(*started, EPOCH_NS))
+    except InputError:
+        PacedPrograms(programs, witness, clock).stop()
+        raise
+    together = PacedPrograms(programs, witness, clock)
+    if scenario.time.mode is TimeMode.REALTIME:
+        return InRealTime(scenario.time.speed, scenario.patience, together, agenda, tally)
+    return Paced(scenario.time.pacing, together, agenda, tally)

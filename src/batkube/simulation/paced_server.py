@@ -1,0 +1,165 @@
+"""HTTP for a program whose time is paced: whatever it asks is answered at once, but for bindings.
+
+A binding is a decision, and those are taken one by one, when the cycle comes to them (see `paced`). Until then its
+sender waits for the answer. The 2020 prototype answered at once and started the pod in its turn; the pod starts at the
+same instant, and here no answer is given that is not true yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import select
+import socket
+from collections import deque
+
+from batkube.api.connections import Connection, Handler
+
+_PIECE = 1 << 18
+_BUFFER = 1 << 22
+_BINDING = re.compile(rb"POST \S+/pods/[^/\s]+/binding HTTP/1\.1\r")
+
+
+class _Peer:
+    """One connection (the Wire of its `Connection`)."""
+
+    def __init__(self, sock: socket.socket, server: PacedServer, handler: Handler) -> None:
+        self.sock = sock
+        self._server = server
+        #: A binding that has come and is not taken yet.
+        self.binding = b""
+        #: What has to go out, and whether the connection ends then.
+        self.pending = bytearray()
+        self.closing = False
+        self.http = Connection(handler, server.open_connections)
+        self.http.serve_over(self)
+
+    def write(self, data: bytes) -> None:
+        """Send `data` when the server comes to it."""
+        self.pending += data
+        self._server.is_due(self)
+
+    def close(self) -> None:
+        """End the connection once everything is sent."""
+        self.closing = True
+        self._server.is_due(self)
+
+    def set_write_buffer_limits(self, high: int | None = None) -> None:
+        """Do nothing: a reader that does not keep up is waited for, not held back."""
+
+
+class PacedServer:
+    """A listening server on the loopback for one program."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        self._listener.setblocking(False)
+        self._poll = select.epoll()
+        self._poll.register(self._listener, select.EPOLLIN)
+        self._peers: dict[int, _Peer] = {}
+        #: The connections with something to send, by file descriptor.
+        self._due: dict[int, _Peer] = {}
+        #: The connections on which a binding waits, in the order in which they came.
+        self._bindings: deque[_Peer] = deque()
+        self.open_connections: set[Connection] = set()
+        #: Bytes received and sent, ever.
+        self.received = 0
+        self.sent = 0
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._listener.getsockname()[1])
+
+    @property
+    def waiting(self) -> int:
+        """How many bindings wait to be taken."""
+        return len(self._bindings)
+
+    def serve(self, wait_s: float) -> None:
+        """Send what is due, then answer what comes, waiting at most `wait_s` for anything."""
+        self._send()
+        for number, _ in self._poll.poll(wait_s):
+            if number == self._listener.fileno():
+                self._accept()
+            elif number in self._peers:
+                self._read(self._peers[number])
+        self._send()
+
+    def take_binding(self) -> bool:
+        """Answer the binding that has waited longest; return whether there was one."""
+        if not self._bindings:
+            return False
+        peer = self._bindings.popleft()
+        request, peer.binding = peer.binding, b""
+        peer.http.data_received(request)
+        self._send()
+        return True
+
+    def is_due(self, peer: _Peer) -> None:
+        """Take note that a connection has something to send."""
+        self._due[peer.sock.fileno()] = peer
+
+    def _accept(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sock, _ = self._listener.accept()
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+                self._peers[sock.fileno()] = _Peer(sock, self, self._handler)
+                self._poll.register(sock, select.EPOLLIN)
+
+    def _read(self, peer: _Peer) -> None:
+        try:
+            while data := peer.sock.recv(_PIECE):
+                self.received += len(data)
+                self._hear(peer, data)
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self._drop(peer)
+
+    def _hear(self, peer: _Peer, data: bytes) -> None:
+        if peer.binding:
+            peer.binding += data
+        elif _BINDING.match(data):
+            peer.binding = data
+            self._bindings.append(peer)
+        else:
+            peer.http.data_received(data)
+
+    def _send(self) -> None:
+        for peer in list(self._due.values()):
+            try:
+                while peer.pending:
+                    count = peer.sock.send(peer.pending)
+                    self.sent += count
+                    del peer.pending[:count]
+            except BlockingIOError:
+                continue
+            except OSError:
+                self._drop(peer)
+                continue
+            del self._due[peer.sock.fileno()]
+            if peer.closing:
+                self._drop(peer)
+
+    def _drop(self, peer: _Peer) -> None:
+        number = peer.sock.fileno()
+        self._poll.unregister(peer.sock)
+        self._due.pop(number, None)
+        if peer.binding:
+            self._bindings.remove(peer)
+        del self._peers[number]
+        peer.sock.close()
+        peer.http.connection_lost(None)
+
+    def close(self) -> None:
+        """Drop every connection and stop listening."""
+        for peer in list(self._peers.values()):
+            self._drop(peer)
+        self._poll.close()
+        self._listener.close()

@@ -1,0 +1,91 @@
+"""The simulation against the published runs on k3s, with latencies calibrated on *burst* alone.
+
+docs/explanation/trust.md tells how the comparison is made and shows it for twenty seeds. Here it is one.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+import batkube
+from batkube.calibration.calibrating import Calibration, calibrate
+from batkube.calibration.latencies_text import latencies_text
+
+BURST, SPACED = "200_delay170", "spaced_200_delay170"
+
+
+def recordings(shared_data: Path, workload: str) -> list[Path]:
+    return sorted((shared_data / "batkube" / "emulated").glob(f"{workload}_[0-9]_jobs.csv"))
+
+
+def measured(shared_data: Path, workload: str) -> tuple[float, float]:
+    """Return the mean over the recorded runs of makespan and mean waiting time."""
+    makespans, waits = [], []
+    for path in recordings(shared_data, workload):
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        makespans.append(max(float(row["finish_time"]) for row in rows))
+        waits.append(fmean(float(row["waiting_time"]) for row in rows))
+    return fmean(makespans), fmean(waits)
+
+
+@pytest.fixture(scope="module")
+def calibrated_on_burst(shared_data: Path) -> Calibration:
+    return calibrate(recordings(shared_data, BURST))
+
+
+def test_the_recorded_columns_tell_of_client_image_checks_and_the_node_of_the_cluster(
+    calibrated_on_burst: Calibration,
+) -> None:
+    found = calibrated_on_burst
+
+    assert found.client is not None
+    assert (found.client.qps, found.client.burst) == (5, 10), "client-go's defaults"
+    assert (found.nodes.used, found.nodes.most_at_once) == (15, 15), "of 16"
+    assert found.cached == pytest.approx(0.9), "one run of ten began with empty nodes"
+    means = {one.sample.step: round(one.mean, 1) for one in found.fits}
+    assert means["check"] == 1.0
+    assert means["pull"] > 15
+    assert means["notice.first"] > 2 * means["notice.later"]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "workload", "makespan_within", "wait_within"),
+    [
+        ("kube-scheduler@1.19.0", BURST, 0.02, 0.05),
+        ("kube-scheduler@1.19.0", SPACED, 0.02, 0.05),
+        # Today's queue does not let a pod wait in back-off while a node is free: burst is faster by that.
+        ("kube-scheduler@1.34.4", BURST, 0.03, 0.05),
+        ("kube-scheduler@1.34.4", SPACED, 0.02, 0.05),
+    ],
+)
+def test_makespan_and_mean_wait_are_those_of_the_real_cluster(
+    shared_data: Path,
+    tmp_path: Path,
+    calibrated_on_burst: Calibration,
+    kept_program: Callable[[str], str],
+    scheduler: str,
+    workload: str,
+    makespan_within: float,
+    wait_within: float,
+) -> None:
+    latencies = tmp_path / "latencies.yaml"
+    latencies.write_text(latencies_text(calibrated_on_burst))
+
+    run = batkube.run(
+        workload=shared_data / "batkube" / "workloads" / f"{workload}.json",
+        platform=shared_data / "batkube" / "platforms" / "platform_graphene_16nodes.xml",
+        scheduler=kept_program(scheduler),
+        latencies=latencies,
+        seed=1,
+        out=tmp_path / "out",
+    )
+
+    makespan, wait = measured(shared_data, workload)
+    assert run.jobs["finish_time"].max() == pytest.approx(makespan, rel=makespan_within)
+    assert run.jobs["waiting_time"].mean() == pytest.approx(wait, rel=wait_within)

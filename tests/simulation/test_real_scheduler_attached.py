@@ -1,0 +1,81 @@
+"""Other real programs on the clock of a run, beside its scheduler."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import batkube
+from batkube import RunFailed
+from conftest import Simulate
+
+MANAGER = "kube-controller-manager@1.34.4"
+PROFILES = {"short": {"type": "delay", "delay": 20}}
+
+
+def _jobs(*submit_s: float) -> list[dict[str, object]]:
+    return [
+        {"id": str(number), "subtime": at, "res": 1, "profile": "short", "cpu": "1"}
+        for number, at in enumerate(submit_s)
+    ]
+
+
+def _journal(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+
+
+def test_the_real_controllers_share_the_clock_and_change_nothing_by_themselves(
+    simulate: Simulate, kept_program: Callable[[str], str], kube_scheduler: str, tmp_path: Path
+) -> None:
+    def run(name: str, *attach: str) -> batkube.Run:
+        return simulate(
+            _jobs(0, 1, 2, 3, 4), PROFILES, scheduler=kube_scheduler, attach=list(attach), out=tmp_path / name
+        )
+
+    alone, first, again = run("alone"), run("a", kept_program(MANAGER)), run("b", kept_program(MANAGER))
+    assert first.manifest["digest"] == again.manifest["digest"]
+    assert list(first.jobs["waiting_time"]) == list(alone.jobs["waiting_time"])
+    assert [(told["name"], told["version"], told["serves"]) for told in first.manifest["programs"][1:]] == [
+        (MANAGER, "v1.34.4", [])
+    ]
+    assert (
+        '"Starting" version="v1.34.4"'
+        in (first.path / "scheduler" / "attached-1-kube-controller-manager" / "log.txt").read_text()
+    )
+
+
+def test_a_controller_acts_when_its_timers_say_so(
+    simulate: Simulate, kept_program: Callable[[str], str], kube_scheduler: str, tmp_path: Path
+) -> None:
+    """The nodes of a run do not report. Two minutes after it began to look, it takes them for dead: at 60 s."""
+    watching = f"{kept_program(MANAGER)} --controllers=node-lifecycle-controller --node-monitor-grace-period=2m"
+    with pytest.raises(RunFailed, match="left 1 of 2 jobs without an outcome: w0!1;"):
+        simulate(_jobs(59, 66), PROFILES, scheduler=kube_scheduler, attach=watching, patience="1m")
+    journal = _journal(tmp_path / "out")
+    assert [entry["t"] for entry in journal if entry["event"] == "bind"] == [59 * 10**9]
+    (reason,) = [entry["reason"] for entry in journal if entry["event"] == "unschedulable"]
+    assert "untolerated taint" in str(reason)
+
+
+def test_a_job_that_an_attached_program_evicts_starts_over(
+    simulate: Simulate, kube_scheduler: str, wayward: str
+) -> None:
+    """It acts 90 s after its own start, 30 s into the run."""
+    profiles = {"short": {"type": "delay", "delay": 100}}
+    run = simulate(_jobs(0), profiles, scheduler=kube_scheduler, attach=f"{wayward} --way=evicts")
+    assert (run.jobs.loc[0, "starting_time"], run.jobs.loc[0, "finish_time"]) == (30, 130)
+    assert [entry["t"] for entry in _journal(run.path) if entry["event"] == "evict"] == [30 * 10**9]
+
+
+def test_pods_of_no_job_never_run_which_is_a_fidelity_note(
+    simulate: Simulate, kube_scheduler: str, wayward: str
+) -> None:
+    run = simulate(_jobs(0, 40), PROFILES, scheduler=kube_scheduler, attach=f"{wayward} --way=adds")
+    (note,) = json.loads((run.path / "fidelity.json").read_text())
+    assert (note["message"], note["example"]) == (
+        "pods that belong to no job of the workload were placed, and never ran",
+        "pod default/stray",
+    )

@@ -1,0 +1,102 @@
+"""Other versions of kube-scheduler, by the name they have in the catalogue."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import batkube
+from conftest import Simulate
+
+SECOND = 10**9
+OLDEST = "1.19.0"
+OLD_SCHEDULER = f"kube-scheduler@{OLDEST}"
+_SLOW = pytest.mark.skipif(not os.environ.get("BATKUBE_SLOW_TESTS"), reason="one more version: BATKUBE_SLOW_TESTS=1")
+VERSIONS = (
+    *(OLDEST, "1.29.6", "1.36.3"),
+    *(pytest.param(version, marks=_SLOW) for version in ("1.30.14", "1.31.4", "1.32.5", "1.33.13", "1.35.4")),
+)
+PROFILES = {str(length): {"type": "delay", "delay": length} for length in (7, 20)}
+JOBS = [
+    {"id": str(number), "subtime": number % 3, "res": 1, "profile": ("7", "20")[number % 2], "cpu": "1"}
+    for number in range(12)
+]
+
+
+def _attempts(run: batkube.Run, pod: str) -> list[int]:
+    """Return when placing a pod failed, in nanoseconds."""
+    entries = map(json.loads, (run.path / "journal.jsonl").read_text().splitlines())
+    return [entry["t"] for entry in entries if entry["event"] == "attempt" and entry["pod"] == pod]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_runs_by_its_name_and_twice_the_same(
+    simulate: Simulate, kept_program: Callable[[str], str], tmp_path: Path, version: str
+) -> None:
+    runs = [
+        simulate(
+            JOBS, PROFILES, platform="2x2", scheduler=kept_program(f"kube-scheduler@{version}"), out=tmp_path / name
+        )
+        for name in "ab"
+    ]
+    assert runs[0].manifest["digest"] == runs[1].manifest["digest"]
+    assert [program["version"] for program in runs[0].manifest["programs"]] == [f"v{version}"]
+    assert set(runs[0].jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
+    waited = runs[0].pods[runs[0].pods["attempts"] > 1]
+    assert len(waited) > 0
+    assert all("Insufficient cpu" in reason for reason in waited["last_reason"])
+    assert not json.loads((runs[0].path / "fidelity.json").read_text())
+
+
+@pytest.mark.parametrize("version", [OLDEST, "1.29.6"])
+def test_older_versions_know_no_way_out_of_a_back_off(
+    simulate: Simulate, kept_program: Callable[[str], str], version: str
+) -> None:
+    """Every end of a pod sends all that wait into the queue again, through their back-off: 1, 2, 4, 8, 10, 10 s.
+
+    The queue looks at 0.1 s of every second, so each is over when it looks.
+    """
+    jobs: list[dict[str, object]] = [
+        {"id": "hold", "subtime": 0, "res": 1, "profile": "20", "cpu": "1"},
+        {"id": "big", "subtime": 0.1, "res": 1, "profile": "7", "cpu": "2"},
+    ]
+    jobs += [
+        {"id": f"s{number}", "subtime": 0.3 + number / 2, "res": 1, "profile": "brief", "cpu": "1"}
+        for number in range(60)
+    ]
+    profiles = {**PROFILES, "20": {"type": "delay", "delay": 40}, "brief": {"type": "delay", "delay": 0.25}}
+    run = simulate(jobs, profiles, platform="1x2", scheduler=kept_program(f"kube-scheduler@{version}"))
+    gaps = [(later - earlier) / SECOND for earlier, later in pairwise(_attempts(run, "w0-big"))]
+    assert gaps == [1, 2, 4, 8, 10, 10]
+
+
+def test_kube_scheduler_1_19_tries_again_after_one_minute(
+    simulate: Simulate, kept_program: Callable[[str], str]
+) -> None:
+    """It looks every 30 s for what has waited for more than one minute; later versions wait for five.
+
+    To see its own condition on a pod makes it try at once: in 1.19 a change of managedFields counts as one of the pod.
+    """
+    jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "long", "cpu": "1"} for name in ("first", "second")]
+    run = simulate(
+        jobs, {"long": {"type": "delay", "delay": 260}}, platform="1x1", scheduler=kept_program(OLD_SCHEDULER)
+    )
+    tries = _attempts(run, "w0-second") or _attempts(run, "w0-first")
+    assert [at / SECOND for at in tries] == [0, 0, 60.1, 150.1, 240.1]
+
+
+def test_two_versions_share_one_clock_and_one_cluster(simulate: Simulate, kept_program: Callable[[str], str]) -> None:
+    """An API of the past for one and today's for the other, at once; any node has room for what both may put there."""
+    jobs = [{**job, "scheduler": "old"} if number % 2 else job for number, job in enumerate(JOBS)]
+    schedulers = [kept_program("kube-scheduler@1.34.4"), f"old={kept_program(OLD_SCHEDULER)}"]
+    run = simulate(jobs, PROFILES, platform="4x12", scheduler=schedulers)
+    assert set(run.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
+    assert [program["version"] for program in run.manifest["programs"]] == ["v1.34.4", "v1.19.0"]
+    for number, name in enumerate(("log.txt", "old/log.txt")):
+        log = (run.path / "scheduler" / name).read_text()
+        assert log.count('"Successfully bound pod to node"') == 6, number
