@@ -72,7 +72,7 @@ def _measured(folder: Path, runs: int, jobs: int) -> Row:
         "seeds": -(-runs // len(POLICIES)),
     }
     file.write_text(yaml.safe_dump(content))
-    entry = [sys.executable, "-c", "from batkube.cli.main import main; main()", "experiment", str(file)]
+    entry = [sys.executable, "-c", "from batkube.cli.main import main; main()", "experiment", "--no-report", str(file)]
     with Waits() as waits:
         cost = measure([*entry, "--out", str(out), "--jobs", str(jobs), "--limit", str(runs), "--quiet"], 3600)
     with (out / "timings.csv").open(newline="") as timings:

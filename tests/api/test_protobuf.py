@@ -23,6 +23,7 @@ from batkube.api import protobuf
 from batkube.cluster.decoding import decode as canonical
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Field, Schema, Shape
+from batkube.schedulers.toolchains import find_go
 
 TABLE = KindTable.builtin()
 #: What is stored: kinds that can be made and listed.
@@ -313,8 +314,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
 
 def _go_module(folder: Path) -> None:
     """Make `folder` a module that builds against Kubernetes' published modules, if they are in Go's cache."""
-    if shutil.which("go") is None:
-        pytest.skip("needs go")
     version = TABLE.kubernetes
     told = _go(["mod", "download", "-json", f"k8s.io/kubernetes@{version}"], folder)
     if told.returncode:
@@ -330,7 +329,7 @@ def _go_module(folder: Path) -> None:
 
 def _go(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[bytes]:
     offline = {**os.environ, "GOPROXY": "off", "GOFLAGS": ""}
-    return subprocess.run(["go", *arguments], cwd=folder, env=offline, capture_output=True, check=False)
+    return subprocess.run([find_go(), *arguments], cwd=folder, env=offline, capture_output=True, check=False)
 
 
 @settings(parent=QUICK, max_examples=100)

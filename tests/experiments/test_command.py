@@ -43,7 +43,17 @@ SIMULATED = ("jobs.csv", "schedule.csv", "pods.csv", "machine_states.csv", "jour
 
 def start(study: Study, *arguments: str) -> subprocess.Popen[str]:
     """Start the command on the study's experiment file, in the study's folder."""
-    command = [sys.executable, "-m", "batkube", "experiment", "experiment.yaml", "--jobs", "2", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "batkube",
+        "experiment",
+        "experiment.yaml",
+        "--jobs",
+        "2",
+        "--no-report",
+        *arguments,
+    ]
     # Somebody may be at work on Batkube while the tests run.
     command.append("--keep-finished")
     return subprocess.Popen(command, cwd=study.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -45,7 +45,7 @@ def grid(**more: Any) -> list[dict[str, Any]]:  # noqa: ANN401
 def drawn(folder: Path, runs: list[dict[str, Any]], entry: dict[str, Any]) -> Chart:
     """Return the chart of one figure of an experiment on AXES."""
     findings = read_findings(write_experiment(folder, AXES, runs))
-    chart = chart_of(read_figures([entry], findings.file, list(AXES))[0], findings)
+    chart = chart_of(read_figures([entry], findings.file, AXES)[0], findings)
     assert chart is not None
     return chart
 
@@ -247,13 +247,17 @@ def test_jobs_files_of_others_give_a_run_each(shared_data: Path, tmp_path: Path)
         ({"x": "timeout", "y": ["makespan", "real_s"], "baselines": {"theory": 1}}, "does not say which y"),
         ({"x": "timeout", "y": "makespan", "published": {"label": "2020"}}, "needs either a file or jobs"),
         ({"x": "timeout", "y": "makespan", "published": [{"file": "a", "x-unit": "cm"}]}, "published[1].x-unit.cm"),
+        (
+            {"x": "timeout", "y": "makespan", "facet": "scheduler", "published": {"file": "a", "facet": "fcsf"}},
+            "figures[1].published.facet.fcsf: is not a panel of this figure",
+        ),
         ({"x": "timeout", "y": {"makespan": 1}}, "is neither a text nor a list"),
         ("makespan", "figures[1]: is not a mapping"),
     ],
 )
 def test_a_wrong_entry_is_refused_with_its_place(entry: object, told: str) -> None:
     with pytest.raises(InputError) as refused:
-        read_figures([entry], FILE, list(AXES))
+        read_figures([entry], FILE, AXES)
 
     assert str(refused.value).startswith(str(FILE))
     assert told in str(refused.value)

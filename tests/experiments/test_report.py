@@ -12,6 +12,7 @@ import pytest
 from tests.experiments.conftest import Study
 
 import batkube
+from batkube.cli.main import main
 from batkube.experiments.figure_columns import column_of
 from batkube.experiments.report import report_page, write_report
 from batkube.experiments.report_data import read_findings
@@ -52,6 +53,20 @@ def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> 
     assert page.tags.count("svg") == 3  # a figure and two Gantt charts
     again = target.read_bytes()
     assert write_report(study.out, study.folder / "again.html").read_bytes() == again
+
+
+def test_the_command_that_runs_an_experiment_writes_its_report_unless_told(
+    study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["batkube", "experiment", str(study.file()), "--out", str(study.out), "--jobs", "1"]
+    for more, is_written in (["--no-report"], False), ([], True):
+        monkeypatch.setattr("sys.argv", [*words, *more])
+        with pytest.raises(SystemExit) as ended:
+            main()
+
+        assert ended.value.code == 0
+        assert (study.out / "report.html").is_file() is is_written
+    assert capsys.readouterr().out.endswith(f"see them with: {study.out / 'report.html'}\n")
 
 
 def test_means_come_with_intervals_and_counts_and_the_best_is_marked(tmp_path: Path) -> None:

@@ -57,6 +57,18 @@ def test_jobs_that_moved_are_counted_and_the_farthest_is_named(make_run: MakeRun
     assert (difference.elsewhere, difference.ended_otherwise) == (1, 1)
 
 
+@pytest.mark.parametrize(("starts", "order"), [((0, 1, 5), 1), ((9, 4, 0), -1), ((1, 1, 1), None)])
+def test_the_order_of_starts_is_told_by_their_rank_correlation(
+    make_run: MakeRun, starts: tuple[int, int, int], order: float | None
+) -> None:
+    first = make_run([(str(number), 0, number, 10, "0") for number in range(3)])
+    second = make_run([(str(number), 0, start, 10, "0") for number, start in enumerate(starts)], name="b")
+
+    (difference,) = compare_runs([first, second]).differences
+
+    assert difference.start_order == order
+
+
 def test_other_jobs_or_submissions_are_warned_of(make_run: MakeRun) -> None:
     first = make_run([("1", 0, 0, 1, "0"), ("2", 0, 1, 2, "0")], name="a")
     second = make_run([("1", 5, 5, 6, "0"), ("3", 0, 1, 2, "0")], name="b")

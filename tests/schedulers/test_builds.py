@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
 import zipfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.schedulers.builds import build_path, built
+from batkube.schedulers.catalogue import Catalogue, read_catalogue
+from batkube.schedulers.keeping import outdated
+from batkube.schedulers.programs import our_catalogue, program
 from batkube.schedulers.recipes import GoMod, Program, go_mod, local_program
-from batkube.schedulers.records import lock_of
+from batkube.schedulers.records import kept_builds, lock_of
 from batkube.schedulers.toolchains import locked
 from schedulers.conftest import needs_go
 
@@ -117,6 +122,38 @@ def test_a_main_of_ours_is_built_around_a_published_module_once(published: str, 
 
     assert told == []
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "alone\n"
+
+
+@needs_go
+def test_a_build_is_outdated_once_its_recipe_its_entry_or_its_go_is_another(published: str, tmp_path: Path) -> None:
+    def catalogue(**more: str) -> Catalogue:
+        entry = {
+            "about": "tiny",
+            "module": published,
+            "package": "./whole",
+            "default": "0.1.0",
+            "go-mod": "copy",
+            **more,
+        }
+        (tmp_path / "catalogue.yaml").write_text(json.dumps({"tiny": entry}))
+        return read_catalogue([tmp_path / "catalogue.yaml"])
+
+    cache, today = tmp_path / "cache", catalogue()
+    for virtual in (True, False):
+        built(msgspec.structs.replace(program("tiny", today), virtual=virtual), cache)
+    builds = kept_builds(cache)
+
+    assert sorted(kept.record.go != "" for kept in builds if kept.record) == [False, True]
+    assert outdated(builds, today, cache) == []
+    assert outdated(builds, catalogue(package="./alone"), cache) == builds
+    assert outdated(builds, our_catalogue(), cache) == builds
+    on_real_time = [kept for kept in builds if kept.record and not kept.record.go]
+    unknown_go = [
+        msgspec.structs.replace(kept, record=msgspec.structs.replace(kept.record, go="go1.24.0"))
+        for kept in builds
+        if kept.record and kept not in on_real_time
+    ]
+    assert outdated([*on_real_time, *unknown_go], today, cache) == unknown_go
 
 
 @needs_go

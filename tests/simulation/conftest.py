@@ -19,14 +19,12 @@ from conftest import REPOSITORY
 @pytest.fixture(scope="session")
 def kube_scheduler() -> str:
     """The path of kube-scheduler 1.34.4 on the virtual clock."""
-    _need_go()
     return str(built(program("kube-scheduler@1.34.4"), cache_folder(), print))
 
 
 @pytest.fixture(scope="session")
 def wayward(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of the scheduler of tests/go/schedulers, which misbehaves as it is told."""
-    _need_go()
     binary = built(local_program(REPOSITORY / "tests" / "go" / "schedulers", "."), cache_folder())
     return str(Path(shutil.copy(binary, tmp_path_factory.mktemp("wayward") / "wayward")))
 
@@ -34,7 +32,6 @@ def wayward(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def kept_program() -> Callable[[str], str]:
     """A function that returns the name of a program of the catalogue if that is built; building one takes minutes."""
-    _need_go()
 
     def title(wanted: str) -> str:
         if not build_path(program(wanted), cache_folder()).exists() and not os.environ.get("BATKUBE_SLOW_TESTS"):
@@ -42,8 +39,3 @@ def kept_program() -> Callable[[str], str]:
         return wanted
 
     return title
-
-
-def _need_go() -> None:
-    if shutil.which("go") is None:
-        pytest.skip("needs a Go toolchain to build schedulers with")

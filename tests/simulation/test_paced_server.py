@@ -90,16 +90,19 @@ def test_others_are_answered_while_a_binding_waits(server: PacedServer) -> None:
         assert server.waiting == 1
 
 
-def test_a_binding_that_comes_in_pieces_is_one(server: PacedServer, paths: _Paths) -> None:
+def test_a_binding_is_taken_when_all_of_it_has_come(server: PacedServer, paths: _Paths) -> None:
     request = _bind("a")
+    head = request.index(b"\r\n\r\n") + 4
     with _client(server) as client:
-        client.sendall(request[:-1])
-        _serve(server, len(request) - 1)
-        assert server.take_binding()
-        assert paths.asked == []
+        for piece in (request[:head], request[head:-1]):
+            client.sendall(piece)
+            _serve(server, server.received + len(piece))
+            assert not server.take_binding()
         client.sendall(request[-1:])
         _serve(server, len(request))
+        assert paths.asked == []
 
+        assert server.take_binding()
         assert len(paths.asked) == 1
         assert client.recv(1000).endswith(b"ok")
 

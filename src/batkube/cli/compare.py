@@ -108,6 +108,8 @@ def _jobs_table(comparison: Comparison) -> Table:
     add("start at another time", [f"{one.moved:,}" for one in each])
     add("  by, on average", [f"{one.moved_s_mean:,.2f} s" if one.moved else "–" for one in each])
     add("  by, at most", [_largest(one) for one in each])
+    orders = [one.start_order for one in each]
+    add("rank correlation of starts", ["–" if order is None else f"{order:.3f}" for order in orders])
     add("on other machines", [f"{one.elsewhere:,}" for one in each])
     add("other final state", [f"{one.ended_otherwise:,}" for one in each])
     return table

@@ -5,18 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batkube.cli.experiment_progress import experiment_display
 from batkube.cli.run import build_scheduler
-from batkube.experiments.description import read_experiment
-from batkube.experiments.experiment import conduct
-from batkube.experiments.folder import ExperimentFolder
-from batkube.experiments.plan import Plan, PlannedRun, make_plan
 from batkube.kernel.errors import InputError
 from batkube.schedulers.installed import cache_folder, user_catalogue
+
+if TYPE_CHECKING:
+    from batkube.experiments.folder import ExperimentFolder
+    from batkube.experiments.plan import Plan, PlannedRun
 
 _File = Annotated[
     Path, typer.Argument(metavar="EXPERIMENT.yaml", help="What to run: see docs/reference/experiments.md.")
@@ -29,6 +28,7 @@ _Keep = Annotated[
     bool, typer.Option("--keep-finished", help="Do not run again what was finished with other code of Batkube.")
 ]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list the runs, and which of them are finished.")]
+_Report = Annotated[bool, typer.Option(help="Write report.html into the folder at the end.")]
 _Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, and print the counts only.")]
 #: A long story is in experiment.json; here so many lines of it.
 _SHOWN_LINES = 14
@@ -48,6 +48,7 @@ def experiment(
     force: _Force = False,
     keep_finished: _Keep = False,
     dry_run: _DryRun = False,
+    report: _Report = True,
     quiet: _Quiet = False,
 ) -> None:
     """Run every scenario of a grid in parallel, and gather the results."""
@@ -56,6 +57,12 @@ def experiment(
     if executor != "processes":
         remedy = "processes; in Python, batkube.experiment takes any executor"
         raise InputError("--executor", problem=f"there is no executor {executor!r}", remedy=remedy)
+    from batkube.cli.experiment_progress import experiment_display
+    from batkube.experiments.description import read_experiment
+    from batkube.experiments.experiment import conduct
+    from batkube.experiments.folder import ExperimentFolder
+    from batkube.experiments.plan import make_plan
+
     described = read_experiment(file)
     folder = ExperimentFolder(out)
     plan = make_plan(described, _planned_program if dry_run else build_scheduler, limit)
@@ -80,7 +87,11 @@ def experiment(
         typer.echo(f"{len(plan.runs) - left} of {len(plan.runs)} runs are finished and kept in {out}", err=True)
         typer.echo(f"go on with: {_again(file, out, jobs, limit, keep_finished)}", err=True)
         raise
-    _tell(plan, folder, quiet)
+    if report:
+        from batkube.experiments.report import write_report
+
+        write_report(out)
+    _tell(plan, folder, quiet, report)
 
 
 def _again(file: Path, out: Path, jobs: int | None, limit: int | None, keep_finished: bool) -> str:
@@ -108,7 +119,7 @@ def _list(plan: Plan, folder: ExperimentFolder) -> None:
         typer.echo(f"{state:<7} {run.name}  {run.point.told()}{repeat}")
 
 
-def _tell(plan: Plan, folder: ExperimentFolder, quiet: bool) -> None:
+def _tell(plan: Plan, folder: ExperimentFolder, quiet: bool, report: bool) -> None:
     """Say how it went; exit with 1 when a run failed."""
     failures: dict[str, list[PlannedRun]] = {}
     for run in plan.runs:
@@ -121,7 +132,8 @@ def _tell(plan: Plan, folder: ExperimentFolder, quiet: bool) -> None:
         typer.echo(f"done={done}\nfailed={failed}")
     else:
         typer.echo(f"{done:,} of {len(plan.runs):,} runs done; results in {folder.path / 'results.csv'}")
-        typer.echo(f"see them with: batkube report {shlex.quote(str(folder.path))}")
+        told = folder.path / "report.html" if report else f"batkube report {shlex.quote(str(folder.path))}"
+        typer.echo(f"see them with: {told}")
     for failure, runs in list(failures.items())[:_SHOWN_FAILURES]:
         typer.echo(_told(failure, runs), err=True)
     if failures:

@@ -48,7 +48,7 @@ def _version_lines(entry: Entry, built: Sequence[tuple[Record, int]]) -> Iterato
 
 
 def _details(record: Record, size_bytes: int) -> str:
-    return f"built with {record.go}, {size_text(size_bytes)}" if record.go else f"built, {size_text(size_bytes)}"
+    return f"built {f'with {record.go}' if record.go else 'for real time'}, {size_text(size_bytes)}"
 
 
 def _at_home(path: str) -> str:

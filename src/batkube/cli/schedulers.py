@@ -30,7 +30,7 @@ _GoVersion = Annotated[str, typer.Option("--go-version", help="The Go to build w
 
 @app.command("list")
 def list_programs(catalogue: _Files = None) -> None:
-    """List the programs that can be built, the versions known to build, and what is built already."""
+    """List what can be built, and what is built already."""
     known = user_catalogue(catalogue or ())
     builds = kept_builds(cache_folder())
     stale: list[Kept] = []
@@ -42,7 +42,10 @@ def list_programs(catalogue: _Files = None) -> None:
 
 @app.command()
 def prune(catalogue: _Files = None) -> None:
-    """Remove built programs that nobody will ask for again: broken off, or built with another overlay or recipe."""
+    """Remove builds that nobody will ask for again.
+
+    They were broken off, made with another overlay or recipe than today's, or come from a folder that is gone.
+    """
     stale = outdated(kept_builds(cache_folder()), user_catalogue(catalogue or ()), cache_folder())
     freed = 0
     for kept in stale:

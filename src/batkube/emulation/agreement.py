@@ -54,19 +54,19 @@ class Agreement:
 
 def agreement_of(real: Results, simulated: Results) -> Agreement:
     """Return how the simulated run agrees with the real one, over the jobs that ran in both. Raises InputError."""
+    from batkube.outputs.comparison import rank_correlation
+
     both = matched(real, simulated)
     starts = both[["start_real", "start_simulated"]]
     in_order = starts["start_simulated"].sort_values().to_numpy() - starts["start_real"].sort_values().to_numpy()
     apart = (starts["start_simulated"] - starts["start_real"]).abs()
-    ranks = starts.rank()
-    order = ranks["start_real"].corr(ranks["start_simulated"]) if (ranks.nunique() > 1).all() else None
     return Agreement(
         jobs=len(both),
         makespan_real_s=float(both["finish_real"].max()),
         makespan_simulated_s=float(both["finish_simulated"].max()),
         wait_real_s=float(both["wait_real"].mean()),
         wait_simulated_s=float(both["wait_simulated"].mean()),
-        start_order=None if order is None else float(order),
+        start_order=rank_correlation(starts["start_real"], starts["start_simulated"]),
         kth_start_s_mean=float(abs(in_order).mean()),
         kth_start_s_max=float(abs(in_order).max()),
         start_s_mean=float(apart.mean()),

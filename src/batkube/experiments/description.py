@@ -55,7 +55,7 @@ def read_experiment(given: Path | Mapping[str, object]) -> Experiment:
     check_names((key.split(".")[0] for key in base), KEYS, source, "base", "a key of a scenario")
     axes = _axes(content, source)
     figures = _mappings(content, "figures", source)
-    read_figures(figures, source, [axis.name for axis in axes])
+    read_figures(figures, source, {axis.name: axis.labels for axis in axes})
     seeds = _seeds(content, base, source)
     return Experiment(
         source=source,

@@ -47,7 +47,9 @@ def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) ->
     axes.tick_params(axis="y", length=0)
     if not chart.log_y:
         low = 0.0 if chart.kind == "bar" else _low(panel, reach)
-        axes.set_xlim(low, reach + (reach - low) * (0.34 if chart.kind == "bar" else 0.05) or 1.0)
+        # Numbers stand beside bars, and need more of a narrow panel.
+        room = 0.22 + 0.14 * min(3, len(chart.rows[0])) if chart.kind == "bar" else 0.05
+        axes.set_xlim(low, reach + (reach - low) * room or 1.0)
     axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.6)
 
 

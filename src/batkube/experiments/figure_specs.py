@@ -83,10 +83,10 @@ _PUBLISHED_KEYS = ("file", "jobs", "x", "y", "label", "where", "facet", "x-unit"
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "%": 0.01}
 
 
-def read_figures(content: object, source: Path, axes: Sequence[str]) -> list[FigureSpec]:
+def read_figures(content: object, source: Path, axes: Mapping[str, Sequence[str]]) -> list[FigureSpec]:
     """Return the figures that `content`, a list of entries, asks for. Raises InputError.
 
-    `axes` are the experiment's own names: they and the columns of its results are what a figure may be of.
+    `axes` are the experiment's own, with their labels: they and the columns of its results are what a figure may be of.
     """
     if content is None:
         return []
@@ -95,7 +95,7 @@ def read_figures(content: object, source: Path, axes: Sequence[str]) -> list[Fig
     return [_figure(entry, source, f"figures[{number}]", axes) for number, entry in enumerate(content, start=1)]
 
 
-def _figure(entry: object, source: Path, at: str, axes: Sequence[str]) -> FigureSpec:
+def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[str]]) -> FigureSpec:
     values = _mapping(entry, KEYS, source, at)
     x, y = _text(values, "x", source, at), _texts(values.get("y"), source, f"{at}.y")
     by, facet = _text(values, "by", source, at), _text(values, "facet", source, at)
@@ -121,9 +121,9 @@ def _figure(entry: object, source: Path, at: str, axes: Sequence[str]) -> Figure
         log_x="x" in log,
         log_y="y" in log,
         where=where,
-        baselines=_baselines(values.get("baselines"), y, source, f"{at}.baselines"),
+        baselines=_baselines(values.get("baselines"), y, axes.get(facet, ()), source, f"{at}.baselines"),
         published=tuple(
-            _published(one, y, source, f"{at}.published{place}")
+            _published(one, y, axes.get(facet, ()), source, f"{at}.published{place}")
             for one, place in _one_or_several(values.get("published"))
         ),
     )
@@ -141,7 +141,7 @@ def _kind(values: Mapping[str, object], source: Path, at: str, x_is_axis: bool) 
     return Kind(kind)
 
 
-def _baselines(given: object, y: Sequence[str], source: Path, at: str) -> tuple[Baseline, ...]:
+def _baselines(given: object, y: Sequence[str], panels: Sequence[str], source: Path, at: str) -> tuple[Baseline, ...]:
     """Return `{theory: 2210}` or a list of `{label, value, y, facet}`."""
     if isinstance(given, Mapping):
         given = [{"label": label, "value": value} for label, value in given.items()]
@@ -155,7 +155,7 @@ def _baselines(given: object, y: Sequence[str], source: Path, at: str) -> tuple[
         if value is None:
             raise InputError(source, at=place, problem=f"{values.get('value')!r} is not a number")
         column = _chosen_column(values, y, source, place)
-        facets = _texts(values.get("facet"), source, f"{place}.facet")
+        facets = _facets(values, panels, source, place)
         made.append(Baseline(_text(values, "label", source, place) or "baseline", value, column, facets))
     return tuple(made)
 
@@ -172,7 +172,14 @@ def _chosen_column(values: Mapping[str, object], y: Sequence[str], source: Path,
     )
 
 
-def _published(entry: object, y: Sequence[str], source: Path, at: str) -> Published:
+def _facets(values: Mapping[str, object], panels: Sequence[str], source: Path, at: str) -> tuple[str, ...]:
+    """Return the panels that something is drawn in; `panels` are those of the figure."""
+    facets = _texts(values.get("facet"), source, f"{at}.facet")
+    check_names(facets, panels, source, f"{at}.facet", "a panel of this figure")
+    return facets
+
+
+def _published(entry: object, y: Sequence[str], panels: Sequence[str], source: Path, at: str) -> Published:
     values = _mapping(entry, _PUBLISHED_KEYS, source, at)
     file, jobs = _text(values, "file", source, at), _text(values, "jobs", source, at)
     if bool(file) == bool(jobs):
@@ -195,7 +202,7 @@ def _published(entry: object, y: Sequence[str], source: Path, at: str) -> Publis
         x_factor=_factor(values, "x-unit", source, at),
         y_factor=_factor(values, "y-unit", source, at),
         where=read_conditions(values.get("where"), source, f"{at}.where"),
-        facets=_texts(values.get("facet"), source, f"{at}.facet"),
+        facets=_facets(values, panels, source, at),
     )
 
 

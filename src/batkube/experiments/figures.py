@@ -18,7 +18,7 @@ FORMATS = ("svg", "png", "pdf")
 
 def figures_asked(findings: Findings) -> list[FigureSpec]:
     """Return the figures of an experiment as asked for, or by default. Raises InputError."""
-    asked = read_figures(findings.description.get("figures"), findings.file, list(findings.axes))
+    asked = read_figures(findings.description.get("figures"), findings.file, findings.axes)
     return asked or default_figures(findings.axes, has_failures=bool(findings.failed))
 
 

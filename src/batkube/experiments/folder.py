@@ -20,7 +20,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from batkube.kernel.errors import InputError
 from batkube.outputs.folder import MANIFEST
@@ -76,19 +76,14 @@ class ExperimentFolder:
     def held(self) -> Iterator[None]:
         """Make the folder, keep other experiments out of it, and throw away what a killed one left half-written."""
         try:
-            (self.path / "runs").mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / _LOCK).open("w")
+            (self.path / "runs").mkdir(exist_ok=True)
         except OSError as error:
             problem = f"cannot be written: {error.strerror or error}"
             raise InputError(self.path, problem=problem, remedy="choose another --out") from error
         with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                problem = "another experiment is being run into this folder"
-                raise InputError(
-                    self.path, problem=problem, remedy="wait for its end, or choose another --out"
-                ) from None
+            _lock(lock, self.path)
             for partial in sorted((self.path / "runs").glob(".*.partial-*")):
                 shutil.rmtree(partial, ignore_errors=True)
             yield
@@ -156,3 +151,15 @@ class ExperimentFolder:
         self._ended.pop(name, None)
         self._failure_file(name).unlink(missing_ok=True)
         shutil.rmtree(self.run_folder(name), ignore_errors=True)
+
+
+def _lock(file: IO[str], path: Path) -> None:
+    """Keep others out until `file` is closed, were it by SIGKILL."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        problem = "another experiment is being run into this folder"
+        raise InputError(path, problem=problem, remedy="wait for its end, or choose another --out") from None
+    except OSError:
+        # A file system without locks, as some of clusters are; there it is the user's care.
+        return

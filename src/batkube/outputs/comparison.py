@@ -49,6 +49,8 @@ class JobDifferences:
     moved_s_mean: float
     moved_s_largest: float
     moved_most: str
+    #: Spearman's rank correlation of the starts; None when it is not defined (all start together).
+    start_order: float | None
     #: Jobs on other machines, and with another final state.
     elsewhere: int
     ended_otherwise: int
@@ -160,6 +162,15 @@ def _workload_warnings(base_label: str, label: str, base: pd.DataFrame, other: p
     return warnings
 
 
+def rank_correlation(one: pd.Series[float], other: pd.Series[float]) -> float | None:
+    """Return Spearman's rank correlation over the jobs of which both tell; None when one of them tells no order."""
+    known = one.notna() & other.notna()
+    ranks, others = one[known].rank(), other[known].rank()
+    if ranks.nunique() < 2 or others.nunique() < 2:
+        return None
+    return float(ranks.corr(others))
+
+
 def _differences(label: str, base: pd.DataFrame, other: pd.DataFrame) -> JobDifferences:
     common = base.index.intersection(other.index, sort=False)
     base, other = base.loc[common], other.loc[common]
@@ -174,6 +185,7 @@ def _differences(label: str, base: pd.DataFrame, other: pd.DataFrame) -> JobDiff
         moved_s_mean=float(moved.abs().mean()) if len(moved) else 0.0,
         moved_s_largest=float(moved.iloc[most]) if len(moved) else 0.0,
         moved_most=str(moved.index[most]) if len(moved) else "",
+        start_order=rank_correlation(base["starting_time"], other["starting_time"]),
         elsewhere=int((known & (base["allocated_resources"] != other["allocated_resources"])).sum()),
         ended_otherwise=int((base["final_state"] != other["final_state"]).sum()),
     )

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from batkube.kernel.errors import BatkubeError
 from batkube.schedulers.builds import build_folder
 from batkube.schedulers.catalogue import Catalogue
@@ -36,8 +38,9 @@ def _folder_today(
     """Return where the program that a record describes would be looked for today; None if nowhere."""
     wanted = _program(record, catalogue)
     go = at_hand(record.go) if record.go else None
-    if wanted is None or wanted.virtual != (go is not None):
+    if wanted is None or (record.go and go is None):
         return None
+    wanted = msgspec.structs.replace(wanted, virtual=go is not None)  # anything can be built for real time, too
     try:
         return build_folder(wanted, cache, go)
     except BatkubeError:

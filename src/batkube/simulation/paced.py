@@ -66,8 +66,8 @@ class Paced:
         tally.cycles += 1
         decided = False
         while True:
-            programs.serve(self._wait_s(watch.real_s, decided))
             before = tally.decisions
+            programs.serve(self._wait_s(watch.real_s, decided))
             programs.take_binding()
             if tally.decisions > before:
                 decided = True

@@ -18,6 +18,7 @@ from batkube.api.connections import Connection, Handler
 _PIECE = 1 << 18
 _BUFFER = 1 << 22
 _BINDING = re.compile(rb"POST \S+/pods/[^/\s]+/binding HTTP/1\.1\r")
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class _Peer:
@@ -123,13 +124,13 @@ class PacedServer:
         self._drop(peer)
 
     def _hear(self, peer: _Peer, data: bytes) -> None:
-        if peer.binding:
-            peer.binding += data
-        elif _BINDING.match(data):
-            peer.binding = data
-            self._bindings.append(peer)
-        else:
+        """Answer what came, or keep it if it is a binding, which waits in line as soon as all of it is there."""
+        if not peer.binding and not _BINDING.match(data):
             peer.http.data_received(data)
+            return
+        peer.binding += data
+        if _is_complete(peer.binding) and peer not in self._bindings:
+            self._bindings.append(peer)
 
     def _send(self) -> None:
         for peer in list(self._due.values()):
@@ -151,7 +152,7 @@ class PacedServer:
         number = peer.sock.fileno()
         self._poll.unregister(peer.sock)
         self._due.pop(number, None)
-        if peer.binding:
+        if peer in self._bindings:
             self._bindings.remove(peer)
         del self._peers[number]
         peer.sock.close()
@@ -163,3 +164,10 @@ class PacedServer:
             self._drop(peer)
         self._poll.close()
         self._listener.close()
+
+
+def _is_complete(request: bytes) -> bool:
+    """Return whether all of a request has come: some send the body apart from the head."""
+    head, separator, body = request.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head)
+    return bool(separator) and len(body) >= (int(length[1]) if length else 0)
