@@ -43,8 +43,16 @@ def test_what_is_no_time_of_a_run_is_refused(value: float | str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected_s"),
-    [("90", 90), ("1h30m", 5400), ("1.5h", 5400), ("2d", 172800), ("250ms", 0.25), ("1w", 604800)]
-    + [("1h 5", None), ("1.34.4", None)],
+    [
+        ("90", 90),
+        ("1h30m", 5400),
+        ("1.5h", 5400),
+        ("2d", 172800),
+        ("250ms", 0.25),
+        ("1w", 604800),
+        ("1h 5", None),
+        ("1.34.4", None),
+    ],
 )
 def test_durations_are_read_as_people_write_them(text: str, expected_s: float | None) -> None:
     if expected_s is None:

@@ -15,7 +15,7 @@ from batkube.experiments.folder import ExperimentFolder, RunState
 from batkube.experiments.own_code import own_code
 from batkube.experiments.plan import Plan, make_plan
 from batkube.experiments.results import read_description, read_results
-from batkube.experiments.tables import write_tables
+from batkube.experiments.tables import prepare, write_tables
 from batkube.experiments.workers import WorkerProcesses, available_cores
 from batkube.kernel.errors import InputError
 from batkube.kernel.stopwatch import Stopwatch
@@ -132,6 +132,8 @@ class _Meanwhile:
     def listen(self, progress: Progress) -> None:
         """Pass `progress` on, and write if it is time to."""
         self._listener(progress)
+        if progress.running:
+            prepare()
         began_s = self._stopwatch.real_s
         if began_s >= self._next_s and progress.left:
             self._write()

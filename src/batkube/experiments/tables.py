@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
+import importlib
 import importlib.util
 import io
 import json
@@ -162,10 +164,20 @@ def _replacing(path: Path) -> Iterator[Path]:
     partial.replace(path)
 
 
+@functools.cache
+def prepare() -> bool:
+    """Import what Parquet takes, best while others are at work; return whether it is installed."""
+    if importlib.util.find_spec("pyarrow") is None:
+        return False
+    importlib.import_module("pyarrow.csv")
+    importlib.import_module("pyarrow.parquet")
+    return True
+
+
 def _write_parquet(folder: Path) -> None:
     """Write results.csv once more as Parquet, where pyarrow is installed; remove an old one where it is not."""
     target = folder / PARQUET
-    if importlib.util.find_spec("pyarrow") is None:
+    if not prepare():
         target.unlink(missing_ok=True)
         return
     import pyarrow

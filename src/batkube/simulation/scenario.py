@@ -128,7 +128,7 @@ def read_scenario_file(path: Path) -> dict[str, object]:
 
 
 def scenario_values(content: dict[str, object], path: Path) -> dict[str, object]:
-    """Return the keys of a scenario written in the file `path`, checked, its paths resolved against the file's folder."""
+    """Return the keys of a scenario written in the file `path`, checked, and with their paths seen from its folder."""
     for key in content:
         if key not in KEYS:
             raise InputError(path, at=str(key), problem="is not a key of a scenario", remedy=f"keys: {', '.join(KEYS)}")
