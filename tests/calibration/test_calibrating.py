@@ -154,6 +154,11 @@ def test_jobs_that_come_evenly_by_themselves_are_no_sign_of_a_limit(write: Write
     assert client_limit(at_once) is None
 
 
+def test_fewer_nodes_than_jobs_ran_on_are_refused(write: Write) -> None:
+    with pytest.raises(InputError, match="--nodes 3: jobs ran on 5 nodes"):
+        calibrate([write("jobs.csv", recorded(nodes=5))], nodes=3)
+
+
 def test_nodes_that_no_job_used_hold_a_pod_of_the_cluster(write: Write) -> None:
     path = write("jobs.csv", recorded(nodes=5))
 

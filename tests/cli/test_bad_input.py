@@ -246,3 +246,29 @@ def test_a_wrong_latencies_file_is_refused(tmp_path: Path, content: str, words: 
     (tmp_path / "latencies.yaml").write_text(content)
 
     assert_refused(batkube(*run(tmp_path, "--latencies", "latencies.yaml"), cwd=tmp_path), tmp_path, *words)
+
+
+def test_a_report_of_a_folder_that_is_neither_run_nor_experiment_names_both(tmp_path: Path) -> None:
+    result = batkube("report", tmp_path, cwd=tmp_path)
+
+    assert_refused(result, tmp_path, "neither a run's output folder nor an experiment's", "`batkube experiment`")
+
+
+@pytest.mark.parametrize("command", [["run", "--workload", "w.json", "--platform", "2x1"], ["experiment", "e.yaml"]])
+def test_an_output_folder_is_made_with_its_parents_and_refused_below_a_file(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(GOOD))
+    (tmp_path / "e.yaml").write_text("base: {workload: w.json, platform: 2x1}")
+
+    below = batkube(*command, "--out", "w.json/below/out", "--quiet", cwd=tmp_path)
+    made = batkube(*command, "--out", "new/parents/out", "--quiet", cwd=tmp_path)
+
+    assert_refused(below, tmp_path, "cannot be written", "w.json is not a folder")
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "new" / "parents" / "out").is_dir()
+
+
+def test_an_output_folder_where_nothing_may_be_made_is_refused_before_the_run(tmp_path: Path) -> None:
+    with mock.patch("os.access", return_value=False):
+        result = batkube(*run(tmp_path, workload="none.json"), cwd=tmp_path)
+
+    assert_refused(result, tmp_path, f"in {tmp_path} nothing may be made")

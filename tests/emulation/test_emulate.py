@@ -215,6 +215,7 @@ def test_a_user_without_rights_is_told_which_one_is_missing(tmp_path: Path) -> N
     [
         ({"platform": "3x1"}, "has 3 machines, which are not the 4 nodes"),
         ({"namespace": "nowhere"}, "there is no such namespace"),
+        ({"image": " "}, "--image: is empty"),
         ({"kind": "deployment"}, "one of pod, job"),
         ({"speed": 0}, "must be more than 0"),
         ({"patience": "soon"}, "'soon' is not a duration"),
@@ -245,6 +246,32 @@ def test_what_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
     assert "there is no such file" in refused(path, tmp_path)
     path.write_text("just: [text")
     assert "is not a kubeconfig that can be used" in refused(path, tmp_path)
+    path.write_text("root:x:0:0:root:/:/bin/sh\n")
+    assert f"{path}: is not a kubeconfig\n" in refused(path, tmp_path)
+
+
+def test_an_output_folder_that_cannot_be_is_refused_before_the_cluster_is_asked(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+
+    with pytest.raises(InputError, match=f"cannot be written: {file} is not a folder"):
+        emulate(kubeconfig=tmp_path / "none", workload=[written(tmp_path, [{}])], out=file / "below" / "out")
+
+
+def test_a_run_of_which_the_cluster_takes_no_job_fails_and_says_why(cluster: Served, tmp_path: Path) -> None:
+    written(tmp_path, [{}, {}])
+
+    done = emulated(cluster.kubeconfig, tmp_path, "--image", " spaced ")
+
+    assert done.returncode == 1
+    assert "no job could be submitted, such as w0!0: the cluster refused it" in done.stderr
+    results = Results(tmp_path / "out")
+    assert list(results.jobs["final_state"]) == ["REJECTED", "REJECTED"]
+    assert results.manifest["result"] == "failed"
+    (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    assert (note["subject"], note["count"]) == ("submission", 2)
+    assert "image" in note["example"]
+    assert leftovers(cluster.kubeconfig) == []
 
 
 def test_nodes_are_numbered_as_in_the_platform(tmp_path: Path) -> None:

@@ -90,6 +90,9 @@ system-pods: [{name: coredns, cpu: 100m, memory: 70Mi}]
     [
         ("notice: {first: 1}", ["notice", "both `first` and `later`"]),
         ("pull: {first: 1, later: 2}", ["pull", "name"]),
+        ("notice: -1", ["notice", "-1 is negative"]),
+        ("create: {first: 1, later: constant:-0.5}", ["create", "-0.5 is negative"]),
+        ("notice: 1e30", ["notice", "longer than a run can last"]),
         ("cached: 2", ["cached", "between 0"]),
         ("cached: lots", ["cached", "between 0"]),
         ("client: 5", ["client", "{qps: 5, burst: 10}"]),
@@ -267,7 +270,7 @@ def test_a_job_that_a_system_pod_leaves_no_room_for_is_refused_before_the_run(
 def test_a_system_pod_that_has_no_room_itself_is_refused(simulate: Simulate, tmp_path: Path) -> None:
     file = latencies(tmp_path, "system-pods: [{name: huge, cpu: 2}]")
 
-    with pytest.raises(InputError, match="not enough cpu for the system pod 'huge'"):
+    with pytest.raises(InputError, match=r"latencies.yaml: system-pods: .*not enough cpu for the system pod 'huge'"):
         simulate(jobs(1), DELAY_10, platform="1x1", latencies=file)
 
 

@@ -10,6 +10,7 @@ from tests.experiments.conftest import Study
 from batkube.experiments.description import read_experiment
 from batkube.experiments.experiment import default_jobs
 from batkube.experiments.plan import Plan, make_plan
+from batkube.kernel.errors import InputError
 
 POLICY = """
 from batkube.policies.interface import Policy
@@ -103,3 +104,11 @@ def test_runs_whose_time_follows_the_real_one_are_done_one_at_a_time(study: Stud
 
     assert default_jobs(mixed) == 1
     assert default_jobs(exact) >= 1
+
+
+@pytest.mark.parametrize("missing", ["workload", "platform"])
+def test_a_part_that_is_missing_is_to_be_added_to_the_file(missing: str) -> None:
+    given = {key: value for key, value in {"workload": "w.json", "platform": "2x1"}.items() if key != missing}
+
+    with pytest.raises(InputError, match=f"no {missing} given\n  remedy: add `{missing}` below `base`"):
+        make_plan(read_experiment({"base": given}), no_builder)

@@ -78,11 +78,12 @@ def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("mine: {about: mine, default: 0.1.0}", "missing required field `module`"),
+        ("mine: {about: mine, default: 0.1.0}", ": mine: Object missing required field `module`"),
         ("mine: {about: mine, module: m, default: 0.1.0, colour: red}", "unknown field `colour`"),
-        ("mine: {about: mine, module: m, default: 0.1.0, go-mod: magic}", "Invalid enum value 'magic'"),
+        ("mine: {about: mine, module: m, default: 0.1.0, go-mod: magic}", ": mine.go-mod: Invalid enum value 'magic'"),
         ("mine: {about: mine, module: m, default: 0.1.0, versions: {0.1.0: {needs: [v1]}}}", "matching regex"),
-        ("[]", "Expected `object`"),
+        ("[]", "is not a mapping from names to programs"),
+        ("mine: 1", ": mine: Expected `object`"),
     ],
 )
 def test_a_bad_file_is_refused_with_place_and_problem(tmp_path: Path, text: str, problem: str) -> None:
@@ -95,7 +96,9 @@ def test_a_bad_file_is_refused_with_place_and_problem(tmp_path: Path, text: str,
     assert problem in str(told.value)
 
 
-@pytest.mark.parametrize("title", ["slurm", "kube-scheduler@latest", "kube-scheduler@1.34", "@1.34.4"])
+@pytest.mark.parametrize(
+    "title", ["slurm", "kube-scheduler@latest", "kube-scheduler@1.34", "@1.34.4", "kube-scheduler@", "kube-scheduler@v"]
+)
 def test_an_unknown_program_or_version_is_bad_input(title: str) -> None:
-    with pytest.raises(InputError, match=r"there is no such program|is no version of"):
+    with pytest.raises(InputError, match=r"there is no such program|is no version of|has no version after the @"):
         program(title)

@@ -103,3 +103,13 @@ def test_attempts_that_are_not_logged_are_a_fidelity_note(simulate: Simulate, ku
 def test_several_schedulers_must_be_programs_with_a_name_each(simulate: Simulate, schedulers: list[str]) -> None:
     with pytest.raises(InputError, match="scheduler"):
         simulate([HIGH], PROFILES, scheduler=schedulers)
+
+
+def test_a_job_of_several_pods_is_placed_pod_by_pod_which_is_a_fidelity_note(
+    simulate: Simulate, kube_scheduler: str
+) -> None:
+    wide = {"id": "wide", "subtime": 0, "res": 2, "profile": "short", "cpu": "1"}
+    run = simulate([wide], PROFILES, platform="2x1", scheduler=kube_scheduler)
+    (note,) = json.loads((run.path / "fidelity.json").read_text())
+    assert (note["count"], note["example"]) == (1, "job w0!wide has 2 pods")
+    assert "hold their nodes until the last has one" in note["message"]

@@ -39,7 +39,7 @@ from batkube.schedulers.toolchains import Report
 SCHEDULER = "kube-scheduler@1.34.4"
 _OTHERS = ("etcd", "kube-apiserver@1.34.4", "kube-controller-manager@1.34.4", "kwok")
 #: How long programs may take to start, on a busy machine.
-_START_S = 180.0
+_START_S = 600.0
 #: How long they may take to end by themselves.
 _END_S = 5.0
 _LOG_LINES = 12
