@@ -29,7 +29,7 @@ golden: $(VENV)/.dev ## rewrite the examples' expected outputs; review the diffe
 benchmark: $(VENV)/.run ## measure; appends to benchmarks/results
 	$(BIN)/python benchmarks/policies.py
 
-reality: $(VENV)/.dev ## a real control plane in real time, next to the simulation (half an hour, on a quiet machine)
+reality: $(VENV)/.dev ## a real control plane in real time, next to the simulation (twenty minutes, on a quiet machine)
 	$(BIN)/python scripts/reality.py --out reality-out
 
 clean:

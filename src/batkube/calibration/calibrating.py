@@ -43,6 +43,10 @@ def calibrate(
     forces a kind of distribution, by step (`notice`, or `notice.first`), with "" for all others.
     """
     recordings = read_recordings(paths)
+    use = NodeUse(recordings, nodes)
+    if nodes is not None and nodes < use.used:
+        problem = f"jobs ran on {use.used} nodes"
+        raise InputError(f"--nodes {nodes}", problem=problem, remedy=f"say how many there were: {use.used} or more")
     steps = steps_of(recordings, None if workload is None else run_times_in(workload))
     if not any(sample.step not in ("report", "spawn") for sample in steps.samples):
         raise InputError(
@@ -61,5 +65,5 @@ def calibrate(
         fits=fits,
         cached=steps.cached,
         client=client_limit(recordings),
-        nodes=NodeUse(recordings, nodes),
+        nodes=use,
     )

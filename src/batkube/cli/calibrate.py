@@ -41,7 +41,9 @@ def calibrate(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> None:
-    """Fit start-up and completion latencies to recorded runs, for `batkube run --latencies`.
+    """Fit latencies to recorded runs.
+
+    Those of start-up and completion, for `batkube run --latencies`.
 
     \b
     batkube calibrate recorded/* -o latencies.yaml

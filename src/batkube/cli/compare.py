@@ -31,7 +31,9 @@ def compare(
     ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
-    """Compare runs of one workload: a column per run, a row per metric, and how many jobs moved.
+    """Compare runs of one workload, metric by metric.
+
+    A column per run, a row per metric, and how many jobs moved.
 
     \b
     batkube compare out/fcfs out/easy out/conservative

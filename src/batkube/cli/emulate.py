@@ -20,32 +20,47 @@ _SPEED_MAX = 86_400.0
 _Requests = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="RESOURCE=…",
         help="What pods ask for instead of the workload's own: RESOURCE=QUANTITY (cpu=500m), RESOURCE=xFACTOR "
-        "(cpu=x0.9), RESOURCE=OTHER-NAME (gpu=nvidia.com/gpu), RESOURCE= to leave it out; may be repeated."
+        "(cpu=x0.9), RESOURCE=OTHER-NAME (gpu=nvidia.com/gpu), RESOURCE= to leave it out; may be repeated.",
     ),
 ]
 
 
 def emulate(
-    kubeconfig: Annotated[Path | None, typer.Option(help="Of the cluster to play on.")] = None,
+    kubeconfig: Annotated[Path | None, typer.Option(metavar="FILE", help="Of the cluster to play on.")] = None,
     workload: Annotated[
         list[Path] | None,
-        typer.Option(help="Batsim .json, .swf[.gz], Kubernetes .yaml or openb .csv; repeat for several workloads."),
+        typer.Option(
+            metavar="FILE",
+            help="Batsim .json, .swf[.gz], Kubernetes .yaml or openb .csv; repeat for several workloads.",
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder to write; must not exist yet.")] = None,
-    context: Annotated[str | None, typer.Option(help="A context of the kubeconfig; its current one.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
+    context: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A context of the kubeconfig; its current one.")
+    ] = None,
     platform: Annotated[
-        str | None, typer.Option(help="The platform that describes the cluster, to number its nodes alike.")
+        str | None,
+        typer.Option(metavar="PLATFORM", help="The platform that describes the cluster, to number its nodes alike."),
     ] = None,
-    speed: Annotated[float, typer.Option(help="The workload's seconds per real second; shorter sleeps, too.")] = 1.0,
-    image: Annotated[str, typer.Option(help="Of the containers, which sleep; for jobs that name none.")] = "busybox",
-    namespace: Annotated[str | None, typer.Option(help="Where to play; unless given, in one made for it.")] = None,
-    kind: Annotated[str, typer.Option(help="What jobs become: pod, or job (batch/v1 Jobs).")] = "pod",
+    speed: Annotated[
+        float, typer.Option(metavar="FACTOR", help="The workload's seconds per real second; shorter sleeps, too.")
+    ] = 1.0,
+    image: Annotated[
+        str, typer.Option(metavar="IMAGE", help="Of the containers, which sleep; for jobs that name none.")
+    ] = "busybox",
+    namespace: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Where to play; unless given, in one made for it.")
+    ] = None,
+    kind: Annotated[str, typer.Option(metavar="KIND", help="What jobs become: pod, or job (batch/v1 Jobs).")] = "pod",
     requests: _Requests = None,
     scheduler_name: Annotated[
-        str, typer.Option(help="The scheduler of the jobs that name none.")
+        str, typer.Option(metavar="NAME", help="The scheduler of the jobs that name none.")
     ] = "default-scheduler",
-    patience: Annotated[str, typer.Option(help="Give up when nothing happens for so long (real time).")] = "10m",
+    patience: Annotated[
+        str, typer.Option(metavar="TIME", help="Give up when nothing happens for so long (real time).")
+    ] = "10m",
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,
 ) -> None:
@@ -59,6 +74,8 @@ def emulate(
         raise InputError("batkube emulate", problem=f"no {missing} given", remedy=f"add --{missing}")
     if not 0 < speed <= _SPEED_MAX:
         raise InputError(f"--speed {speed:g}", problem="must be more than 0 and at most 86400")
+    if not image.strip():
+        raise InputError("--image", problem="is empty", remedy="name an image that holds `sleep`, such as busybox")
     if kind not in list(Kind):
         raise InputError(f"--kind {kind}", problem="is not possible", remedy=f"one of {', '.join(Kind)}")
     described = Emulation(

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 _File = Annotated[
     Path, typer.Argument(metavar="EXPERIMENT.yaml", help="What to run: see docs/reference/experiments.md.")
 ]
-_Jobs = Annotated[int | None, typer.Option(min=1, help="How many runs at once; one per core unless said.")]
-_Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many runs of the grid, to try it out.")]
+_Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="How many runs at once; one per core unless said.")]
+_Limit = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Only the first so many runs of the grid, to try it out.")
+]
 _Retry = Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")]
 _Force = Annotated[bool, typer.Option("--force", help="Throw away all runs in the folder, and run everything.")]
 _Keep = Annotated[
@@ -39,11 +41,11 @@ _SHOWN_FAILURES = 5
 def experiment(
     file: _File,
     out: Annotated[
-        Path | None, typer.Option(help="The folder for all runs and tables; goes on with what it holds.")
+        Path | None, typer.Option(metavar="DIR", help="The folder for all runs and tables; goes on with what it holds.")
     ] = None,
     jobs: _Jobs = None,
     limit: _Limit = None,
-    executor: Annotated[str, typer.Option(help="Who does the runs: processes.")] = "processes",
+    executor: Annotated[str, typer.Option(metavar="NAME", help="Who does the runs: processes.")] = "processes",
     retry_failed: _Retry = False,
     force: _Force = False,
     keep_finished: _Keep = False,
@@ -51,7 +53,7 @@ def experiment(
     report: _Report = True,
     quiet: _Quiet = False,
 ) -> None:
-    """Run every scenario of a grid in parallel, and gather the results."""
+    """Run every scenario of a grid, and gather the results."""
     if out is None:
         raise InputError("batkube experiment", problem="no output folder given", remedy="add --out DIR")
     if executor != "processes":
@@ -132,8 +134,11 @@ def _tell(plan: Plan, folder: ExperimentFolder, quiet: bool, report: bool) -> No
         typer.echo(f"done={done}\nfailed={failed}")
     else:
         typer.echo(f"{done:,} of {len(plan.runs):,} runs done; results in {folder.path / 'results.csv'}")
-        told = folder.path / "report.html" if report else f"batkube report {shlex.quote(str(folder.path))}"
-        typer.echo(f"see them with: {told}")
+        typer.echo(
+            f"see them in {folder.path / 'report.html'}"
+            if report
+            else f"see them with: batkube report {shlex.quote(str(folder.path))}"
+        )
     for failure, runs in list(failures.items())[:_SHOWN_FAILURES]:
         typer.echo(_told(failure, runs), err=True)
     if failures:

@@ -34,7 +34,9 @@ def gantt(
     end: Annotated[str | None, typer.Option("--to", metavar="T", help="Show until here.")] = None,
     by: Annotated[ColourBy, typer.Option("--by", help="What the colours stand for.")] = ColourBy.JOB,
 ) -> None:
-    """Draw who ran where and when, with utilisation and queue length below.
+    """Draw who ran where and when.
+
+    Utilisation and queue length are below.
 
     \b
     batkube gantt out -o out.svg

@@ -34,7 +34,9 @@ def report(
     ] = None,
     kind: Annotated[Format, typer.Option("--format", help="What those files are.")] = Format.SVG,
 ) -> None:
-    """Tell a run, or an experiment, in one HTML file that needs nothing else.
+    """Tell a run or an experiment in one HTML file.
+
+    The file needs nothing else.
 
     \b
     batkube report out -o report.html
@@ -43,6 +45,12 @@ def report(
     from batkube.experiments.folder import DESCRIPTION
 
     is_experiment = (folder / DESCRIPTION).is_file()
+    if not is_experiment and folder.is_dir() and not any(folder.glob("*jobs.csv")):
+        raise InputError(
+            folder,
+            problem="is neither a run's output folder nor an experiment's: it holds no jobs.csv and no experiment.json",
+            remedy="give the --out of `batkube run` or of `batkube experiment`",
+        )
     if figures is not None and not is_experiment:
         raise InputError(
             "--figures", problem="is for experiments, and this is a run", remedy="draw a run with `batkube gantt`"

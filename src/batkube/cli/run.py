@@ -20,29 +20,42 @@ from batkube.kernel.instants import human, seconds
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import make_scenario, read_scenario_file
 
-_Scenario = Annotated[Path | None, typer.Argument(help="A scenario file (YAML); the options below override its keys.")]
+_Scenario = Annotated[
+    Path | None,
+    typer.Argument(metavar="SCENARIO.yaml", help="A scenario file (YAML); the options below override its keys."),
+]
 _Workload = Annotated[
     list[Path] | None,
-    typer.Option(help="Batsim .json, .swf[.gz], Kubernetes .yaml or openb .csv; repeat for several workloads."),
+    typer.Option(
+        metavar="FILE", help="Batsim .json, .swf[.gz], Kubernetes .yaml or openb .csv; repeat for several workloads."
+    ),
 ]
 _Platform = Annotated[
-    str | None, typer.Option(help="SimGrid .xml, Node .yaml, openb .csv, or a shorthand such as '16x4,16Gi'.")
+    str | None,
+    typer.Option(metavar="PLATFORM", help="SimGrid .xml, Node .yaml, openb .csv, or a shorthand such as '16x4,16Gi'."),
 ]
 _Scheduler = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="SCHEDULER",
         help="policy:NAME (see `batkube policies`), policy:./file.py:Class, a real scheduler by name "
         "(kube-scheduler@1.34.4; see `batkube schedulers list`) or the path of a program built for virtual time; "
-        "repeat as NAME=SCHEDULER for more real ones, which serve the jobs that ask for NAME."
+        "repeat as NAME=SCHEDULER for more real ones, which serve the jobs that ask for NAME.",
     ),
 ]
-_Arguments = Annotated[list[str] | None, typer.Option(help="name=value, handed to the scheduler; may be repeated.")]
+_Arguments = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="name=value, handed to the scheduler; may be repeated.")
+]
 _Configuration = Annotated[
-    Path | None, typer.Option(help="A KubeSchedulerConfiguration, handed to a real scheduler untouched.")
+    Path | None,
+    typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration, handed to a real scheduler untouched."),
 ]
 _Attach = Annotated[
     list[str] | None,
-    typer.Option(help="Another program on the run's clock, with its arguments, e.g. a descheduler; may be repeated."),
+    typer.Option(
+        metavar="PROGRAM",
+        help="Another program on the run's clock, with its arguments, e.g. a descheduler; may be repeated.",
+    ),
 ]
 _Deterministic = Annotated[
     bool | None,
@@ -51,27 +64,35 @@ _Deterministic = Annotated[
 _Cost = Annotated[
     str | None,
     typer.Option(
+        metavar="COST",
         help="How long a real scheduler's decisions take: zero, measured (its CPU time) or "
-        "model:CONSTANT,PER-NODE,PER-PENDING-POD, such as model:5ms,10us."
+        "model:CONSTANT,PER-NODE,PER-PENDING-POD, such as model:5ms,10us.",
     ),
 ]
 _Patience = Annotated[
     str | None,
-    typer.Option(help="Give up when nothing is due and a real scheduler does nothing for so long (virtual; 1h)."),
+    typer.Option(
+        metavar="TIME", help="Give up when nothing is due and a real scheduler does nothing for so long (virtual; 1h)."
+    ),
 ]
 _Watchdog = Annotated[
-    str | None, typer.Option(help="Give up on a real scheduler that is not idle for so long (real time; 2m).")
+    str | None,
+    typer.Option(metavar="TIME", help="Give up on a real scheduler that is not idle for so long (real time; 2m)."),
 ]
 _Time = Annotated[
     str | None,
     typer.Option(
+        metavar="MODE",
         help="How virtual time moves: exact; paced[:timeout=20ms,max-step=20s,…], the rules of the 2020 prototype, "
-        "also for programs not built for virtual time; realtime[:speed=1]."
+        "also for programs not built for virtual time; realtime[:speed=1].",
     ),
 ]
 _Resources = Annotated[
     str | None,
-    typer.Option(help="machines: a job's size counts machines; requests: pods share nodes; auto: by the workload."),
+    typer.Option(
+        metavar="MODEL",
+        help="machines: a job's size counts machines; requests: pods share nodes; auto: by the workload.",
+    ),
 ]
 
 
@@ -89,14 +110,18 @@ def run(
     watchdog: _Watchdog = None,
     resources: _Resources = None,
     time: _Time = None,
-    seed: Annotated[int | None, typer.Option(help="The seed of every random stream.")] = None,
-    latencies: Annotated[Path | None, typer.Option(help="Start-up and completion delays (YAML).")] = None,
-    on_eviction: Annotated[str | None, typer.Option(help="What becomes of an evicted job: resubmit or fail.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder to write; must not exist yet.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="The seed of every random stream.")] = None,
+    latencies: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")
+    ] = None,
+    on_eviction: Annotated[
+        str | None, typer.Option(metavar="ACTION", help="What becomes of an evicted job: resubmit or fail.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,
 ) -> None:
-    """Run a workload on a simulated cluster under a scheduler."""
+    """Run a workload on a simulated cluster."""
     values = read_scenario_file(scenario) if scenario is not None else {}
     given = {
         "workload": [str(path) for path in workload or ()] or None,

@@ -22,10 +22,18 @@ from batkube.schedulers.records import Kept, kept_builds, programs_folder, remov
 app = typer.Typer(help="Build real schedulers, for virtual time.", no_args_is_help=True)
 
 _Name = Annotated[str | None, typer.Argument(metavar="NAME[@VERSION]", help="A program of the catalogue.")]
-_Files = Annotated[list[Path] | None, typer.Option("--catalogue", help="A YAML file with more programs.")]
-_Module = Annotated[Path | None, typer.Option("--module", help="Build from the Go module in this folder instead.")]
-_Package = Annotated[str, typer.Option("--package", help="The main package within --module, such as ./cmd/scheduler.")]
-_GoVersion = Annotated[str, typer.Option("--go-version", help="The Go to build with, such as 1.25 or 1.26.8.")]
+_Files = Annotated[
+    list[Path] | None, typer.Option("--catalogue", metavar="FILE", help="A YAML file with more programs.")
+]
+_Module = Annotated[
+    Path | None, typer.Option("--module", metavar="DIR", help="Build from the Go module in this folder instead.")
+]
+_Package = Annotated[
+    str, typer.Option("--package", metavar="PATH", help="The main package within --module, such as ./cmd/scheduler.")
+]
+_GoVersion = Annotated[
+    str, typer.Option("--go-version", metavar="VERSION", help="The Go to build with, such as 1.25 or 1.26.8.")
+]
 
 
 @app.command("list")
@@ -65,7 +73,7 @@ def build(
     go_version: _GoVersion = "",
     catalogue: _Files = None,
 ) -> None:
-    """Build a program unless it is built already, and print its path."""
+    """Build a program unless it is there, and print its path."""
     wanted = _wanted(name, module, package, catalogue)
     with build_display() as report:
         binary = built(wanted, cache_folder(), report, go_version=go_version)

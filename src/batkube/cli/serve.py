@@ -18,35 +18,58 @@ from batkube.simulation.scenario import POLICY_PREFIX
 _SPEED_MAX = 86_400.0
 
 
+_Platform = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PLATFORM", help="SimGrid .xml, Node .yaml, openb .csv, or a shorthand such as '1000x8,32Gi'."
+    ),
+]
+_Out = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="The folder to write the kubeconfig to; must not exist yet.")
+]
+_Port = Annotated[
+    int, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; any free one unless given.")
+]
+_Scheduler = Annotated[
+    str,
+    typer.Option(
+        metavar="SCHEDULER", help="default: like kube-scheduler; policy:NAME; none: an attached one binds the pods."
+    ),
+]
+_Arguments = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="name=value, handed to the policy; may be repeated.")
+]
+_Controllers = Annotated[
+    str,
+    typer.Option(
+        metavar="WHICH", help="default: Jobs, Deployments, … are looked after; none: an attached manager does it."
+    ),
+]
+_Latencies = Annotated[Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")]
+_Tokens = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Users and their tokens, as kube-apiserver's option of this name."),
+]
+_Bare = Annotated[bool, typer.Option("--bare", help="The API alone: no nodes, kubelets, controllers or scheduler.")]
+
+
 def serve(
-    platform: Annotated[
-        str | None, typer.Option(help="SimGrid .xml, Node .yaml, openb .csv, or a shorthand such as '1000x8,32Gi'.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder to write the kubeconfig to; must not exist yet.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; any free one unless given.")] = 0,
-    listen: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    speed: Annotated[float, typer.Option(help="Virtual seconds per real second.")] = 1.0,
-    scheduler: Annotated[
-        str, typer.Option(help="default: like kube-scheduler; policy:NAME; none: an attached one binds the pods.")
-    ] = "default",
-    scheduler_arg: Annotated[
-        list[str] | None, typer.Option(help="name=value, handed to the policy; may be repeated.")
-    ] = None,
-    controllers: Annotated[
-        str, typer.Option(help="default: Jobs, Deployments, … are looked after; none: an attached manager does it.")
-    ] = "default",
-    latencies: Annotated[Path | None, typer.Option(help="Start-up and completion delays (YAML).")] = None,
-    token_auth_file: Annotated[
-        Path | None, typer.Option(help="Users and their tokens, as kube-apiserver's option of this name.")
-    ] = None,
-    bare: Annotated[
-        bool, typer.Option("--bare", help="The API alone: no nodes, kubelets, controllers or scheduler.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="The seed of every random stream.")] = 0,
+    platform: _Platform = None,
+    out: _Out = None,
+    port: _Port = 0,
+    listen: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
+    speed: Annotated[float, typer.Option(metavar="FACTOR", help="Virtual seconds per real second.")] = 1.0,
+    scheduler: _Scheduler = "default",
+    scheduler_arg: _Arguments = None,
+    controllers: _Controllers = "default",
+    latencies: _Latencies = None,
+    token_auth_file: _Tokens = None,
+    bare: _Bare = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="The seed of every random stream.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the path of the kubeconfig only.")] = False,
 ) -> None:
-    """Serve the Kubernetes API of a simulated cluster until interrupted."""
+    """Serve the Kubernetes API of a simulated cluster."""
     from batkube.execution.latencies import read_latencies
     from batkube.platforms.reading import read_platform
     from batkube.simulation.serving import Address, Service, serve

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from yaml import YAMLError
 
 from batkube.cluster.store import KubeObject
 from batkube.kernel.errors import InputError, RunFailed
@@ -144,11 +145,13 @@ def _connect(kubeconfig: Path, context: str | None) -> tuple[Any, Any]:
     try:
         load: Callable[..., None] = config.load_kube_config
         load(str(kubeconfig), context, client_configuration=configuration, persist_config=False)
-    except Exception as error:  # whatever a broken file makes the loader stumble over
-        told = str(error).strip() or type(error).__name__
+    except (config.ConfigException, YAMLError) as error:
+        told = " ".join(str(error).split())
         raise InputError(
             kubeconfig, problem=f"is not a kubeconfig that can be used: {told}", remedy="try it with kubectl"
         ) from error
+    except Exception as error:  # whatever a file of another kind makes the loader stumble over
+        raise InputError(kubeconfig, problem="is not a kubeconfig", remedy="try it with kubectl") from error
     return configuration, client.ApiClient(configuration).rest_client.pool_manager
 
 

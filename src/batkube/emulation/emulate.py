@@ -66,7 +66,7 @@ def emulate(
         story = Story(tasks, emulation.kind)
         stage = Stage(access, ground.namespace, style)
         player = Player(stage, tasks, story, RunClock(emulation.speed), emulation.patience)
-        failure = _play(ground, player, notes, progress)
+        failure = _play(ground, player, notes, progress) or story.nothing_taken
         outcomes = Recorder(story, around, notes).write(folder, failure)
     if failure is not None:
         raise RunFailed(f"{failure}\n  what was seen until then is in {folder.path}") from failure

@@ -100,6 +100,7 @@ class Recorder:
         write_jobs(folder.file("jobs.csv"), outcomes, MoreColumns(STEP_COLUMNS, self._steps))
         write_schedule(folder.file("schedule.csv"), summary)
         self._note_gangs()
+        self._note_refusals()
         write_json(folder.file("fidelity.json"), self._notes.rows())
         write_json(folder.file(MANIFEST), self._manifest(digest, failure))
         return outcomes
@@ -191,6 +192,13 @@ class Recorder:
         if gangs:
             note = FidelityNote("jobs", "the pods of a job of several did not wait for each other before they began")
             self._notes.add(note, example=f"job {gangs[0].task.job.key}", count=len(gangs))
+
+    def _note_refusals(self) -> None:
+        refusals = self._story.refusals
+        if refusals:
+            note = FidelityNote("submission", "jobs were not taken by the cluster, and count as rejected")
+            first = refusals[0]
+            self._notes.add(note, example=f"job {first.task.job.key}: {first.refusal}", count=len(refusals))
 
     def _manifest(self, digest: str, failure: RunFailed | None) -> dict[str, object]:
         around = self._around

@@ -9,6 +9,7 @@ from batkube.cluster.outcomes import FinalState
 from batkube.emulation.manifests import Task
 from batkube.emulation.settings import Kind
 from batkube.emulation.sightings import EventSeen, PodSeen
+from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Field, Journal
 
@@ -103,6 +104,19 @@ class Story:
     def is_over(self) -> bool:
         """Whether every job has ended."""
         return self.ended == len(self.jobs)
+
+    @property
+    def refusals(self) -> list[JobStory]:
+        """The jobs that the cluster did not take."""
+        return [job for job in self.jobs if job.refusal]
+
+    @property
+    def nothing_taken(self) -> RunFailed | None:
+        """The failure of a run of which the cluster took no job at all."""
+        if not self.jobs or len(self.refusals) < len(self.jobs):
+            return None
+        first = self.jobs[0]
+        return RunFailed(f"no job could be submitted, such as {first.task.job.key}: {first.refusal}")
 
     def tell(self, journal: Journal) -> None:
         """Write what happened, in the order of time."""

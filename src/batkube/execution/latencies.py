@@ -107,24 +107,38 @@ def read_latencies(path: Path) -> Latencies:
                 path, at=str(name), problem="is not a step of a pod's life", remedy=f"known keys: {', '.join(_KEYS)}"
             )
         try:
-            found[name.replace("-", "_")] = _parsed(name, value)
+            found[name.replace("-", "_")] = _parsed(name, value, path)
         except ValueError as error:
             raise InputError(path, at=name, problem=str(error)) from error
     return Latencies(**found)  # type: ignore[arg-type]  # each key was parsed to the type of its field
 
 
-def _parsed(name: str, value: object) -> object:
+def _parsed(name: str, value: object, path: Path) -> object:
     if name == "cached":
         return _share(value)
     if name == "client":
         return Client.parse(value)
     if name == "system-pods":
-        return SystemPod.parse_all(value)
+        return SystemPod.parse_all(value, str(path))
     if name in _BY_TURN and isinstance(value, Mapping) and value.keys() & {"first", "later"}:
         if value.keys() != {"first", "later"}:
             raise ValueError(f"has {', '.join(map(str, value))}; write both `first` and `later`, and nothing else")
-        return ByTurn(parse_distribution(value["first"]), parse_distribution(value["later"]))
-    return parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+        return ByTurn(_step(value["first"]), _step(value["later"]))
+    return _step(value)
+
+
+def _step(value: object) -> Distribution:
+    """Return the distribution of a step. One constant must be a time; what others draw below 0 counts as 0."""
+    found = parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+    if found.name == "constant":
+        (constant,) = found.parameters
+        if constant < 0:
+            raise ValueError(f"{constant:g} is negative; a step takes 0 s or more")
+        try:
+            seconds(constant)
+        except ValueError as error:
+            raise ValueError(f"{constant:g} s is longer than a run can last") from error
+    return found
 
 
 def _share(value: object) -> float:

@@ -10,7 +10,7 @@ Each goes to a node of its own, from the last node backwards, as long as there a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.errors import InputError
@@ -28,13 +28,15 @@ class SystemPod:
 
     name: str
     requests: Requests
+    #: The file that tells of it, for messages.
+    source: str = field(default="", compare=False)
 
     @classmethod
-    def parse_all(cls, value: object) -> tuple[SystemPod, ...]:
+    def parse_all(cls, value: object, source: str = "") -> tuple[SystemPod, ...]:
         """Return the pods that `[{name: coredns, cpu: 100m, memory: 70Mi}]` means; ValueError says what is wrong."""
         if not isinstance(value, list):
             raise ValueError("is not a list; write one entry per pod, such as {name: coredns, cpu: 100m}")
-        pods = tuple(cls._parse(entry, number) for number, entry in enumerate(value, 1))
+        pods = tuple(replace(cls._parse(entry, number), source=source) for number, entry in enumerate(value, 1))
         names = [pod.name for pod in pods]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"two pods are called {twice[0]!r}")
@@ -71,9 +73,11 @@ def without_system_pods(machines: Sequence[Machine], pods: Sequence[SystemPod]) 
             free = left[machine_id].get(resource, 0) - asked
             if free < 0:
                 name = machines[machine_id].name
-                raise InputError(
-                    "system-pods", problem=f"machine {name!r} has not enough {resource} for the system pod {pod.name!r}"
-                )
+                problem = f"machine {name!r} has not enough {resource} for the system pod {pod.name!r}"
+                remedy = "let the pod ask for less, or give the machine more"
+                if pod.source:
+                    raise InputError(pod.source, at="system-pods", problem=problem, remedy=remedy)
+                raise InputError("system-pods", problem=problem, remedy=remedy)
             left[machine_id][resource] = free
     return tuple(replace(machine, capacity=held) for machine, held in zip(machines, left, strict=True))
 

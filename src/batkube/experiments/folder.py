@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.folder import MANIFEST
+from batkube.outputs.folder import MANIFEST, refuse_unwritable
 
 DESCRIPTION = "experiment.json"
 #: Locked while an experiment is run into the folder; the first file that is there.
@@ -61,6 +61,8 @@ class ExperimentFolder:
         self._ended: dict[str, Ended] = {}
         if path.exists() and not path.is_dir():
             raise InputError(path, problem="is a file, not a folder", remedy="choose another --out")
+        if not path.exists():
+            refuse_unwritable(path)
         if path.is_dir() and any(path.iterdir()) and not any((path / name).is_file() for name in (DESCRIPTION, _LOCK)):
             problem = "exists and is not the folder of an experiment"
             raise InputError(path, problem=problem, remedy="choose another --out")

@@ -22,7 +22,7 @@ from batkube.outputs.manifest import fingerprint
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
 from batkube.simulation.attached import Builder
-from batkube.simulation.scenario import POLICY_PREFIX, Scenario, make_scenario, scenario_values
+from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, Scenario, make_scenario, scenario_values
 
 _Found = TypeVar("_Found")
 
@@ -94,7 +94,12 @@ class _Planner:
     def _scenario(self, point: Point) -> Scenario:
         source = self._experiment.source
         try:
-            return make_scenario(scenario_values(dict(point.content), source), source)
+            values = scenario_values(dict(point.content), source)
+            for required in REQUIRED:
+                if not values.get(required):
+                    remedy = f"add `{required}` below `base`, or let an axis set it"
+                    raise InputError(source, problem=f"no {required} given", remedy=remedy)
+            return make_scenario(values, source)
         except InputError as error:
             if error.source != str(source):
                 raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ class OutputFolder:
         self.path = path.resolve() if path.is_symlink() or path.name in ("", "..") else path
         self._force = force
         self._check()
+        refuse_unwritable(self.path)
         #: Where it is written until then.
         self._partial: Path | None = None
 
@@ -111,6 +113,18 @@ class OutputFolder:
             problem=f"cannot be written: {error.strerror or error}; no output was kept",
             remedy="choose an --out on a disk that is writable and has room",
         )
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raise InputError when a folder cannot be made at `path`, as far as that can be known without trying."""
+    nearest = next(parent for parent in path.absolute().parents if parent.exists())
+    problem = ""
+    if not nearest.is_dir():
+        problem = f"cannot be written: {nearest} is not a folder"
+    elif not os.access(nearest, os.W_OK | os.X_OK):
+        problem = f"cannot be written: in {nearest} nothing may be made"
+    if problem:
+        raise InputError(path, problem=problem, remedy="choose an --out on a disk that is writable and has room")
 
 
 def _refuse_dangling(path: Path) -> None:

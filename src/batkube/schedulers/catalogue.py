@@ -52,6 +52,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
 
 
 Catalogue = Mapping[str, Entry]
+_REMEDY = "see docs/reference/schedulers.md"
 
 
 def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
@@ -59,8 +60,18 @@ def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
     entries: dict[str, Entry] = {}
     for path in (_OURS, *files):
         content = read_yaml(path)
-        try:
-            entries |= msgspec.convert({} if content is None else content, dict[str, Entry])
-        except msgspec.ValidationError as error:
-            raise InputError(path, problem=str(error), remedy="see docs/reference/schedulers.md") from error
+        if not isinstance(content, Mapping | None):
+            problem = "is not a mapping from names to programs"
+            raise InputError(path, problem=problem, remedy=_REMEDY)
+        for name, given in (content or {}).items():
+            entries[str(name)] = _entry(path, str(name), given)
     return entries
+
+
+def _entry(path: Path, name: str, given: object) -> Entry:
+    try:
+        return msgspec.convert(given, Entry)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        key = place.strip("`").removeprefix("$")
+        raise InputError(path, at=f"{name}{key}", problem=problem, remedy=_REMEDY) from error

@@ -67,11 +67,15 @@ def program(title: str, catalogue: Catalogue | None = None) -> Program:
 def find(title: str, catalogue: Catalogue | None = None) -> tuple[str, Entry, str]:
     """Return the name, entry and version that a title means."""
     entries = our_catalogue() if catalogue is None else catalogue
-    name, _, version = title.partition("@")
+    name, at, version = title.partition("@")
     entry = entries.get(name)
     if entry is None:
         raise InputError(title, problem="there is no such program", remedy=f"choose one of {', '.join(entries)}")
-    version = version.removeprefix("v") or entry.default
+    version = version.removeprefix("v")
+    if at and not version:
+        remedy = f"write {name}@{entry.default}, or {name} alone, which means the same"
+        raise InputError(title, problem="has no version after the @", remedy=remedy)
+    version = version or entry.default
     if not _VERSION.fullmatch(version):
         problem = f"{version} is no version of {name}"
         raise InputError(title, problem=problem, remedy=f"write {name}@{entry.default}")

@@ -240,7 +240,9 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
         notes.add(note, example=f"job {named[0].key} asks for {named[0].scheduler!r}", count=len(named))
     gangs = [job for job in jobs if job.size > 1]
     if gangs and inputs.outside:
-        note = FidelityNote("scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one")
+        note = FidelityNote(
+            "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
+        )
         notes.add(note, example=f"job {gangs[0].key} has {gangs[0].size} pods", count=len(gangs))
     if inputs.model is ResourceModel.REQUESTS:
         modest = [job for job in jobs if CPU not in dict(job.requests)]

@@ -113,6 +113,8 @@ def policy_file(scheduler: str) -> Path | None:
 
 _Choices = TypeVar("_Choices", bound=enum.StrEnum)
 
+#: The keys without which there is no run.
+REQUIRED = ("workload", "platform")
 _NO_KEYS = ("workloads", "more_schedulers")
 KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _NO_KEYS))
 
@@ -204,7 +206,7 @@ def named_scheduler(text: str) -> tuple[str, str]:
 
 def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     """Return the scenario of `values`, keyed as in a scenario file; `source` is named in error messages."""
-    for required in ("workload", "platform"):
+    for required in REQUIRED:
         if not values.get(required):
             raise InputError(source, problem=f"no {required} given", remedy=f"add --{required}")
     given = values["workload"]

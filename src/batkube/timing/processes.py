@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,8 @@ from batkube.kernel.errors import InputError, RunFailed
 from batkube.timing.page import ClockPage
 
 _SHOWN_LINES = 15
+#: klog: `I0101 00:00:00.000000       1 flags.go:64] FLAG: --v="2"`, dozens of which hide what matters.
+_FLAG_LINE = re.compile(r"\bflags\.go:\d+\] FLAG: ")
 
 
 class Usage(NamedTuple):
@@ -47,7 +50,7 @@ class AttachedProcess:
         except OSError as error:
             page.close()
             raise InputError(
-                f"scheduler {name!r}",
+                f"program {name!r}",
                 problem=f"cannot be started: {error.strerror or error}",
                 remedy="give the path of a program, built by `batkube schedulers build`",
             ) from error
@@ -73,7 +76,7 @@ class AttachedProcess:
 
     def failure(self, problem: str) -> RunFailed:
         """Return the failure of the run by this program, with the last lines of its log."""
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
+        lines = last_lines(self.log.read_text(encoding="utf-8", errors="replace"))
         shown = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
         return RunFailed(f"{self.name} {problem}; its last lines, of {self.log.parent.name}/{self.log.name}:\n{shown}")
 
@@ -95,6 +98,11 @@ class AttachedProcess:
             self._process.kill()
             self._reap(0)
         self.page.close()
+
+
+def last_lines(log: str) -> list[str]:
+    """Return the last lines of a log that tell something: not those in which klog lists all flags."""
+    return [line for line in log.splitlines() if not _FLAG_LINE.search(line)][-_SHOWN_LINES:]
 
 
 NOT_BUILT = (
