@@ -366,9 +366,9 @@ def test_evicting_a_job_whose_end_is_on_its_way_frees_its_node_at_once_and_keeps
     assert (high["final_state"], high["starting_time"]) == ("COMPLETED_SUCCESSFULLY", 15)
 
 
-def test_a_latency_beyond_all_time_ends_the_run_with_its_name(simulate: Simulate, tmp_path: Path) -> None:
+def test_a_drawn_latency_beyond_all_time_ends_the_run_with_its_name(simulate: Simulate, tmp_path: Path) -> None:
     latencies = tmp_path / "latencies.yaml"
-    latencies.write_text("pull: constant:1e300\n")
+    latencies.write_text("pull: choice:1e300\n")
 
     with pytest.raises(batkube.RunFailed, match=r"latency 'pull' was drawn as 1e\+300 s"):
         simulate([a_job("a")], DELAY_10, latencies=latencies)
