@@ -12,7 +12,7 @@ import heapq
 import re
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from batkube.api.connections import MAX_BODY, Connection, Handler
 
@@ -65,16 +65,33 @@ class _Peer:
         """Do nothing: what is pending is sent whole before time goes on."""
 
 
+def listen_on_loopback() -> tuple[socket.socket, select.epoll]:
+    """Return a socket that listens on a free port, and what tells when somebody connects."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+    listener.setblocking(False)
+    poll = select.epoll()
+    poll.register(listener, select.EPOLLIN)
+    return listener, poll
+
+
+def new_connections(listener: socket.socket) -> Iterator[socket.socket]:
+    """Yield the connections that wait to be accepted; they never block, and take whole answers at once."""
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            sock, _ = listener.accept()
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+            yield sock
+
+
 class PolledServer:
     """A listening server on the loopback for one program."""
 
     def __init__(self, handler: Handler, max_body: int = MAX_BODY) -> None:
         self._handler = handler
         self._max_body = max_body
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
-        self._listener.setblocking(False)
-        self._poll = select.epoll()
-        self._poll.register(self._listener, select.EPOLLIN)
+        self._listener, self._poll = listen_on_loopback()
         #: By file descriptor.
         self._peers: dict[int, _Peer] = {}
         self._open: set[Connection] = set()
@@ -123,17 +140,12 @@ class PolledServer:
 
     def admit(self) -> None:
         """Accept the connections that wait, without reading: a client cannot go on while the queue of them is full."""
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                sock, _ = self._listener.accept()
-                sock.setblocking(False)
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-                self._peers[sock.fileno()] = _Peer(
-                    self.accepted, sock, self._handler, self._open, self._is_due, self._max_body
-                )
-                self._poll.register(sock, select.EPOLLIN)
-                self.accepted += 1
+        for sock in new_connections(self._listener):
+            self._peers[sock.fileno()] = _Peer(
+                self.accepted, sock, self._handler, self._open, self._is_due, self._max_body
+            )
+            self._poll.register(sock, select.EPOLLIN)
+            self.accepted += 1
 
     def _is_due(self, peer: _Peer) -> None:
         heapq.heappush(self._due, (peer.number, peer))

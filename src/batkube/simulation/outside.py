@@ -82,18 +82,37 @@ def coordinate(
 ) -> Coordinated:
     """Start the schedulers of a run on its clock, before the first job arrives."""
     api, token = make_api(store, clock, streams, old_versions(schedulers))
-    attachments: list[Attachment] = []
+    attachments = start_all(
+        schedulers,
+        folder,
+        lambda scheduler, own: _attach(scheduler, api, token, own, clock, scenario, store),
+        lambda started: Coordinator(clock, agenda, started, EPOCH_NS).stop(),
+    )
+    logs = [AttemptLog(attachment.process.log, witness.hear_attempt) for attachment in attachments]
+    coordinator = Coordinator(clock, agenda, attachments, EPOCH_NS)
+    return Coordinated(coordinator, attachments, logs, witness, agenda, clock, scenario.patience)
+
+
+_Started = TypeVar("_Started")
+
+
+def start_all(
+    schedulers: Sequence[OutsideScheduler],
+    folder: Path,
+    start: Callable[[OutsideScheduler, Path], _Started],
+    stop: Callable[[list[_Started]], None],
+) -> list[_Started]:
+    """Start every program with a folder of its own; if one cannot be started, those before it are ended."""
+    started: list[_Started] = []
     try:
         for scheduler in schedulers:
             own_folder = folder / scheduler.folder
             own_folder.mkdir(parents=True, exist_ok=True)
-            attachments.append(_attach(scheduler, api, token, own_folder, clock, scenario, store))
+            started.append(start(scheduler, own_folder))
     except InputError:
-        Coordinator(clock, agenda, attachments, EPOCH_NS).stop()
+        stop(started)
         raise
-    logs = [AttemptLog(attachment.process.log, witness.hear_attempt) for attachment in attachments]
-    coordinator = Coordinator(clock, agenda, attachments, EPOCH_NS)
-    return Coordinated(coordinator, attachments, logs, witness, agenda, clock, scenario.patience)
+    return started
 
 
 def make_api(store: Store, clock: Clock, streams: Streams, old_versions: Sequence[str] = ()) -> tuple[Api, str]:

@@ -8,11 +8,10 @@ from pathlib import Path
 from batkube.cluster.store import Store
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
-from batkube.kernel.errors import InputError
 from batkube.kernel.streams import Streams
 from batkube.simulation.attached import OutsideRun, OutsideScheduler
 from batkube.simulation.launching import old_versions
-from batkube.simulation.outside import EPOCH_NS, make_api, start_program
+from batkube.simulation.outside import EPOCH_NS, make_api, start_all, start_program
 from batkube.simulation.paced import Paced
 from batkube.simulation.paced_programs import PacedProgram, PacedPrograms
 from batkube.simulation.paced_realtime import InRealTime
@@ -36,16 +35,14 @@ def pace(
 ) -> OutsideRun:
     """Start the schedulers; their clock moves by the scenario's rules."""
     api, token = make_api(store, clock, streams, old_versions(schedulers))
-    programs: list[PacedProgram] = []
-    try:
-        for scheduler in schedulers:
-            own_folder = folder / scheduler.folder
-            own_folder.mkdir(parents=True, exist_ok=True)
-            started = start_program(scheduler, PacedServer, api, token, own_folder, clock, scenario)
-            programs.append(PacedProgram(*started, EPOCH_NS))
-    except InputError:
-        PacedPrograms(programs, witness, clock).stop()
-        raise
+    programs = start_all(
+        schedulers,
+        folder,
+        lambda scheduler, own: PacedProgram(
+            *start_program(scheduler, PacedServer, api, token, own, clock, scenario), EPOCH_NS
+        ),
+        lambda started: PacedPrograms(started, witness, clock).stop(),
+    )
     together = PacedPrograms(programs, witness, clock)
     if scenario.time.mode is TimeMode.REALTIME:
         return InRealTime(scenario.time.speed, scenario.patience, together, agenda, tally)

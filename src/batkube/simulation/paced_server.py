@@ -7,16 +7,15 @@ same instant, and here no answer is given that is not true yet.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import select
 import socket
 from collections import deque
 
 from batkube.api.connections import Connection, Handler
+from batkube.api.polling import listen_on_loopback, new_connections
 
 _PIECE = 1 << 18
-_BUFFER = 1 << 22
 _BINDING = re.compile(rb"POST \S+/pods/[^/\s]+/binding HTTP/1\.1\r")
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
@@ -54,10 +53,7 @@ class PacedServer:
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
-        self._listener.setblocking(False)
-        self._poll = select.epoll()
-        self._poll.register(self._listener, select.EPOLLIN)
+        self._listener, self._poll = listen_on_loopback()
         self._peers: dict[int, _Peer] = {}
         #: The connections with something to send, by file descriptor.
         self._due: dict[int, _Peer] = {}
@@ -103,14 +99,9 @@ class PacedServer:
         self._due[peer.sock.fileno()] = peer
 
     def _accept(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                sock, _ = self._listener.accept()
-                sock.setblocking(False)
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-                self._peers[sock.fileno()] = _Peer(sock, self, self._handler)
-                self._poll.register(sock, select.EPOLLIN)
+        for sock in new_connections(self._listener):
+            self._peers[sock.fileno()] = _Peer(sock, self, self._handler)
+            self._poll.register(sock, select.EPOLLIN)
 
     def _read(self, peer: _Peer) -> None:
         try:
