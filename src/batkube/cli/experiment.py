@@ -24,6 +24,10 @@ _Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="How many ru
 _Limit = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Only the first so many runs of the grid, to try it out.")
 ]
+_Only = Annotated[
+    list[str] | None,
+    typer.Option(metavar="AXIS=LABEL,…", help="Only runs with these labels, seeds or repeats; several add up."),
+]
 _Retry = Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")]
 _Force = Annotated[bool, typer.Option("--force", help="Throw away all runs in the folder, and run everything.")]
 _Keep = Annotated[
@@ -45,6 +49,7 @@ def experiment(
     ] = None,
     jobs: _Jobs = None,
     limit: _Limit = None,
+    only: _Only = None,
     executor: Annotated[str, typer.Option(metavar="NAME", help="Who does the runs: processes.")] = "processes",
     retry_failed: _Retry = False,
     force: _Force = False,
@@ -63,11 +68,12 @@ def experiment(
     from batkube.experiments.description import read_experiment
     from batkube.experiments.experiment import conduct
     from batkube.experiments.folder import ExperimentFolder
+    from batkube.experiments.parts import split_part
     from batkube.experiments.plan import make_plan
 
     described = read_experiment(file)
     folder = ExperimentFolder(out)
-    plan = make_plan(described, _planned_program if dry_run else build_scheduler, limit)
+    plan = make_plan(described, _planned_program if dry_run else build_scheduler, limit, split_part(only or []))
     if dry_run:
         _list(plan, folder)
         return
@@ -87,7 +93,7 @@ def experiment(
     except KeyboardInterrupt:
         left = sum(folder.ended(run.name) is None for run in plan.runs)
         typer.echo(f"{len(plan.runs) - left} of {len(plan.runs)} runs are finished and kept in {out}", err=True)
-        typer.echo(f"go on with: {_again(file, out, jobs, limit, keep_finished)}", err=True)
+        typer.echo(f"go on with: {_again(file, out, jobs, limit, only or [], keep_finished)}", err=True)
         raise
     if report:
         from batkube.experiments.report import write_report
@@ -96,11 +102,12 @@ def experiment(
     _tell(plan, folder, quiet, report)
 
 
-def _again(file: Path, out: Path, jobs: int | None, limit: int | None, keep_finished: bool) -> str:
+def _again(file: Path, out: Path, jobs: int | None, limit: int | None, only: list[str], keep_finished: bool) -> str:
     """Return the command that goes on: the same one, without what would begin anew."""
     words = ["batkube", "experiment", str(file), "--out", str(out)]
     words += ["--jobs", str(jobs)] if jobs else []
     words += ["--limit", str(limit)] if limit else []
+    words += [word for one in only for word in ("--only", one)]
     words += ["--keep-finished"] if keep_finished else []
     return shlex.join(words)
 

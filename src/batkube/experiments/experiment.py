@@ -13,6 +13,7 @@ from batkube.experiments.conducting import Conductor, Listener, Progress
 from batkube.experiments.description import read_experiment
 from batkube.experiments.folder import ExperimentFolder, RunState
 from batkube.experiments.own_code import own_code
+from batkube.experiments.parts import Part
 from batkube.experiments.plan import Plan, make_plan
 from batkube.experiments.results import read_description, read_results
 from batkube.experiments.tables import prepare, write_tables
@@ -65,6 +66,7 @@ def experiment(
     executor: Executor | None = None,
     jobs: int | None = None,
     limit: int | None = None,
+    only: Part | None = None,
     force: bool = False,
     retry_failed: bool = False,
     keep_finished: bool = False,
@@ -72,12 +74,13 @@ def experiment(
 ) -> ExperimentResults:
     """Run what is not finished of an experiment, and return its results.
 
-    `experiment` is a file, or a mapping like one, whose paths are relative to the current folder. Runs are done by
-    `executor`, or else in `jobs` processes of ours. Schedulers are built by `builder` first, or else as on the command
-    line. Runs that fail do not raise: see `failures` of what is returned.
+    `experiment` is a file, or a mapping like one, whose paths are relative to the current folder. Of the grid
+    only the part with the labels in `only` is run, and of that the first `limit` runs. Runs are done by `executor`, or
+    else in `jobs` processes of ours. Schedulers are built by `builder` first, or else as on the command line.
+    Runs that fail do not raise: see `failures` of what is returned.
     """
     described = read_experiment(Path(experiment) if isinstance(experiment, str) else experiment)
-    plan = make_plan(described, builder or installed, limit)
+    plan = make_plan(described, builder or installed, limit, only)
     conduct(
         plan,
         ExperimentFolder(Path(out)),

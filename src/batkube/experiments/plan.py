@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from batkube.execution.latencies import read_latencies
 from batkube.experiments.description import Experiment
 from batkube.experiments.grid import Point, points
+from batkube.experiments.parts import Part, in_part
 from batkube.kernel.errors import InputError
 from batkube.outputs.manifest import fingerprint
 from batkube.platforms.reading import read_platform
@@ -53,13 +54,13 @@ class Plan:
     inputs: Mapping[Path, str]
 
 
-def make_plan(experiment: Experiment, builder: Builder, limit: int | None = None) -> Plan:
-    """Return the runs of an experiment, the first `limit` of them if that is given.
+def make_plan(experiment: Experiment, builder: Builder, limit: int | None = None, only: Part | None = None) -> Plan:
+    """Return the runs of an experiment, or those of a part of it, the first `limit` of them if that is given.
 
     Every scenario is checked, every input file is read and every scheduler is built, once and before the first run.
     """
     planner = _Planner(experiment, builder)
-    wanted = list(points(experiment))[:limit]
+    wanted = in_part(list(points(experiment)), only or {}, experiment)[:limit]
     if not wanted:
         raise InputError(experiment.source, at="exclude", problem="leaves no run", remedy="exclude less")
     return Plan(experiment, [planner.planned(point) for point in wanted], planner.inputs)

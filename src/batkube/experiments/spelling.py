@@ -22,7 +22,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
     return f"known: {listed}" if names else "there are none"
 
 
-def check_names(given: Iterable[object], known: Iterable[str], source: Path, at: str, what: str) -> None:
+def check_names(given: Iterable[object], known: Iterable[str], source: Path | str, at: str, what: str) -> None:
     """Refuse the first of the `given` names that is not `known`; `what` says what they are names of."""
     names = list(known)
     for name in given:
