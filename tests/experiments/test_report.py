@@ -18,6 +18,7 @@ from batkube.experiments.report import report_page, write_report
 from batkube.experiments.report_data import read_findings
 from batkube.experiments.report_gantts import representative_runs
 from batkube.experiments.report_results import best_of, grid_points
+from batkube.experiments.workers import Here, worker_processes
 from report_pages import Page, read_page, write_experiment
 
 NASTY = '</title><script>alert("1")</script> $\\frac{1}{0}$ <b>&amp;\x00 ' + "'\"`"
@@ -25,7 +26,7 @@ NASTY = '</title><script>alert("1")</script> $\\frac{1}{0}$ <b>&amp;\x00 ' + "'\
 
 def told(folder: Path) -> Page:
     """Return the report of a folder, which must be well-formed."""
-    page = read_page(report_page(read_findings(folder)))
+    page = read_page(report_page(read_findings(folder), Here()))
     assert page.problems == []
     return page
 
@@ -53,6 +54,8 @@ def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> 
     assert page.tags.count("svg") == 3  # a figure and two Gantt charts
     again = target.read_bytes()
     assert write_report(study.out, study.folder / "again.html").read_bytes() == again
+    with worker_processes(2) as workers:
+        assert write_report(study.out, study.folder / "apart.html", workers).read_bytes() == again
 
 
 def test_the_command_that_runs_an_experiment_writes_its_report_unless_told(

@@ -66,10 +66,11 @@ def experiment(
         raise InputError("--executor", problem=f"there is no executor {executor!r}", remedy=remedy)
     from batkube.cli.experiment_progress import experiment_display
     from batkube.experiments.description import read_experiment
-    from batkube.experiments.experiment import conduct
+    from batkube.experiments.experiment import conduct, default_jobs
     from batkube.experiments.folder import ExperimentFolder
     from batkube.experiments.parts import split_part
     from batkube.experiments.plan import make_plan
+    from batkube.experiments.workers import worker_processes
 
     described = read_experiment(file)
     folder = ExperimentFolder(out)
@@ -79,26 +80,27 @@ def experiment(
         return
     command = ["batkube", *sys.argv[1:]]
     try:
-        with experiment_display(quiet) as listener:
-            conduct(
-                plan,
-                folder,
-                jobs=jobs,
-                force=force,
-                retry_failed=retry_failed,
-                keep_finished=keep_finished,
-                command=command,
-                listener=listener,
-            )
+        with worker_processes(jobs or default_jobs(plan)) as workers:
+            with experiment_display(quiet) as listener:
+                conduct(
+                    plan,
+                    folder,
+                    workers,
+                    force=force,
+                    retry_failed=retry_failed,
+                    keep_finished=keep_finished,
+                    command=command,
+                    listener=listener,
+                )
+            if report:
+                from batkube.experiments.report import write_report
+
+                write_report(out, executor=workers)
     except KeyboardInterrupt:
         left = sum(folder.ended(run.name) is None for run in plan.runs)
         typer.echo(f"{len(plan.runs) - left} of {len(plan.runs)} runs are finished and kept in {out}", err=True)
         typer.echo(f"go on with: {_again(file, out, jobs, limit, only or [], keep_finished)}", err=True)
         raise
-    if report:
-        from batkube.experiments.report import write_report
-
-        write_report(out)
     _tell(plan, folder, quiet, report)
 
 

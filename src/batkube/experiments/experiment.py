@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from batkube.experiments.parts import Part
 from batkube.experiments.plan import Plan, make_plan
 from batkube.experiments.results import read_description, read_results
 from batkube.experiments.tables import prepare, write_tables
-from batkube.experiments.workers import WorkerProcesses, available_cores
+from batkube.experiments.workers import available_cores, worker_processes
 from batkube.kernel.errors import InputError
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.outputs.results import Results
@@ -81,24 +81,23 @@ def experiment(
     """
     described = read_experiment(Path(experiment) if isinstance(experiment, str) else experiment)
     plan = make_plan(described, builder or installed, limit, only)
-    conduct(
-        plan,
-        ExperimentFolder(Path(out)),
-        executor=executor,
-        jobs=jobs,
-        force=force,
-        retry_failed=retry_failed,
-        keep_finished=keep_finished,
-    )
+    with nullcontext(executor) if executor else worker_processes(jobs or default_jobs(plan)) as chosen:
+        conduct(
+            plan,
+            ExperimentFolder(Path(out)),
+            chosen,
+            force=force,
+            retry_failed=retry_failed,
+            keep_finished=keep_finished,
+        )
     return ExperimentResults(out)
 
 
 def conduct(
     plan: Plan,
     folder: ExperimentFolder,
+    executor: Executor,
     *,
-    executor: Executor | None = None,
-    jobs: int | None = None,
     force: bool = False,
     retry_failed: bool = False,
     keep_finished: bool = False,
@@ -117,8 +116,7 @@ def conduct(
         write(parquet=False)
         meanwhile = _Meanwhile(lambda: write(parquet=False), listener)
         try:
-            with _executor(executor, jobs or default_jobs(plan), len(plan.runs)) as chosen:
-                Conductor(plan.runs, folder, chosen, meanwhile.listen).conduct(command)
+            Conductor(plan.runs, folder, executor, meanwhile.listen).conduct(command)
         finally:
             write()
 
@@ -173,18 +171,3 @@ def _disk_trouble_told(path: Path) -> Iterator[None]:
         problem = f"cannot be written: {error.strerror or error}"
         remedy = "make room, and go on with the same command"
         raise InputError(path, problem=problem, remedy=remedy) from error
-
-
-@contextmanager
-def _executor(given: Executor | None, jobs: int, runs: int) -> Iterator[Executor]:
-    """Yield the executor that was given, or worker processes that end with the block."""
-    if given is not None:
-        yield given
-        return
-    workers = WorkerProcesses(min(jobs, runs))
-    try:
-        yield workers
-    except BaseException:
-        workers.kill()
-        raise
-    workers.shutdown()

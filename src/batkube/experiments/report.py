@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from pathlib import Path
 
 from batkube.experiments.report_data import Findings, read_findings
 from batkube.experiments.report_figures import figures_section
-from batkube.experiments.report_gantts import gantt_section
+from batkube.experiments.report_gantts import begin_gantts
 from batkube.experiments.report_results import results_section, runs_section
 from batkube.experiments.report_sources import method_section, sources_section
 from batkube.experiments.report_troubles import failures_section, fidelity_section
+from batkube.experiments.workers import Here
 from batkube.outputs.markup import Markup, element
 from batkube.outputs.report_page import Section, page, paragraph, write_page
 
 REPORT = "report.html"
 
 
-def write_report(folder: Path, target: Path | None = None) -> Path:
+def write_report(folder: Path, target: Path | None = None, executor: Executor | None = None) -> Path:
     """Write the report of the experiment in `folder` and return its path, which is `folder`/report.html unless told.
 
-    The same folder gives the same bytes. Raises InputError.
+    The Gantt charts are drawn by `executor`, or else here. The same folder gives the same bytes. Raises InputError.
     """
     path = folder / REPORT if target is None else target
-    return write_page(path, report_page(read_findings(folder)))
+    return write_page(path, report_page(read_findings(folder), executor or Here()))
 
 
-def report_page(findings: Findings) -> str:
+def report_page(findings: Findings, executor: Executor) -> str:
     """Return the report as HTML."""
+    gantts = begin_gantts(findings, executor)
     sections: list[Section | None] = [
         failures_section(findings),
         results_section(findings),
         figures_section(findings),
-        gantt_section(findings),
+        gantts.section(),
         fidelity_section(findings),
         runs_section(findings),
         sources_section(findings),

@@ -3,31 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from pathlib import Path
 
 from batkube.experiments.report_data import Findings
+from batkube.experiments.workers import WorkerFailed
 from batkube.kernel.errors import InputError
 from batkube.outputs.markup import Markup, element, join
 from batkube.outputs.report_gantt import gantt_figure
 from batkube.outputs.report_page import Section, fold, paragraph
+from batkube.outputs.results import Results
 
 _MOST = 6
 #: A chart of more jobs is a bitmap of megabytes, and takes long to draw.
 _MOST_JOBS = 20_000
 
 
-def gantt_section(findings: Findings) -> Section | None:
-    """Return the charts, folded but for the first; None when no run completed."""
-    chosen = representative_runs(findings)
-    charts = []
-    for number, (run, labels) in enumerate(chosen):
-        try:
-            drawn = gantt_figure(findings.results(run), prefix=f"gantt{number + 1}", title=labels)
-        except InputError as error:
-            drawn = paragraph(str(error), class_="note")
-        charts.append(fold(labels, drawn, is_open=number == 0, class_="block"))
-    if not charts:
-        return None
-    return Section("gantt", "Gantt charts", join((_told(findings, len(charts)), *charts)))
+@dataclass(frozen=True, slots=True)
+class Gantts:
+    """Charts that are being drawn, each with what it is of."""
+
+    findings: Findings
+    drawn: list[tuple[str, Future[Markup]]]
+
+    def section(self) -> Section | None:
+        """Return the charts, folded but for the first; None when no run completed."""
+        charts = [
+            fold(labels, _result(chart), is_open=number == 0, class_="block")
+            for number, (labels, chart) in enumerate(self.drawn)
+        ]
+        if not charts:
+            return None
+        return Section("gantt", "Gantt charts", join((_told(self.findings, len(charts)), *charts)))
+
+
+def begin_gantts(findings: Findings, executor: Executor) -> Gantts:
+    """Have `executor` draw the charts, which is most of the work for a report."""
+    drawn = [
+        (labels, executor.submit(_gantt, findings.run_folder(run), f"gantt{number}", labels))
+        for number, (run, labels) in enumerate(representative_runs(findings), start=1)
+    ]
+    return Gantts(findings, drawn)
+
+
+def _gantt(folder: Path, prefix: str, title: str) -> Markup:
+    try:
+        return gantt_figure(Results(folder), prefix=prefix, title=title)
+    except InputError as error:
+        return paragraph(str(error), class_="note")
+
+
+def _result(chart: Future[Markup]) -> Markup:
+    try:
+        return chart.result()
+    except WorkerFailed as failure:
+        return paragraph(f"is not drawn: {failure}", class_="note")
 
 
 def representative_runs(findings: Findings) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
@@ -168,11 +168,35 @@ class _Worker:
         self._connection = self._process = self._output = None
 
 
+class Here(Executor):
+    """Makes each call at once, in this process."""
+
+    def submit(
+        self, fn: Callable[_Arguments, _Result], /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> Future[_Result]:
+        """Call `fn`; what it raises is raised here."""
+        future: Future[_Result] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+@contextlib.contextmanager
+def worker_processes(count: int) -> Iterator[WorkerProcesses]:
+    """Yield `count` workers that end with the block, at once if it raises."""
+    workers = WorkerProcesses(count)
+    try:
+        yield workers
+    except BaseException:
+        workers.kill()
+        raise
+    workers.shutdown()
 
 
 def available_cores() -> int:
