@@ -52,6 +52,7 @@ def test_the_defaults_are_the_published_ones() -> None:
             crash_timeout=seconds(5),
             fast_forward=True,
             admission=False,
+            replay=False,
         )
         == PUBLISHED
     )

@@ -28,6 +28,7 @@ from batkube.timing.paced_text import EXACT, TimeMode, TimeRules, WrongTime, par
             TimeRules(TimeMode.PACED, Pacing(fast_forward=False, multiplier=3.0, timeout=seconds(0))),
         ),
         ("paced:fast-forward=off,admission=on", TimeRules(TimeMode.PACED, Pacing(fast_forward=False, admission=True))),
+        ("paced:replay=on", TimeRules(TimeMode.PACED, Pacing(replay=True))),
         ("realtime", TimeRules(TimeMode.REALTIME)),
         ("realtime:speed=2.5", TimeRules(TimeMode.REALTIME, speed=2.5)),
     ],

@@ -100,6 +100,11 @@ class Watch:
         self._caught_up = False
         self._cancels: list[Callable[[], None]] = []
 
+    @property
+    def version(self) -> int:
+        """Everything up to this version was told."""
+        return self._version
+
     # The stream as the connection sees it
 
     def start(self, sink: Sink) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from batkube.api.connections import Handler
 from batkube.cluster.store import Store
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
@@ -15,6 +16,7 @@ from batkube.simulation.outside import EPOCH_NS, make_api, start_all, start_prog
 from batkube.simulation.paced import Paced
 from batkube.simulation.paced_programs import PacedProgram, PacedPrograms
 from batkube.simulation.paced_realtime import InRealTime
+from batkube.simulation.paced_replay import REPLAYED, ReplayingApi
 from batkube.simulation.paced_server import PacedServer
 from batkube.simulation.paced_tally import Tally
 from batkube.simulation.scenario import Scenario
@@ -35,11 +37,18 @@ def pace(
 ) -> OutsideRun:
     """Start the schedulers; their clock moves by the scenario's rules."""
     api, token = make_api(store, clock, streams, old_versions(schedulers))
+
+    def listen(handler: Handler) -> PacedServer:
+        if not scenario.time.pacing.replay:
+            return PacedServer(handler)
+        tally.notes.add(REPLAYED)
+        return PacedServer(ReplayingApi(handler, store, lambda: clock.now))
+
     programs = start_all(
         schedulers,
         folder,
         lambda scheduler, own: PacedProgram(
-            *start_program(scheduler, PacedServer, api, token, own, clock, scenario), EPOCH_NS
+            *start_program(scheduler, listen, api, token, own, clock, scenario), EPOCH_NS
         ),
         lambda started: PacedPrograms(started, witness, clock).stop(),
     )

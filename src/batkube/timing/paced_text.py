@@ -51,7 +51,7 @@ EXACT = TimeRules()
 
 _OF_ZERO_LENGTH = ("timeout", "min-delay", "crash-timeout")
 _LENGTHS = (*_OF_ZERO_LENGTH, "base-step", "max-step")
-_SWITCHES = ("fast-forward", "admission")
+_SWITCHES = ("fast-forward", "admission", "replay")
 _FACTORS = ("multiplier", "speed")
 _KEYS = {
     TimeMode.EXACT: (),

@@ -1,0 +1,131 @@
+"""Watches of pods as the 2020 prototype had them: each tells again what was told before, and ends.
+
+The prototype did not count versions. Every pod had a number of its own that grew by one when the pod was bound and by
+two when it ended, and stayed when its status was patched. A watch from number *n* first set every pod that was behind
+to *n*, which is one more event, then told every event since the beginning that had *n* or more, and ended. Its client
+went on from the number of the last event. Where that was the patch of a pod that was behind the others, the next watch
+told the others' past once more: a pod that is bound was shown as it was before, unbound, and bound again after that.
+In between its node looked free, and the scheduler could give it away.
+
+Source: oar-team/batkube, restapi/configure_kubernetes.go (listResource), pkg/broker/util.go
+(IncrementAllResourceVersionsTo).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from batkube.api.connections import Handler
+from batkube.api.messages import Request, Response, Sink, Stream
+from batkube.api.watches import Watch, event_of
+from batkube.cluster.mapping import POD
+from batkube.cluster.pods import is_finished
+from batkube.cluster.store import DELETED, MODIFIED, Batch, Change, Entry, Key, KubeObject, Store
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Instant
+
+REPLAYED = FidelityNote(
+    "API", "watches tell the past of pods again (replay), as in 2020: nodes that are taken look free for a moment"
+)
+#: By how much a pod's number grows at its end.
+_ENDED = 2
+
+
+class _Told(NamedTuple):
+    """An event that is told, again and again; its `version` is the pod's number."""
+
+    change: Change
+    #: The event by the form and the type in which it was written.
+    written: dict[tuple[object, str], bytes]
+
+
+class ReplayingApi:
+    """The API server (the Handler of `connections`), but for watches of pods."""
+
+    def __init__(self, api: Handler, store: Store, now: Callable[[], Instant]) -> None:
+        self._api = api
+        self._now = now
+        #: The pods that there are, with their numbers.
+        self._pods: dict[Key, Entry] = {}
+        self._events: list[_Told] = []
+        #: The number that each reader asked from last: a scheduler may have several watches.
+        self._asked: dict[tuple[str, ...], int] = {}
+        store.listen(POD, self._changed)
+
+    def handle(self, request: Request) -> Response | Stream:
+        """Answer a request."""
+        answer = self._api.handle(request)
+        if not isinstance(answer, Watch) or answer.storage != POD:
+            return answer
+        self._asked[request.path, request.first("fieldSelector"), request.first("labelSelector")] = answer.version
+        return self._replay(answer)
+
+    def too_large(self) -> Response:
+        """Answer a request whose body is larger than is taken."""
+        return self._api.too_large()
+
+    def _changed(self, batch: Batch, now: Instant) -> None:
+        for change in batch.changes():
+            held = self._pods.pop(change.key, None)
+            if change.type is DELETED or is_finished(change.object):
+                if held is not None:
+                    pod, number = held
+                    self._tell(Change(number + _ENDED, DELETED, change.key, pod, pod))
+                continue
+            number = 1 if held is None else held[1] + (_node(change.object) != _node(held[0]))
+            self._pods[change.key] = change.object, number
+            if held is None or number > held[1] or not _node(change.object):
+                self._tell(change._replace(version=number))
+
+    def _tell(self, change: Change) -> None:
+        self._events.append(_Told(change, {}))
+
+    def _replay(self, watch: Watch) -> Stream:
+        number = watch.version
+        for key, (pod, held) in self._pods.items():
+            if held < number:
+                self._pods[key] = pod, number
+                self._tell(Change(number, MODIFIED, key, pod, pod))
+        # A reader's numbers never fall, so what is below them all is never told again.
+        least = min(self._asked.values())
+        self._events = [told for told in self._events if told.change.version >= least]
+        again = [told for told in self._events if told.change.version >= number]
+        return _Ending(watch, b"".join(self._written(told, watch) for told in again))
+
+    def _written(self, told: _Told, watch: Watch) -> bytes:
+        event = event_of(told.change, watch.selection)
+        if event is None:
+            return b""
+        kind, pod = event
+        key = watch.form.identity, kind
+        if key not in told.written:
+            body = watch.form.body(pod, told.change.version, self._now())
+            told.written[key] = watch.form.event(kind, body)
+        return told.written[key]
+
+
+def _node(pod: KubeObject) -> str | None:
+    node: str | None = pod["spec"].get("nodeName")
+    return node
+
+
+class _Ending:
+    """An answer that is known from its beginning."""
+
+    def __init__(self, watch: Watch, data: bytes) -> None:
+        self.content_type = watch.content_type
+        self.headers = watch.headers
+        self._data = data
+
+    def start(self, sink: Sink) -> None:
+        """Write all of it, and end."""
+        if self._data:
+            sink.write(self._data)
+        sink.close()
+
+    def resume(self) -> None:
+        """Do nothing: everything is written."""
+
+    def stop(self) -> None:
+        """Do nothing: nobody is told anything any more."""
