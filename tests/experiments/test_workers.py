@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.process_ends import wait_for_end
 
 from batkube.experiments.workers import WorkerFailed, WorkerProcesses
 
@@ -91,7 +92,9 @@ def test_killing_ends_what_is_running_at_once(workers: WorkerProcesses) -> None:
 #: A call that starts a program, as a run starts a scheduler, says who is who, and does not end.
 LONG_CALL = """
 import os, subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+from batkube.timing.orphans import ending_with_us
+command = [sys.executable, "-c", "import time; time.sleep(600)"]
+child = subprocess.Popen(command, start_new_session=True, preexec_fn=ending_with_us())
 with open({path!r}, "w") as file:
     file.write(f"{{os.getpid()}} {{child.pid}}")
 time.sleep(600)
@@ -114,15 +117,3 @@ def test_workers_and_their_programs_end_with_an_experiment_that_is_killed(tmp_pa
 
     for pid in map(int, pids.read_text().split()):
         wait_for_end(pid)
-
-
-def wait_for_end(pid: int) -> None:
-    """Wait until there is no such process, or only its remains."""
-    for _ in range(500):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return
-        except OSError:
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"process {pid} lives on")

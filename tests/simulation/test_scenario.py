@@ -80,6 +80,10 @@ def test_a_missing_platform_is_looked_for_beside_the_scenario(folder: Path, plat
     assert caught.value.source == str(folder / platform)
 
 
+def test_a_workload_of_nothing_is_none(folder: Path) -> None:
+    assert scenario_values({"workload": None}, folder / "s.yaml").get("workload") is None
+
+
 def test_an_absolute_platform_stays_where_it_is(folder: Path) -> None:
     assert scenario_in(folder, platform="/data/nodes.yaml").platform == "/data/nodes.yaml"
 

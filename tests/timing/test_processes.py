@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from tests.process_ends import wait_for_end
 
 from batkube.kernel.errors import InputError
 from batkube.timing.page import ClockPage
@@ -25,3 +29,23 @@ def test_the_flags_that_klog_lists_do_not_hide_what_matters() -> None:
 
     assert last_lines("\n".join(["started", matters, *flags])) == ["started", matters]
     assert last_lines("\n".join(f"line {number}" for number in range(100))) == [f"line {n}" for n in range(85, 100)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's parent-death signal")
+def test_a_program_does_not_outlive_who_started_it(tmp_path: Path) -> None:
+    code = f"""
+import os, signal
+from pathlib import Path
+from batkube.timing.page import ClockPage
+from batkube.timing.processes import AttachedProcess
+page = ClockPage(0, deterministic=True, seed=0)
+command = [{sys.executable!r}, "-c", "import time; time.sleep(600)"]
+process = AttachedProcess("sleep", command, page, Path("log.txt"), {{}})
+print(process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    starter = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert starter.returncode == -signal.SIGKILL
+    wait_for_end(int(starter.stdout))

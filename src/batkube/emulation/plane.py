@@ -35,6 +35,7 @@ from batkube.schedulers.builds import built
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.programs import program
 from batkube.schedulers.toolchains import Report
+from batkube.timing.orphans import ending_with_us
 
 SCHEDULER = "kube-scheduler@1.34.4"
 _OTHERS = ("etcd", "kube-apiserver@1.34.4", "kube-controller-manager@1.34.4", "kwok")
@@ -64,7 +65,12 @@ class ControlPlane:
         with self.log(name).open("wb") as log:
             # In a session of its own, so that Ctrl-C at a terminal reaches us alone and we end things in order.
             self._processes[name] = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, cwd=self._folder, start_new_session=True
+                command,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder,
+                start_new_session=True,
+                preexec_fn=ending_with_us(),
             )
 
     def start_scheduler(self, configuration: Mapping[str, Any] | None = None, arguments: Sequence[str] = ()) -> None:

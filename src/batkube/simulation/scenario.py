@@ -153,8 +153,8 @@ def _check_texts(content: Mapping[str, object], path: Path) -> None:
 def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, object]:
     resolved = dict(content)
     folder = path.parent
-    if "workload" in content:
-        given = content["workload"]
+    given = content.get("workload")
+    if given is not None:
         resolved["workload"] = [str(folder / str(one)) for one in (given if isinstance(given, list) else [given])]
     platform = content.get("platform")
     if isinstance(platform, str) and names_file(platform):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from batkube.kernel.errors import InputError, RunFailed
+from batkube.timing.orphans import ending_with_us
 from batkube.timing.page import ClockPage
 
 _SHOWN_LINES = 15
@@ -46,6 +47,7 @@ class AttachedProcess:
                     env={**environment, **page.environment},
                     pass_fds=page.descriptors,
                     start_new_session=True,
+                    preexec_fn=ending_with_us(),
                 )
         except OSError as error:
             page.close()

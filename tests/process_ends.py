@@ -1,0 +1,18 @@
+"""Waits for processes that are not our own children."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until there is no such process, or only its remains."""
+    for _ in range(500):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+        except OSError:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"process {pid} lives on")
