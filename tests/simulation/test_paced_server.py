@@ -6,8 +6,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from tests.asked_paths import AskedPaths
 
-from batkube.api.messages import Request, Response
 from batkube.simulation.paced_server import PacedServer
 
 GET = b"GET /secret/api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -19,28 +19,13 @@ def _bind(pod: str) -> bytes:
     return head.encode() + b"{}"
 
 
-class _Paths:
-    """Answers everything, and remembers the paths asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.body = b"ok"
-
-    def handle(self, request: Request) -> Response:
-        self.asked.append(request.path)
-        return Response(200, self.body)
-
-    def too_large(self) -> Response:
-        return Response(413, b"")
+@pytest.fixture
+def paths() -> AskedPaths:
+    return AskedPaths()
 
 
 @pytest.fixture
-def paths() -> _Paths:
-    return _Paths()
-
-
-@pytest.fixture
-def server(paths: _Paths) -> Iterator[PacedServer]:
+def server(paths: AskedPaths) -> Iterator[PacedServer]:
     paced = PacedServer(paths)
     yield paced
     paced.close()
@@ -63,7 +48,9 @@ def test_what_is_asked_is_answered_at_once(server: PacedServer) -> None:
         assert client.recv(1000).endswith(b"ok")
 
 
-def test_bindings_are_answered_one_by_one_in_the_order_in_which_they_came(server: PacedServer, paths: _Paths) -> None:
+def test_bindings_are_answered_one_by_one_in_the_order_in_which_they_came(
+    server: PacedServer, paths: AskedPaths
+) -> None:
     with _client(server) as first, _client(server) as second:
         second.sendall(_bind("b"))
         _serve(server, len(_bind("b")))
@@ -90,7 +77,7 @@ def test_others_are_answered_while_a_binding_waits(server: PacedServer) -> None:
         assert server.waiting == 1
 
 
-def test_a_binding_is_taken_when_all_of_it_has_come(server: PacedServer, paths: _Paths) -> None:
+def test_a_binding_is_taken_when_all_of_it_has_come(server: PacedServer, paths: AskedPaths) -> None:
     request = _bind("a")
     head = request.index(b"\r\n\r\n") + 4
     with _client(server) as client:
@@ -107,7 +94,7 @@ def test_a_binding_is_taken_when_all_of_it_has_come(server: PacedServer, paths: 
         assert client.recv(1000).endswith(b"ok")
 
 
-def test_a_binding_of_someone_who_has_left_is_forgotten(server: PacedServer, paths: _Paths) -> None:
+def test_a_binding_of_someone_who_has_left_is_forgotten(server: PacedServer, paths: AskedPaths) -> None:
     with _client(server) as client:
         client.sendall(_bind("a"))
         _serve(server, len(_bind("a")))
@@ -118,7 +105,7 @@ def test_a_binding_of_someone_who_has_left_is_forgotten(server: PacedServer, pat
     assert paths.asked == []
 
 
-def test_an_answer_too_large_for_one_piece_arrives_whole(server: PacedServer, paths: _Paths) -> None:
+def test_an_answer_too_large_for_one_piece_arrives_whole(server: PacedServer, paths: AskedPaths) -> None:
     paths.body = b"x" * LARGE
     with _client(server) as client:
         client.sendall(GET)

@@ -7,8 +7,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from tests.asked_paths import AskedPaths
 
-from batkube.api.messages import Request, Response
 from batkube.api.polling import PolledServer
 
 GET = b"GET /api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -16,27 +16,13 @@ BIND = b"POST /api/v1/namespaces/default/pods/a/binding HTTP/1.1\r\nHost: x\r\nC
 EVENT = b"POST /api/v1/namespaces/default/events HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 
 
-class _Paths:
-    """Answers everything, and remembers the paths asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def handle(self, request: Request) -> Response:
-        self.asked.append(request.path)
-        return Response(200, b"ok")
-
-    def too_large(self) -> Response:
-        return Response(413, b"")
+@pytest.fixture
+def paths() -> AskedPaths:
+    return AskedPaths()
 
 
 @pytest.fixture
-def paths() -> _Paths:
-    return _Paths()
-
-
-@pytest.fixture
-def server(paths: _Paths) -> Iterator[PolledServer]:
+def server(paths: AskedPaths) -> Iterator[PolledServer]:
     polled = PolledServer(paths)
     yield polled
     polled.close()
@@ -48,7 +34,7 @@ def _collect(server: PolledServer, size: int) -> None:
 
 
 def test_what_was_read_is_answered_only_when_told_in_the_order_of_connections(
-    server: PolledServer, paths: _Paths
+    server: PolledServer, paths: AskedPaths
 ) -> None:
     with (
         socket.create_connection(("127.0.0.1", server.port)) as first,
@@ -77,7 +63,7 @@ def test_decisions_are_the_writes_about_one_pod(server: PolledServer) -> None:
         assert server.decisions == 0
 
 
-def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: PolledServer, paths: _Paths) -> None:
+def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: PolledServer, paths: AskedPaths) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(GET)
         client.shutdown(socket.SHUT_WR)
@@ -89,9 +75,10 @@ def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: Poll
     assert not server.send_one()
 
 
-def test_a_long_answer_goes_out_in_pieces_before_the_next_connection_has_its_turn(server: PolledServer) -> None:
-    body = bytes(range(256)) * 1024
-    server._handler.handle = lambda _: Response(200, body)  # type: ignore[method-assign]
+def test_a_long_answer_goes_out_in_pieces_before_the_next_connection_has_its_turn(
+    server: PolledServer, paths: AskedPaths
+) -> None:
+    body = paths.body = bytes(range(256)) * 1024
     with (
         socket.create_connection(("127.0.0.1", server.port)) as first,
         socket.create_connection(("127.0.0.1", server.port)) as second,
