@@ -41,7 +41,7 @@ def pace(
     def listen(handler: Handler) -> PacedServer:
         if not scenario.time.pacing.replay:
             return PacedServer(handler)
-        tally.notes.add(REPLAYED)
+        tally.notes.add(REPLAYED, example="time: {replay: on}")
         return PacedServer(ReplayingApi(handler, store, lambda: clock.now))
 
     programs = start_all(

@@ -26,7 +26,7 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 
 REPLAYED = FidelityNote(
-    "API", "watches tell the past of pods again (replay), as in 2020: nodes that are taken look free for a moment"
+    "API", "watches tell the past of pods again, as in 2020: nodes that are taken look free for a moment"
 )
 #: By how much a pod's number grows at its end.
 _ENDED = 2
