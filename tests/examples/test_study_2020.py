@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -56,3 +58,49 @@ def _published(content: object) -> Iterator[str]:
     elif isinstance(content, list):
         for value in content:
             yield from _published(value)
+
+
+#: A workload, what a node has, and the over-allocated pods in its twenty runs, as docs/explanation/study-2020.md tells.
+CASES = [("200_delay170", 1.0, 39), ("spaced_200_delay170", 1.0, 60), ("KIT_10h_80", 6.0, 22)]
+
+
+@pytest.mark.parametrize(("workload", "capacity", "told"), CASES)
+def test_the_published_runs_over_allocate_nodes(workload: str, capacity: float, told: int, shared_data: Path) -> None:
+    found = _published_runs(shared_data, workload, capacity)
+
+    assert len(found) == 20
+    assert sum(over for over, _ in found) == told
+
+
+def test_the_published_realistic_runs_are_of_two_kinds_those_that_over_allocate_and_the_others(
+    shared_data: Path,
+) -> None:
+    found = _published_runs(shared_data, "KIT_10h_80", 6.0)
+    short = [wait for over, wait in found if over]
+    long = [wait for over, wait in found if not over]
+
+    assert (len(short), len(long)) == (9, 11)
+    assert max(short) < 1900 < 2300 < min(long)
+
+
+def _published_runs(shared_data: Path, workload: str, capacity: float) -> list[tuple[int, float]]:
+    """Return of each published run how many jobs began on a node without room for them, and the mean wait."""
+    content = json.loads((shared_data / "batkube" / "workloads" / f"{workload}.json").read_text())
+    cpus = {str(job["id"]): float(content["profiles"][job["profile"]]["cpu"]) for job in content["jobs"]}
+    found = []
+    for path in (shared_data / "batkube" / "simulated").glob(f"{workload}_simu_*_jobs.csv"):
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        nodes: dict[str, list[tuple[float, float, float]]] = {}
+        for row in rows:
+            job = float(row["starting_time"]), float(row["finish_time"]), cpus[row["job_id"]]
+            nodes.setdefault(row["allocated_resources"], []).append(job)
+        over = sum(_asked(job, jobs) > capacity + 1e-9 for jobs in nodes.values() for job in jobs)
+        found.append((over, sum(float(row["waiting_time"]) for row in rows) / len(rows)))
+    return found
+
+
+def _asked(job: tuple[float, float, float], on_node: list[tuple[float, float, float]]) -> float:
+    """Return what a job and those that are on its node when it begins ask for; times are in whole milliseconds."""
+    begin, _, cpu = job
+    return cpu + sum(other for start, end, other in on_node if start < begin and end > begin + 0.001)

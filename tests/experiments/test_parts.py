@@ -48,6 +48,19 @@ def test_a_part_has_the_runs_with_its_labels_in_the_order_of_the_grid(part: dict
             in_part(every, part, experiment)
 
 
+@pytest.mark.parametrize(("given", "runs"), [("1s", 1), ("1000ms", 1), ("0.5s", 1), ("500ms,1s", 2), ("2s", 0)])
+def test_a_duration_may_be_written_in_another_unit(given: str, runs: int) -> None:
+    axes = {"patience": {"from": "500ms", "to": "1500ms", "step": "500ms"}}
+    experiment = read_experiment({"base": {"workload": "w.json", "platform": "1x1"}, "axes": axes})
+    part = split_part([f"patience={given}"])
+
+    if runs:
+        assert len(in_part(list(points(experiment)), part, experiment)) == runs
+    else:
+        with pytest.raises(InputError, match="is not a value of patience"):
+            in_part(list(points(experiment)), part, experiment)
+
+
 def test_words_add_up() -> None:
     assert split_part(["a=1,2", "b = x", "a=3"]) == {"a": ["1", "2", "3"], "b": ["x"]}
 

@@ -14,6 +14,7 @@ from batkube.kernel.errors import InputError
 from batkube.schedulers.installed import cache_folder, user_catalogue
 
 if TYPE_CHECKING:
+    from batkube.experiments.conducting import Listener, Progress
     from batkube.experiments.folder import ExperimentFolder
     from batkube.experiments.plan import Plan, PlannedRun
 
@@ -90,7 +91,7 @@ def experiment(
                     retry_failed=retry_failed,
                     keep_finished=keep_finished,
                     command=command,
-                    listener=listener,
+                    listener=_preparing(listener) if report else listener,
                 )
             if report:
                 from batkube.experiments.report import write_report
@@ -102,6 +103,19 @@ def experiment(
         typer.echo(f"go on with: {_again(file, out, jobs, limit, only or [], keep_finished)}", err=True)
         raise
     _tell(plan, folder, quiet, report)
+
+
+def _preparing(listener: Listener) -> Listener:
+    """Return the listener that makes ready for the report while runs go on."""
+
+    def listen(progress: Progress) -> None:
+        listener(progress)
+        if progress.running:
+            from batkube.experiments.report import prepare_report
+
+            prepare_report()
+
+    return listen
 
 
 def _again(file: Path, out: Path, jobs: int | None, limit: int | None, only: list[str], keep_finished: bool) -> str:

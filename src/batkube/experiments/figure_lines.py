@@ -34,8 +34,9 @@ def draw_lines(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -
         mark = marks[level.label]
         if level.sample is not None and level.sample.has_interval:
             axes.axhspan(level.sample.low, level.sample.high, color=mark.colour, alpha=0.13, linewidth=0, zorder=1)
-        above = 2 if level.sample is not None else 4
-        axes.axhline(level.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.3, zorder=above)
+        # Above the frame, so that a level of 0 is seen; what was measured lies below the lines, what is known above.
+        above = 2.6 if level.sample is not None else 4
+        axes.axhline(level.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.3, zorder=above, clip_on=False)
     axes.grid(axis="y", color=LIGHT["rule"], linewidth=0.6)
     _limit_y(axes, chart, panel)
     _dress_x(axes, chart)

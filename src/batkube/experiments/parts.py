@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from batkube.experiments.axes import label_of
 from batkube.experiments.description import Experiment
 from batkube.experiments.grid import Point
+from batkube.experiments.ranges import in_seconds
 from batkube.experiments.spelling import check_names
 from batkube.kernel.errors import InputError
 
@@ -39,13 +40,20 @@ def in_part(points: Sequence[Point], part: Part, experiment: Experiment) -> list
     known["seed"] = [str(seed) for seed in experiment.seeds]
     known["repeat"] = [str(repeat) for repeat in range(1, experiment.repeats + 1)]
     check_names(part, known, SOURCE, "", "an axis, seed or repeat")
-    wanted = {name: {label_of(label) for label in labels} for name, labels in part.items()}
+    wanted = {name: {_label(given, known[name]) for given in labels} for name, labels in part.items()}
     for name, labels in wanted.items():
         check_names(sorted(labels), known[name], SOURCE, name, f"a value of {name}")
     chosen = [point for point in points if all(_named(point)[name] in labels for name, labels in wanted.items())]
     if points and not chosen:
         raise InputError(SOURCE, problem="leaves no run", remedy="name values that the file does not exclude")
     return chosen
+
+
+def _label(given: object, known: Sequence[str]) -> str:
+    """Return the label that is meant: a duration may be written in another unit, `1s` for `1000ms`."""
+    label = label_of(given)
+    length = None if label in known else in_seconds(label)
+    return label if length is None else next((one for one in known if in_seconds(one) == length), label)
 
 
 def _named(point: Point) -> dict[str, str]:

@@ -62,6 +62,12 @@ def spread(words: Mapping[str, object]) -> list[int | float | str]:
     return [_written(number, unit) for number in numbers]
 
 
+def in_seconds(text: str) -> Decimal | None:
+    """Return how long a duration is, however it is written; None if the text is none."""
+    match = _AMOUNT.fullmatch(text)
+    return Decimal(match[1]) * _UNITS_S[match[2]] if match and match[2] else None
+
+
 def _amount(given: object, word: str) -> _Amount:
     text = repr(given) if isinstance(given, float) else str(given)
     match = None if isinstance(given, bool) else _AMOUNT.fullmatch(text.strip())

@@ -27,6 +27,11 @@ def write_report(folder: Path, target: Path | None = None, executor: Executor | 
     return write_page(path, report_page(read_findings(folder), executor or Here()))
 
 
+def prepare_report() -> None:
+    """Import what drawing takes, best while others are at work."""
+    import batkube.experiments.figure_drawing  # noqa: F401
+
+
 def report_page(findings: Findings, executor: Executor) -> str:
     """Return the report as HTML."""
     gantts = begin_gantts(findings, executor)
