@@ -34,7 +34,7 @@ class Row:
     runs: int
     jobs: int
     cost: Cost
-    #: CPU seconds that the runs themselves took, without starting processes, planning and tables.
+    #: CPU seconds that the runs themselves took, without starting processes, planning, tables and the report.
     in_runs_s: float
     #: How long threads waited for a core, because others had them all.
     waited_s: float
@@ -72,7 +72,7 @@ def _measured(folder: Path, runs: int, jobs: int) -> Row:
         "seeds": -(-runs // len(POLICIES)),
     }
     file.write_text(yaml.safe_dump(content))
-    entry = [sys.executable, "-c", "from batkube.cli.main import main; main()", "experiment", "--no-report", str(file)]
+    entry = [sys.executable, "-c", "from batkube.cli.main import main; main()", "experiment", str(file)]
     with Waits() as waits:
         cost = measure([*entry, "--out", str(out), "--jobs", str(jobs), "--limit", str(runs), "--quiet"], 3600)
     with (out / "timings.csv").open(newline="") as timings:

@@ -58,10 +58,8 @@ def report(
     target = out or (folder.parent if folder.is_file() else folder) / "report.html"
     if is_experiment:
         from batkube.experiments.report import write_report
-        from batkube.experiments.workers import available_cores, worker_processes
 
-        with worker_processes(available_cores()) as workers:
-            write_report(folder, target, workers)
+        write_report(folder, target)
     else:
         from batkube.outputs.report import write_run_report
 
