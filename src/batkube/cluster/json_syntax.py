@@ -16,11 +16,11 @@ _SPACE = " \t\r\n"
 _END = "unexpected end of JSON input"
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _AFTER = range(5)
 # Atomic groups, not possessive ones: before 3.11.5 Python is wrong about those with alternatives in them (gh-106052).
-_TEXT = r'"(?>(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*)"'
+_TEXT = r'"(?>(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,1000})"'
 _SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null|\[\]|{{}})"
-#: Runs of elements and of fields in which nothing is wrong, skipped at once.
-_ELEMENTS = re.compile(rf"(?>(?:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,)+)")
-_FIELDS = re.compile(rf"(?>(?:[ \t\r\n]*+{_TEXT}[ \t\r\n]*+:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,)+)")
+#: Runs of elements and of fields in which nothing is wrong, skipped at once; not too long, as each takes memory.
+_ELEMENTS = re.compile(rf"(?>(?:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,){{1,1000}})")
+_FIELDS = re.compile(rf"(?>(?:[ \t\r\n]*+{_TEXT}[ \t\r\n]*+:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,){{1,1000}})")
 _STRING_PART = re.compile(r'[^"\\\x00-\x1f]*')
 _WORDS = {"t": "true", "f": "false", "n": "null"}
 #: Numbers, state by state: which characters lead where, and what Go says of others (None: the number may end here).
@@ -100,8 +100,8 @@ class _Scanner:
         return _AFTER
 
     def _skip_run(self, run: re.Pattern[str]) -> None:
-        match = run.match(self._text, self._at)
-        self._at = match.end() if match is not None else self._at
+        while (match := run.match(self._text, self._at)) is not None:
+            self._at = match.end()
 
     def _close(self) -> None:
         self._open.pop()
