@@ -18,22 +18,6 @@ from batkube.simulation.paced_replay import ReplayingApi
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
-class _Sink:
-    """Keeps what is written, and that it ended."""
-
-    writable = True
-
-    def __init__(self) -> None:
-        self.data = b""
-        self.is_closed = False
-
-    def write(self, data: bytes) -> None:
-        self.data += data
-
-    def close(self) -> None:
-        self.is_closed = True
-
-
 class _Reader:
     """Follows the pods as client-go does: lists once, then watches from the last event's version, again and again."""
 
@@ -48,11 +32,8 @@ class _Reader:
     def watch(self) -> list[tuple[str, str, str | None]]:
         """Return the events of one watch: type, pod and node."""
         answer = self._ask({"watch": ["1"], "resourceVersion": [str(self.version)]})
-        assert not isinstance(answer, Response)
-        sink = _Sink()
-        answer.start(sink)
-        assert sink.is_closed
-        events = [json.loads(line) for line in sink.data.splitlines()]
+        assert isinstance(answer, Response)  # a whole answer, which ends
+        events = [json.loads(line) for line in answer.body.splitlines()]
         if events:
             self.version = int(events[-1]["object"]["metadata"]["resourceVersion"])
         return [

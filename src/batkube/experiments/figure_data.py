@@ -7,7 +7,6 @@ its seed is the same observation and counts once; of measured times every run co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,13 +14,11 @@ from typing import TYPE_CHECKING
 from batkube.experiments.columns import COMPLETED
 from batkube.experiments.figure_columns import Column, column_of
 from batkube.experiments.figure_conditions import as_number
+from batkube.experiments.ranges import in_seconds
 from batkube.outputs.intervals import Sample, sample_of, share_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_AMOUNT = re.compile(r"(\d*\.?\d+(?:[eE][+-]?\d+)?)\s*(ns|us|ms|s|min|m|h|d|w)")
-_UNIT_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +138,8 @@ def points_of(column: Column, frame: pd.DataFrame, positions: Sequence[float]) -
 
 def amount(label: str) -> float | None:
     """Return the number that a label tells, durations in seconds; None when it tells none."""
-    match = _AMOUNT.fullmatch(label.strip())
-    return float(match[1]) * _UNIT_S[match[2]] if match else as_number(label)
+    length = in_seconds(label)
+    return as_number(label) if length is None else float(length)
 
 
 def scale_of(name: str, labels: Sequence[str], *, is_log: bool) -> Scale:
@@ -150,7 +147,7 @@ def scale_of(name: str, labels: Sequence[str], *, is_log: bool) -> Scale:
     told = [label for label in labels if amount(label) is not None]
     if len(told) < 2 or len(told) * 2 < len(labels):
         return Scale(name.replace("_", " "), categories=tuple(labels))
-    is_time = any(_AMOUNT.fullmatch(label.strip()) for label in told)
+    is_time = any(in_seconds(label) is not None for label in told)
     return Scale(name.replace("_", " "), "s" if is_time else "", is_log=is_log)
 
 

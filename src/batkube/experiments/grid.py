@@ -7,7 +7,7 @@ keep that order, whatever order the runs end in.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from batkube.experiments.description import Experiment
@@ -25,6 +25,11 @@ class Point:
     #: The keys of its scenario, as written in the file.
     content: Mapping[str, object]
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What a rule may go by: the labels by axis, and the seed and the repeat."""
+        return {**self.labels, "seed": str(self.seed), "repeat": str(self.repeat)}
+
     def told(self) -> str:
         """Return which point this is, for people."""
         return ", ".join([*(f"{name}={label}" for name, label in self.labels.items()), f"seed={self.seed}"])
@@ -38,11 +43,10 @@ def points(experiment: Experiment) -> Iterator[Point]:
         for value in values:
             content = with_settings(content, value.settings)
         for seed in experiment.seeds:
-            named = {**labels, "seed": str(seed)}
-            if any(_matches(named, rule) for rule in experiment.exclude):
-                continue
             for repeat in range(1, experiment.repeats + 1):
-                yield Point(labels, seed, repeat, {**content, "seed": seed})
+                point = Point(labels, seed, repeat, {**content, "seed": seed})
+                if not any(matches(point, rule) for rule in experiment.exclude):
+                    yield point
 
 
 def with_settings(content: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:
@@ -58,5 +62,7 @@ def with_settings(content: Mapping[str, object], settings: Mapping[str, object])
     return changed
 
 
-def _matches(labels: Mapping[str, str], rule: Mapping[str, tuple[str, ...]]) -> bool:
-    return all(labels[name] in wanted for name, wanted in rule.items())
+def matches(point: Point, rule: Mapping[str, Collection[str]]) -> bool:
+    """Say whether a point has one of the labels that a rule lists, for each name in it."""
+    names = point.names
+    return all(names[name] in wanted for name, wanted in rule.items())

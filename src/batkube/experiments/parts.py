@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from batkube.experiments.axes import label_of
 from batkube.experiments.description import Experiment
-from batkube.experiments.grid import Point
+from batkube.experiments.grid import Point, matches
 from batkube.experiments.ranges import in_seconds
 from batkube.experiments.spelling import check_names
 from batkube.kernel.errors import InputError
@@ -43,7 +43,7 @@ def in_part(points: Sequence[Point], part: Part, experiment: Experiment) -> list
     wanted = {name: {_label(given, known[name]) for given in labels} for name, labels in part.items()}
     for name, labels in wanted.items():
         check_names(sorted(labels), known[name], SOURCE, name, f"a value of {name}")
-    chosen = [point for point in points if all(_named(point)[name] in labels for name, labels in wanted.items())]
+    chosen = [point for point in points if matches(point, wanted)]
     if points and not chosen:
         raise InputError(SOURCE, problem="leaves no run", remedy="name values that the file does not exclude")
     return chosen
@@ -54,7 +54,3 @@ def _label(given: object, known: Sequence[str]) -> str:
     label = label_of(given)
     length = None if label in known else in_seconds(label)
     return label if length is None else next((one for one in known if in_seconds(one) == length), label)
-
-
-def _named(point: Point) -> dict[str, str]:
-    return {**point.labels, "seed": str(point.seed), "repeat": str(point.repeat)}

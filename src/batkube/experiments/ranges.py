@@ -27,7 +27,10 @@ _UNITS_S = {
     "d": Decimal(86400),
     "w": Decimal(604800),
 }
-_AMOUNT = re.compile(rf"([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*({'|'.join(_UNITS_S)})?")
+_NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"
+_UNIT = "|".join(_UNITS_S)
+_AMOUNT = re.compile(rf"([+-]?{_NUMBER})\s*({_UNIT})?")
+_LENGTH = re.compile(rf"({_NUMBER})\s*({_UNIT})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,10 @@ def spread(words: Mapping[str, object]) -> list[int | float | str]:
     return [_written(number, unit) for number in numbers]
 
 
-def in_seconds(text: str) -> Decimal | None:
-    """Return how long a duration is, however it is written; None if the text is none."""
-    match = _AMOUNT.fullmatch(text)
-    return Decimal(match[1]) * _UNITS_S[match[2]] if match and match[2] else None
+def in_seconds(label: str) -> Decimal | None:
+    """Return how long a label with a unit is, whatever the unit; None if it tells no duration."""
+    match = _LENGTH.fullmatch(label.strip())
+    return Decimal(match[1]) * _UNITS_S[match[2]] if match else None
 
 
 def _amount(given: object, word: str) -> _Amount:

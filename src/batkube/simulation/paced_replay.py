@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from batkube.api.connections import Handler
-from batkube.api.messages import Request, Response, Sink, Stream
+from batkube.api.messages import Request, Response, Stream
 from batkube.api.watches import Watch, event_of
 from batkube.cluster.mapping import POD
 from batkube.cluster.pods import is_finished
@@ -81,7 +81,7 @@ class ReplayingApi:
     def _tell(self, change: Change) -> None:
         self._events.append(_Told(change, {}))
 
-    def _replay(self, watch: Watch) -> Stream:
+    def _replay(self, watch: Watch) -> Response:
         number = watch.version
         for key, (pod, held) in self._pods.items():
             if held < number:
@@ -91,7 +91,7 @@ class ReplayingApi:
         least = min(self._asked.values())
         self._events = [told for told in self._events if told.change.version >= least]
         again = [told for told in self._events if told.change.version >= number]
-        return _Ending(watch, b"".join(self._written(told, watch) for told in again))
+        return Response(200, b"".join(self._written(told, watch) for told in again), watch.content_type, watch.headers)
 
     def _written(self, told: _Told, watch: Watch) -> bytes:
         event = event_of(told.change, watch.selection)
@@ -108,24 +108,3 @@ class ReplayingApi:
 def _node(pod: KubeObject) -> str | None:
     node: str | None = pod["spec"].get("nodeName")
     return node
-
-
-class _Ending:
-    """An answer that is known from its beginning."""
-
-    def __init__(self, watch: Watch, data: bytes) -> None:
-        self.content_type = watch.content_type
-        self.headers = watch.headers
-        self._data = data
-
-    def start(self, sink: Sink) -> None:
-        """Write all of it, and end."""
-        if self._data:
-            sink.write(self._data)
-        sink.close()
-
-    def resume(self) -> None:
-        """Do nothing: everything is written."""
-
-    def stop(self) -> None:
-        """Do nothing: nobody is told anything any more."""
