@@ -11,13 +11,14 @@ from batkube.cluster.client import Refused
 from batkube.cluster.pods import is_finished
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
+from batkube.cluster.world import World
 from batkube.execution.latencies import Delays
-from batkube.kernel.agenda import Agenda
-from batkube.kernel.clock import Clock
 from batkube.kernel.instants import Instant, rfc3339, seconds
 from batkube.kernel.quantities import Quantity, parse_quantity
+from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
 from batkube.simulation.served_cluster import PolicyChoice, ServedCluster, Surroundings, serve_cluster
+from batkube.timing.loop import Loop
 
 START = Instant(seconds(1_000_000))
 
@@ -129,18 +130,16 @@ class PlainApi:
             self.store.replace(storage, [key], [marked], now)
 
 
-class World:
+class Cluster:
     """The cluster under test, and hands to move it."""
 
     def __init__(self, platform: str, *, scheduler: PolicyChoice | bool = True, delays: Delays | None = None) -> None:
-        self.store = Store()
-        self.agenda = Agenda()
-        self.clock = Clock()
+        self.world = World(Streams(0))
+        self.store, self.clock, self.loop = self.world.store, self.world.clock, Loop(self.world)
         self.clock.advance(START)
         self.api = PlainApi(self.store)
         self.cluster: ServedCluster = serve_cluster(
-            self.store,
-            self.agenda,
+            self.world,
             lambda component: self.api,
             Surroundings(count_only),
             delays=delays,
@@ -165,13 +164,7 @@ class World:
 
     def run(self, length_s: float) -> None:
         """Let time pass."""
-        until = Instant(self.clock.now + seconds(length_s))
-        while (due := self.agenda.due) is not None and due <= until:
-            appointment = self.agenda.next()
-            assert appointment is not None
-            self.clock.advance(appointment.at)
-            appointment.action(appointment.at)
-        self.clock.advance(until)
+        self.loop.keep_until(Instant(self.clock.now + seconds(length_s)))
 
     def create(self, storage: str, obj: KubeObject) -> Key:
         return key_of(self.api.create(storage, obj, self.now))
@@ -257,12 +250,12 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> Cluster:
     """Four nodes of four cpus."""
-    return World("4x4,16Gi")
+    return Cluster("4x4,16Gi")
 
 
 @pytest.fixture
-def make_world() -> type[World]:
+def make_world() -> type[Cluster]:
     """The class itself, for other platforms."""
-    return World
+    return Cluster

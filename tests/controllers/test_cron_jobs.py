@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 from batkube.controllers.cron_schedule import parse_schedule
 from batkube.kernel.instants import Instant, instant_of, rfc3339, seconds
@@ -15,7 +15,7 @@ from batkube.kernel.instants import Instant, instant_of, rfc3339, seconds
 TICK = "default/tick"
 
 
-def cron_job(world: World, length: str = "5s", **spec: object) -> dict[str, Any]:
+def cron_job(world: Cluster, length: str = "5s", **spec: object) -> dict[str, Any]:
     job = world.job(annotations={"batkube.io/duration": length})
     del job["spec"]["selector"]
     template = {
@@ -37,11 +37,11 @@ def cron_job(world: World, length: str = "5s", **spec: object) -> dict[str, Any]
     }
 
 
-def jobs(world: World) -> list[str]:
+def jobs(world: Cluster) -> list[str]:
     return [job["metadata"]["name"] for job in world.store.all("jobs.batch").values()]
 
 
-def test_a_job_is_made_whenever_the_schedule_says_so(world: World) -> None:
+def test_a_job_is_made_whenever_the_schedule_says_so(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world))
     world.run(125)
     made = world.store.all("jobs.batch").values()
@@ -57,14 +57,14 @@ def test_a_job_is_made_whenever_the_schedule_says_so(world: World) -> None:
     assert f"Saw completed job: {jobs(world)[0]}, condition: Complete" in world.events("SawCompletedJob")
 
 
-def test_of_finished_jobs_only_the_last_few_are_kept(world: World) -> None:
+def test_of_finished_jobs_only_the_last_few_are_kept(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, successfulJobsHistoryLimit=2))
     world.run(60 * 6)
     assert len(jobs(world)) == 2
     assert len(world.pods()) == 2
 
 
-def test_forbid_waits_for_the_one_that_runs(world: World) -> None:
+def test_forbid_waits_for_the_one_that_runs(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, length="150s", concurrencyPolicy="Forbid"))
     world.run(130)
     assert len(jobs(world)) == 1
@@ -73,7 +73,7 @@ def test_forbid_waits_for_the_one_that_runs(world: World) -> None:
     assert len(jobs(world)) == 2
 
 
-def test_replace_stops_the_one_that_runs(world: World) -> None:
+def test_replace_stops_the_one_that_runs(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, length="1h", concurrencyPolicy="Replace"))
     world.run(190)
     assert len(jobs(world)) == 1
@@ -82,7 +82,7 @@ def test_replace_stops_the_one_that_runs(world: World) -> None:
     assert len(world.events("SuccessfulDelete")) >= 2
 
 
-def test_a_suspended_one_starts_nothing_and_later_only_the_latest_that_was_missed(world: World) -> None:
+def test_a_suspended_one_starts_nothing_and_later_only_the_latest_that_was_missed(world: Cluster) -> None:
     world.create("cronjobs.batch", cron_job(world, suspend=True))
     world.run(300)
     assert not jobs(world)

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 from batkube.controllers import rollout_plan as plan
 from batkube.controllers.scaling import scaled
@@ -14,29 +14,29 @@ from batkube.controllers.scaling import scaled
 WEB = "default/web"
 
 
-def set_image(world: World, image: str) -> None:
+def set_image(world: Cluster, image: str) -> None:
     deployment = copy.deepcopy(world.get("deployments.apps", WEB))
     deployment["spec"]["template"]["spec"]["containers"][0]["image"] = image
     world.api.update("deployments.apps", deployment, world.now)
 
 
-def images(world: World) -> list[str]:
+def images(world: Cluster) -> list[str]:
     return sorted(pod["spec"]["containers"][0]["image"] for pod in world.pods("Running"))
 
 
-def condition(world: World, kind: str) -> dict[str, Any]:
+def condition(world: Cluster, kind: str) -> dict[str, Any]:
     conditions = world.get("deployments.apps", WEB)["status"]["conditions"]
     return next(one for one in conditions if one["type"] == kind)
 
 
-def sizes(world: World) -> dict[str, int]:
+def sizes(world: Cluster) -> dict[str, int]:
     return {
         one["spec"]["template"]["spec"]["containers"][0]["image"]: one["spec"]["replicas"]
         for one in world.store.all("replicasets.apps").values()
     }
 
 
-def test_a_new_deployment_makes_its_first_replica_set(world: World) -> None:
+def test_a_new_deployment_makes_its_first_replica_set(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(replicas=3))
     world.run(1)
     (replica_set,) = world.store.all("replicasets.apps").values()
@@ -62,7 +62,7 @@ def test_a_new_deployment_makes_its_first_replica_set(world: World) -> None:
     assert world.events("ScalingReplicaSet") == [f"Scaled up replica set web-{digest} from 0 to 3"]
 
 
-def test_while_rolling_there_are_never_too_few_ready_nor_too_many_pods(world: World) -> None:
+def test_while_rolling_there_are_never_too_few_ready_nor_too_many_pods(world: Cluster) -> None:
     deployment = world.deployment(replicas=8)
     probe = {"initialDelaySeconds": 5}
     deployment["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = probe
@@ -87,7 +87,7 @@ def test_while_rolling_there_are_never_too_few_ready_nor_too_many_pods(world: Wo
     assert world.get("deployments.apps", WEB)["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "2"
 
 
-def test_rolling_back_by_template_reuses_the_old_replica_set(world: World) -> None:
+def test_rolling_back_by_template_reuses_the_old_replica_set(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment())
     world.run(1)
     set_image(world, "app:2")
@@ -101,7 +101,7 @@ def test_rolling_back_by_template_reuses_the_old_replica_set(world: World) -> No
     assert back["metadata"]["annotations"]["deployment.kubernetes.io/revision-history"] == "1"
 
 
-def test_the_old_rollback_annotation_still_works(world: World) -> None:
+def test_the_old_rollback_annotation_still_works(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment())
     world.run(1)
     set_image(world, "app:2")
@@ -115,7 +115,7 @@ def test_the_old_rollback_annotation_still_works(world: World) -> None:
     assert world.events("DeploymentRollback") == ['Rolled back deployment "web" to revision 1']
 
 
-def test_recreate_waits_until_the_old_pods_are_gone(world: World) -> None:
+def test_recreate_waits_until_the_old_pods_are_gone(world: Cluster) -> None:
     deployment = world.deployment(strategy={"type": "Recreate"})
     deployment["spec"]["template"]["metadata"]["annotations"] = {"batkube.io/stop-time": "5s"}
     world.create("deployments.apps", deployment)
@@ -127,7 +127,7 @@ def test_recreate_waits_until_the_old_pods_are_gone(world: World) -> None:
     assert images(world) == ["app:2"] * 3
 
 
-def test_scaling_leaves_the_template_alone_and_is_told(world: World) -> None:
+def test_scaling_leaves_the_template_alone_and_is_told(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(replicas=2))
     world.run(1)
     world.change("deployments.apps", WEB, replicas=5)
@@ -144,7 +144,7 @@ def test_scaling_leaves_the_template_alone_and_is_told(world: World) -> None:
     ]
 
 
-def test_a_paused_deployment_does_not_roll_until_it_is_resumed(world: World) -> None:
+def test_a_paused_deployment_does_not_roll_until_it_is_resumed(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment())
     world.run(1)
     world.change("deployments.apps", WEB, paused=True)
@@ -157,7 +157,7 @@ def test_a_paused_deployment_does_not_roll_until_it_is_resumed(world: World) -> 
     assert images(world) == ["app:2"] * 3
 
 
-def test_a_rollout_that_cannot_proceed_times_out(world: World) -> None:
+def test_a_rollout_that_cannot_proceed_times_out(world: Cluster) -> None:
     deployment = world.deployment(replicas=1, progressDeadlineSeconds=60)
     deployment["spec"]["template"]["spec"]["nodeSelector"] = {"gpu": "yes"}
     world.create("deployments.apps", deployment)
@@ -169,7 +169,7 @@ def test_a_rollout_that_cannot_proceed_times_out(world: World) -> None:
     assert late["message"].endswith("has timed out progressing.")
 
 
-def test_the_history_of_revisions_is_limited(world: World) -> None:
+def test_the_history_of_revisions_is_limited(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(revisionHistoryLimit=1))
     for number in range(2, 5):
         world.run(2)
@@ -184,7 +184,7 @@ def test_a_share_is_rounded_as_asked(value: int | str, up: int, down: int) -> No
     assert scaled(value, 10, round_up=False) == down
 
 
-def test_sizes_stay_in_proportion_when_a_rollout_is_scaled_in_the_middle(world: World) -> None:
+def test_sizes_stay_in_proportion_when_a_rollout_is_scaled_in_the_middle(world: Cluster) -> None:
     def one(name: str, count: int) -> dict[str, Any]:
         annotations = {plan.MAX_REPLICAS: "13", plan.DESIRED_REPLICAS: "10"}
         metadata = {"name": name, "creationTimestamp": "2000-01-01T00:00:00Z", "annotations": annotations}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 
 def budget(**spec: object) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def budget(**spec: object) -> dict[str, Any]:
     }
 
 
-def status(world: World) -> dict[str, Any]:
+def status(world: Cluster) -> dict[str, Any]:
     found: dict[str, Any] = world.get("poddisruptionbudgets.policy", "default/web")["status"]
     return found
 
@@ -33,7 +33,7 @@ def status(world: World) -> dict[str, Any]:
     ],
 )
 def test_a_budget_allows_what_is_healthy_beyond_what_must_be(
-    world: World, spec: dict[str, object], desired: int, allowed: int
+    world: Cluster, spec: dict[str, object], desired: int, allowed: int
 ) -> None:
     world.create("deployments.apps", world.deployment(replicas=4))
     world.create("poddisruptionbudgets.policy", budget(**spec))
@@ -46,7 +46,7 @@ def test_a_budget_allows_what_is_healthy_beyond_what_must_be(
     assert condition["reason"] == ("SufficientPods" if allowed else "InsufficientPods")
 
 
-def test_an_eviction_under_way_counts_until_the_pod_is_gone(world: World) -> None:
+def test_an_eviction_under_way_counts_until_the_pod_is_gone(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(replicas=2))
     world.create("poddisruptionbudgets.policy", budget(maxUnavailable=1))
     world.run(1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.controllers.conftest import PlainApi, World
+from tests.controllers.conftest import Cluster, PlainApi
 
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.controllers.event_expiry import EventExpiry
 
 
-def test_an_event_that_repeats_is_counted(world: World) -> None:
+def test_an_event_that_repeats_is_counted(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     about = world.get("pods", "default/a")
     events = EventRecorder(world.store, world.api, "tester")
@@ -22,7 +22,7 @@ def test_an_event_that_repeats_is_counted(world: World) -> None:
     assert event["source"] == {"component": "tester"}
 
 
-def test_the_newer_form_counts_in_a_series(world: World) -> None:
+def test_the_newer_form_counts_in_a_series(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     events = EventRecorder(world.store, world.api, "tester", host="here", as_series=True)
     for _ in range(2):
@@ -33,7 +33,7 @@ def test_the_newer_form_counts_in_a_series(world: World) -> None:
     assert event["firstTimestamp"] is None
 
 
-def test_many_events_of_one_instant_have_different_names(world: World) -> None:
+def test_many_events_of_one_instant_have_different_names(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     about = world.get("pods", "default/a")
     one, other = (EventRecorder(world.store, world.api, name) for name in ("one", "other"))
@@ -43,7 +43,7 @@ def test_many_events_of_one_instant_have_different_names(world: World) -> None:
     assert len(world.events("Odd")) == 10
 
 
-def test_events_are_forgotten_after_an_hour(world: World) -> None:
+def test_events_are_forgotten_after_an_hour(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     world.run(1)
     assert world.events("Started")
@@ -51,7 +51,7 @@ def test_events_are_forgotten_after_an_hour(world: World) -> None:
     assert not world.store.all("events")
 
 
-def test_when_there_are_too_many_the_oldest_go(make_world: type[World]) -> None:
+def test_when_there_are_too_many_the_oldest_go(make_world: type[Cluster]) -> None:
     world = make_world("1x64,64Gi")
     EventExpiry(world.store, world.agenda, PlainApi(world.store), most=10)
     made: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 from batkube.cluster.references import controller_reference
 
@@ -17,17 +17,17 @@ def config_map(name: str, *owners: dict[str, Any], blocks: bool = True) -> dict[
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
 
 
-def make(world: World, name: str, *owners: str, blocks: bool = True) -> None:
+def make(world: Cluster, name: str, *owners: str, blocks: bool = True) -> None:
     found = [world.get("configmaps", f"default/{owner}") for owner in owners]
     world.create("configmaps", config_map(name, *found, blocks=blocks))
 
 
-def names(world: World) -> list[str]:
+def names(world: Cluster) -> list[str]:
     every = [one["metadata"]["name"] for one in world.store.all("configmaps").values()]
     return [name for name in every if name != "kube-root-ca.crt"]
 
 
-def test_in_the_background_the_owner_goes_first_and_the_rest_follows(world: World) -> None:
+def test_in_the_background_the_owner_goes_first_and_the_rest_follows(world: Cluster) -> None:
     make(world, "owner")
     make(world, "child", "owner")
     make(world, "grandchild", "child")
@@ -37,7 +37,7 @@ def test_in_the_background_the_owner_goes_first_and_the_rest_follows(world: Worl
     assert names(world) == []
 
 
-def test_in_the_foreground_the_owner_waits_for_what_blocks_it(world: World) -> None:
+def test_in_the_foreground_the_owner_waits_for_what_blocks_it(world: Cluster) -> None:
     make(world, "owner")
     make(world, "child", "owner")
     make(world, "careless", "owner", blocks=False)
@@ -55,7 +55,7 @@ def test_in_the_foreground_the_owner_waits_for_what_blocks_it(world: World) -> N
     assert names(world) == []
 
 
-def test_orphans_forget_their_owner_and_stay(world: World) -> None:
+def test_orphans_forget_their_owner_and_stay(world: Cluster) -> None:
     make(world, "owner")
     make(world, "child", "owner")
     world.delete("configmaps", "default/owner", propagation="Orphan")
@@ -64,7 +64,7 @@ def test_orphans_forget_their_owner_and_stay(world: World) -> None:
     assert "ownerReferences" not in world.get("configmaps", "default/child")["metadata"]
 
 
-def test_one_living_owner_is_enough_and_the_dead_are_forgotten(world: World) -> None:
+def test_one_living_owner_is_enough_and_the_dead_are_forgotten(world: Cluster) -> None:
     make(world, "one")
     make(world, "other")
     make(world, "child", "one", "other")
@@ -74,14 +74,14 @@ def test_one_living_owner_is_enough_and_the_dead_are_forgotten(world: World) -> 
     assert reference["name"] == "other"
 
 
-def test_an_object_whose_owner_never_was_goes(world: World) -> None:
+def test_an_object_whose_owner_never_was_goes(world: Cluster) -> None:
     ghost = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ghost", "uid": "no-such-uid"}}
     world.create("configmaps", config_map("child", ghost))
     world.run(1)
     assert names(world) == []
 
 
-def test_deleting_a_deployment_leaves_nothing_of_it(world: World) -> None:
+def test_deleting_a_deployment_leaves_nothing_of_it(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment())
     world.run(1)
     world.delete("deployments.apps", "default/web", propagation="Foreground")

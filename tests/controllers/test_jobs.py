@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 from batkube.controllers.completion_indexes import first_missing, format_indexes, parse_indexes
 from batkube.kernel.intervals import mask_of, members
@@ -15,16 +15,16 @@ from batkube.kernel.intervals import mask_of, members
 WORK = "default/work"
 
 
-def status(world: World) -> dict[str, Any]:
+def status(world: Cluster) -> dict[str, Any]:
     found: dict[str, Any] = world.get("jobs.batch", WORK)["status"]
     return found
 
 
-def conditions(world: World) -> list[tuple[str, str]]:
+def conditions(world: Cluster) -> list[tuple[str, str]]:
     return [(one["type"], one["reason"]) for one in status(world).get("conditions", [])]
 
 
-def test_a_job_runs_its_pods_and_completes(world: World) -> None:
+def test_a_job_runs_its_pods_and_completes(world: Cluster) -> None:
     world.create("jobs.batch", world.job(completions=3, parallelism=2))
     world.run(10)
     assert status(world)["active"] == 2
@@ -39,7 +39,7 @@ def test_a_job_runs_its_pods_and_completes(world: World) -> None:
     assert all("finalizers" not in pod["metadata"] for pod in world.pods())
 
 
-def test_pods_are_kept_by_a_finalizer_until_they_are_counted(world: World) -> None:
+def test_pods_are_kept_by_a_finalizer_until_they_are_counted(world: Cluster) -> None:
     world.create("jobs.batch", world.job())
     world.run(1)
     (pod,) = world.pods()
@@ -47,7 +47,7 @@ def test_pods_are_kept_by_a_finalizer_until_they_are_counted(world: World) -> No
     assert pod["metadata"]["ownerReferences"][0]["controller"] is True
 
 
-def test_failures_are_retried_after_longer_and_longer_pauses_until_the_limit(world: World) -> None:
+def test_failures_are_retried_after_longer_and_longer_pauses_until_the_limit(world: Cluster) -> None:
     world.create("jobs.batch", world.job(annotations={"batkube.io/exit-code": "3"}, backoffLimit=2))
     world.run(31)
     assert len(world.pods()) == 1
@@ -65,7 +65,7 @@ def test_failures_are_retried_after_longer_and_longer_pauses_until_the_limit(wor
     assert "completionTime" not in status(world)
 
 
-def test_an_indexed_job_gives_each_pod_its_index(world: World) -> None:
+def test_an_indexed_job_gives_each_pod_its_index(world: Cluster) -> None:
     world.create("jobs.batch", world.job(completionMode="Indexed", completions=4, parallelism=4))
     world.run(1)
     label = "batch.kubernetes.io/job-completion-index"
@@ -81,7 +81,7 @@ def test_an_indexed_job_gives_each_pod_its_index(world: World) -> None:
     assert status(world)["succeeded"] == 4
 
 
-def test_with_a_limit_per_index_the_others_go_on(world: World) -> None:
+def test_with_a_limit_per_index_the_others_go_on(world: Cluster) -> None:
     job = world.job(
         completionMode="Indexed", completions=2, parallelism=2, backoffLimitPerIndex=1, backoffLimit=2**31 - 1
     )
@@ -105,7 +105,7 @@ def test_with_a_limit_per_index_the_others_go_on(world: World) -> None:
     assert conditions(world)[-1] == ("Failed", "FailedIndexes")
 
 
-def fail(world: World, pod: dict[str, Any], code: int = 1) -> None:
+def fail(world: Cluster, pod: dict[str, Any], code: int = 1) -> None:
     """Let a pod fail from outside, as a kubelet would report it."""
     containers = [
         {
@@ -124,7 +124,7 @@ def fail(world: World, pod: dict[str, Any], code: int = 1) -> None:
     world.api.update("pods", {**pod, "status": failed}, world.now, subresource="status")
 
 
-def test_a_failure_policy_can_fail_the_job_at_once_or_ignore_a_failure(world: World) -> None:
+def test_a_failure_policy_can_fail_the_job_at_once_or_ignore_a_failure(world: Cluster) -> None:
     rules = [
         {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
         {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}},
@@ -146,7 +146,7 @@ def test_a_failure_policy_can_fail_the_job_at_once_or_ignore_a_failure(world: Wo
     assert "failed with exit code 42 matching FailJob rule at index 1" in status(world)["conditions"][-1]["message"]
 
 
-def test_a_success_policy_ends_the_job_early(world: World) -> None:
+def test_a_success_policy_ends_the_job_early(world: Cluster) -> None:
     policy = {"rules": [{"succeededIndexes": "0", "succeededCount": 1}]}
     world.create("jobs.batch", world.job(completionMode="Indexed", completions=3, parallelism=1, successPolicy=policy))
     world.run(40)
@@ -154,7 +154,7 @@ def test_a_success_policy_ends_the_job_early(world: World) -> None:
     assert status(world)["completedIndexes"] == "0"
 
 
-def test_a_job_without_completions_is_done_when_one_pod_succeeded_and_none_runs(world: World) -> None:
+def test_a_job_without_completions_is_done_when_one_pod_succeeded_and_none_runs(world: Cluster) -> None:
     job = world.job(parallelism=2)
     del job["spec"]["completions"]
     world.create("jobs.batch", job)
@@ -163,14 +163,14 @@ def test_a_job_without_completions_is_done_when_one_pod_succeeded_and_none_runs(
     assert conditions(world)[-1][0] == "Complete"
 
 
-def test_past_its_deadline_a_job_fails_and_its_pods_go(world: World) -> None:
+def test_past_its_deadline_a_job_fails_and_its_pods_go(world: Cluster) -> None:
     world.create("jobs.batch", world.job(annotations={"batkube.io/duration": "1h"}, activeDeadlineSeconds=20))
     world.run(30)
     assert conditions(world) == [("FailureTarget", "DeadlineExceeded"), ("Failed", "DeadlineExceeded")]
     assert not world.pods("Running")
 
 
-def test_a_suspended_job_has_no_pods_and_starts_anew_when_resumed(world: World) -> None:
+def test_a_suspended_job_has_no_pods_and_starts_anew_when_resumed(world: Cluster) -> None:
     world.create("jobs.batch", world.job(suspend=True))
     world.run(5)
     assert not world.pods()
@@ -188,7 +188,7 @@ def test_a_suspended_job_has_no_pods_and_starts_anew_when_resumed(world: World) 
     assert world.events("Resumed") == ["Job resumed"]
 
 
-def test_a_finished_job_goes_with_its_pods_when_its_time_to_live_is_over(world: World) -> None:
+def test_a_finished_job_goes_with_its_pods_when_its_time_to_live_is_over(world: Cluster) -> None:
     world.create("jobs.batch", world.job(ttlSecondsAfterFinished=20))
     world.run(45)
     assert conditions(world)[-1][0] == "Complete"
@@ -197,7 +197,7 @@ def test_a_finished_job_goes_with_its_pods_when_its_time_to_live_is_over(world: 
     assert not world.pods()
 
 
-def test_deleting_a_job_in_the_background_takes_its_pods_along(world: World) -> None:
+def test_deleting_a_job_in_the_background_takes_its_pods_along(world: Cluster) -> None:
     world.create("jobs.batch", world.job(annotations={"batkube.io/duration": "1h"}))
     world.run(5)
     world.delete("jobs.batch", WORK)
@@ -205,7 +205,7 @@ def test_deleting_a_job_in_the_background_takes_its_pods_along(world: World) -> 
     assert not world.pods()
 
 
-def test_restarts_in_place_count_towards_the_limit(world: World) -> None:
+def test_restarts_in_place_count_towards_the_limit(world: Cluster) -> None:
     job = world.job(annotations={"batkube.io/exit-code": "1", "batkube.io/duration": "1s"}, backoffLimit=2)
     job["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
     world.create("jobs.batch", job)
@@ -213,7 +213,7 @@ def test_restarts_in_place_count_towards_the_limit(world: World) -> None:
     assert conditions(world)[-1] == ("Failed", "BackoffLimitExceeded")
 
 
-def test_a_lower_parallelism_deletes_pods(world: World) -> None:
+def test_a_lower_parallelism_deletes_pods(world: Cluster) -> None:
     world.create("jobs.batch", world.job(annotations={"batkube.io/duration": "1h"}, completions=4, parallelism=4))
     world.run(2)
     world.change("jobs.batch", WORK, parallelism=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 from batkube.execution.container_plans import ContainerPlan, plan_of
 from batkube.execution.latencies import Delays, Latencies
@@ -16,16 +16,16 @@ from batkube.kernel.streams import Streams
 JOB_LIKE = {"restart": "Never"}
 
 
-def status(world: World, name: str = "a") -> dict[str, Any]:
+def status(world: Cluster, name: str = "a") -> dict[str, Any]:
     found: dict[str, Any] = world.get("pods", f"default/{name}")["status"]
     return found
 
 
-def conditions(world: World, name: str = "a") -> dict[str, str]:
+def conditions(world: Cluster, name: str = "a") -> dict[str, str]:
     return {one["type"]: one["status"] for one in status(world, name)["conditions"]}
 
 
-def test_a_pod_that_is_bound_runs_and_has_its_address(world: World) -> None:
+def test_a_pod_that_is_bound_runs_and_has_its_address(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     world.run(1)
     found = status(world)
@@ -42,7 +42,7 @@ def test_a_pod_that_is_bound_runs_and_has_its_address(world: World) -> None:
     assert world.events("Started") == ["Started container app"]
 
 
-def test_on_its_way_it_is_seen_creating_its_containers(world: World) -> None:
+def test_on_its_way_it_is_seen_creating_its_containers(world: Cluster) -> None:
     seen = []
     world.store.listen("pods", lambda batch, now: seen.extend(pod["status"] for pod in batch.objects))
     world.create("pods", world.pod("a"))
@@ -53,7 +53,7 @@ def test_on_its_way_it_is_seen_creating_its_containers(world: World) -> None:
 
 
 @pytest.mark.parametrize(("code", "phase", "reason"), [("0", "Succeeded", "Completed"), ("3", "Failed", "Error")])
-def test_it_ends_as_its_annotations_say(world: World, code: str, phase: str, reason: str) -> None:
+def test_it_ends_as_its_annotations_say(world: Cluster, code: str, phase: str, reason: str) -> None:
     world.create("pods", world.pod("a", {"batkube.io/duration": "30s", "batkube.io/exit-code": code}, **JOB_LIKE))
     world.run(29)
     assert status(world)["phase"] == "Running"
@@ -64,7 +64,7 @@ def test_it_ends_as_its_annotations_say(world: World, code: str, phase: str, rea
     assert conditions(world)["Ready"] == "False"
 
 
-def test_its_room_is_free_again_when_it_has_ended(make_world: type[World]) -> None:
+def test_its_room_is_free_again_when_it_has_ended(make_world: type[Cluster]) -> None:
     world = make_world("1x1,1Gi")
     world.create("pods", world.pod("a", {"batkube.io/duration": "30s"}, **JOB_LIKE))
     world.create("pods", world.pod("b", {"batkube.io/duration": "30s"}, **JOB_LIKE))
@@ -74,7 +74,7 @@ def test_its_room_is_free_again_when_it_has_ended(make_world: type[World]) -> No
     assert status(world, "b")["phase"] == "Running"
 
 
-def test_a_node_without_room_rejects_a_pod_that_was_bound_to_it_all_the_same(make_world: type[World]) -> None:
+def test_a_node_without_room_rejects_a_pod_that_was_bound_to_it_all_the_same(make_world: type[Cluster]) -> None:
     world = make_world("1x2,1Gi")
     world.create("pods", world.pod("a", cpu="3", nodeName="node-0"))
     world.run(1)
@@ -85,7 +85,7 @@ def test_a_node_without_room_rejects_a_pod_that_was_bound_to_it_all_the_same(mak
     assert world.events("OutOfcpu") == [told]
 
 
-def test_a_container_that_keeps_failing_waits_longer_and_longer(world: World) -> None:
+def test_a_container_that_keeps_failing_waits_longer_and_longer(world: Cluster) -> None:
     world.create("pods", world.pod("a", {"batkube.io/duration": "1s", "batkube.io/exit-code": "1"}))
     world.run(3)
     container = status(world)["containerStatuses"][0]
@@ -105,14 +105,14 @@ def test_a_container_that_keeps_failing_waits_longer_and_longer(world: World) ->
     assert status(world)["containerStatuses"][0]["restartCount"] == 3
 
 
-def test_on_failure_restarts_only_what_failed(world: World) -> None:
+def test_on_failure_restarts_only_what_failed(world: Cluster) -> None:
     world.create("pods", world.pod("a", {"batkube.io/duration": "1s"}, restart="OnFailure"))
     world.run(5)
     assert status(world)["phase"] == "Succeeded"
     assert status(world)["containerStatuses"][0]["restartCount"] == 0
 
 
-def test_init_containers_run_one_after_the_other_before_the_rest(world: World) -> None:
+def test_init_containers_run_one_after_the_other_before_the_rest(world: Cluster) -> None:
     pod = world.pod("a")
     pod["spec"]["initContainers"] = [
         {"name": "first", "image": "x", "command": ["sleep", "5"]},
@@ -131,7 +131,7 @@ def test_init_containers_run_one_after_the_other_before_the_rest(world: World) -
     assert conditions(world)["Initialized"] == "True"
 
 
-def test_an_init_container_that_fails_fails_a_pod_that_never_restarts(world: World) -> None:
+def test_an_init_container_that_fails_fails_a_pod_that_never_restarts(world: Cluster) -> None:
     pod = world.pod("a", **JOB_LIKE)
     pod["spec"]["initContainers"] = [{"name": "first", "image": "x", "command": ["false"]}]
     world.create("pods", pod)
@@ -139,7 +139,7 @@ def test_an_init_container_that_fails_fails_a_pod_that_never_restarts(world: Wor
     assert status(world)["phase"] == "Failed"
 
 
-def test_a_sidecar_runs_along_and_does_not_keep_the_pod_from_ending(world: World) -> None:
+def test_a_sidecar_runs_along_and_does_not_keep_the_pod_from_ending(world: Cluster) -> None:
     pod = world.pod("a", {"batkube.io/duration": "5s"}, **JOB_LIKE)
     pod["spec"]["initContainers"] = [{"name": "side", "image": "x", "restartPolicy": "Always"}]
     world.create("pods", pod)
@@ -150,7 +150,7 @@ def test_a_sidecar_runs_along_and_does_not_keep_the_pod_from_ending(world: World
     assert status(world)["phase"] == "Succeeded"
 
 
-def test_a_readiness_probe_delays_readiness(world: World) -> None:
+def test_a_readiness_probe_delays_readiness(world: Cluster) -> None:
     pod = world.pod("a")
     pod["spec"]["containers"][0]["readinessProbe"] = {"initialDelaySeconds": 10}
     world.create("pods", pod)
@@ -161,7 +161,7 @@ def test_a_readiness_probe_delays_readiness(world: World) -> None:
     assert conditions(world)["Ready"] == "True"
 
 
-def test_a_deleted_pod_stops_and_is_gone(world: World) -> None:
+def test_a_deleted_pod_stops_and_is_gone(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     world.run(1)
     world.delete("pods", "default/a")
@@ -170,7 +170,7 @@ def test_a_deleted_pod_stops_and_is_gone(world: World) -> None:
     assert world.events("Killing") == ["Stopping container app"]
 
 
-def test_a_pod_that_stops_slowly_gets_its_grace_period_and_no_more(world: World) -> None:
+def test_a_pod_that_stops_slowly_gets_its_grace_period_and_no_more(world: Cluster) -> None:
     for name, stop in (("slow", "10s"), ("endless", "1h")):
         world.create("pods", world.pod(name, {"batkube.io/stop-time": stop}))
     world.run(1)
@@ -184,7 +184,7 @@ def test_a_pod_that_stops_slowly_gets_its_grace_period_and_no_more(world: World)
     assert not world.pods()
 
 
-def test_a_pod_past_its_deadline_fails(world: World) -> None:
+def test_a_pod_past_its_deadline_fails(world: Cluster) -> None:
     world.create("pods", world.pod("a", activeDeadlineSeconds=10, **JOB_LIKE) | {})
     pod = world.pod("b", {"batkube.io/duration": "1h"}, activeDeadlineSeconds=10, **JOB_LIKE)
     world.create("pods", pod)
@@ -192,7 +192,7 @@ def test_a_pod_past_its_deadline_fails(world: World) -> None:
     assert (status(world, "b")["phase"], status(world, "b")["reason"]) == ("Failed", "DeadlineExceeded")
 
 
-def test_addresses_are_used_again(world: World) -> None:
+def test_addresses_are_used_again(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     world.run(1)
     address = status(world)["podIP"]
@@ -203,7 +203,7 @@ def test_addresses_are_used_again(world: World) -> None:
     assert status(world)["podIP"] == address
 
 
-def test_delays_are_seen_and_an_image_is_pulled_once_per_node(make_world: type[World]) -> None:
+def test_delays_are_seen_and_an_image_is_pulled_once_per_node(make_world: type[Cluster]) -> None:
     latencies = Latencies(pull=parse_distribution("constant:5"), report=parse_distribution("constant:2"))
     world = make_world("1x4,16Gi", delays=Delays(latencies, Streams(0)))
     world.create("pods", world.pod("a", {"batkube.io/duration": "10s"}, **JOB_LIKE))

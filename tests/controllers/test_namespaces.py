@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 
-def make_namespace(world: World, name: str) -> None:
+def make_namespace(world: Cluster, name: str) -> None:
     namespace = {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -16,7 +16,7 @@ def make_namespace(world: World, name: str) -> None:
     world.run(1)
 
 
-def test_every_namespace_has_its_default_account_and_gets_it_back(world: World) -> None:
+def test_every_namespace_has_its_default_account_and_gets_it_back(world: Cluster) -> None:
     make_namespace(world, "lab")
     world.get("serviceaccounts", "lab/default")
     world.delete("serviceaccounts", "lab/default")
@@ -24,7 +24,7 @@ def test_every_namespace_has_its_default_account_and_gets_it_back(world: World) 
     world.get("serviceaccounts", "lab/default")
 
 
-def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: World) -> None:
+def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: Cluster) -> None:
     make_namespace(world, "lab")
     held = world.pod("held", {"batkube.io/stop-time": "10s"})
     held["metadata"]["namespace"] = "lab"
@@ -43,7 +43,7 @@ def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: Wor
     assert not world.pods()
 
 
-def test_every_namespace_knows_the_certificate_authority(world: World) -> None:
+def test_every_namespace_knows_the_certificate_authority(world: Cluster) -> None:
     make_namespace(world, "lab")
     published = world.get("configmaps", "lab/kube-root-ca.crt")
     world.api.update("configmaps", {**published, "data": {"ca.crt": "forged"}}, world.now)
@@ -51,7 +51,7 @@ def test_every_namespace_knows_the_certificate_authority(world: World) -> None:
     assert world.get("configmaps", "lab/kube-root-ca.crt")["data"] == {"ca.crt": ""}
 
 
-def test_a_quota_is_given_back_what_is_no_longer_used(world: World) -> None:
+def test_a_quota_is_given_back_what_is_no_longer_used(world: Cluster) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 from batkube.policies.catalogue import load_policy
 from batkube.simulation.served_cluster import PolicyChoice
@@ -16,7 +16,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 @pytest.fixture
-def zones(world: World) -> World:
+def zones(world: Cluster) -> Cluster:
     """Two zones of two nodes each."""
     for number in range(4):
         node = copy.deepcopy(world.get("nodes", f"node-{number}"))
@@ -30,7 +30,7 @@ def near(kind: str, app: str, key: str) -> dict[str, Any]:
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-def create(world: World, name: str, app: str, **spec: Any) -> str | None:  # noqa: ANN401
+def create(world: Cluster, name: str, app: str, **spec: Any) -> str | None:  # noqa: ANN401
     pod = world.pod(name, cpu="100m", **spec)
     pod["metadata"]["labels"] = {"app": app}
     world.create("pods", pod)
@@ -39,19 +39,19 @@ def create(world: World, name: str, app: str, **spec: Any) -> str | None:  # noq
     return found
 
 
-def why_not(world: World, name: str) -> str:
+def why_not(world: Cluster, name: str) -> str:
     message: str = world.get("pods", f"default/{name}")["status"]["conditions"][0]["message"]
     return message
 
 
-def test_affinity_puts_a_pod_near_others(zones: World) -> None:
+def test_affinity_puts_a_pod_near_others(zones: Cluster) -> None:
     create(zones, "db", "db", nodeName="node-3")
     found = create(zones, "web", "web", affinity=near("podAffinity", "db", ZONE))
     assert found in ("node-2", "node-3")
     assert create(zones, "close", "web", affinity=near("podAffinity", "db", "kubernetes.io/hostname")) == "node-3"
 
 
-def test_without_anybody_to_be_near_a_pod_waits_unless_it_means_its_own_kind(zones: World) -> None:
+def test_without_anybody_to_be_near_a_pod_waits_unless_it_means_its_own_kind(zones: Cluster) -> None:
     assert create(zones, "lonely", "web", affinity=near("podAffinity", "db", ZONE)) is None
     assert "4 node(s) didn't match pod affinity rules" in why_not(zones, "lonely")
     first = create(zones, "one", "peer", affinity=near("podAffinity", "peer", ZONE))
@@ -62,7 +62,7 @@ def test_without_anybody_to_be_near_a_pod_waits_unless_it_means_its_own_kind(zon
     assert (first in east) == (second in east)
 
 
-def test_anti_affinity_keeps_pods_apart(zones: World) -> None:
+def test_anti_affinity_keeps_pods_apart(zones: Cluster) -> None:
     affinity = near("podAntiAffinity", "web", "kubernetes.io/hostname")
     nodes = [create(zones, f"web-{number}", "web", affinity=affinity) for number in range(5)]
     assert sorted(node for node in nodes if node) == ["node-0", "node-1", "node-2", "node-3"]
@@ -70,7 +70,7 @@ def test_anti_affinity_keeps_pods_apart(zones: World) -> None:
     assert "4 node(s) didn't match pod anti-affinity rules" in why_not(zones, "web-4")
 
 
-def test_a_pod_that_is_there_keeps_others_away(zones: World) -> None:
+def test_a_pod_that_is_there_keeps_others_away(zones: Cluster) -> None:
     create(zones, "grumpy", "grumpy", nodeName="node-0", affinity=near("podAntiAffinity", "web", ZONE))
     assert create(zones, "web", "web") in ("node-2", "node-3")
     for name in ("node-2", "node-3"):
@@ -82,7 +82,7 @@ def test_a_pod_that_is_there_keeps_others_away(zones: World) -> None:
     assert zones.get("pods", "default/late")["spec"].get("nodeName") in ("node-0", "node-1")
 
 
-def test_a_spread_stays_even(zones: World) -> None:
+def test_a_spread_stays_even(zones: Cluster) -> None:
     constraint = {
         "maxSkew": 1,
         "topologyKey": ZONE,
@@ -101,7 +101,7 @@ def test_a_spread_stays_even(zones: World) -> None:
 
 
 def test_policies_heed_neighbours_too() -> None:
-    world = World("2x4,16Gi", scheduler=PolicyChoice(load_policy("first-fit", {}), random.Random(0)))
+    world = Cluster("2x4,16Gi", scheduler=PolicyChoice(load_policy("first-fit", {}), random.Random(0)))
     affinity = near("podAntiAffinity", "web", "kubernetes.io/hostname")
     nodes = [create(world, f"web-{number}", "web", affinity=affinity) for number in range(3)]
     assert nodes == ["node-0", "node-1", None]

@@ -6,10 +6,10 @@ import copy
 from typing import Any
 
 import pytest
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 
-def set_ready(world: World, name: str, status: str) -> None:
+def set_ready(world: Cluster, name: str, status: str) -> None:
     node = copy.deepcopy(world.get("nodes", name))
     for one in node["status"]["conditions"]:
         if one["type"] == "Ready":
@@ -17,15 +17,15 @@ def set_ready(world: World, name: str, status: str) -> None:
     world.api.update("nodes", node, world.now, subresource="status")
 
 
-def taints(world: World, name: str) -> list[tuple[str, str]]:
+def taints(world: Cluster, name: str) -> list[tuple[str, str]]:
     return [(one["key"], one["effect"]) for one in world.get("nodes", name)["spec"].get("taints", [])]
 
 
-def add_taint(world: World, name: str, **taint: Any) -> None:  # noqa: ANN401
+def add_taint(world: Cluster, name: str, **taint: Any) -> None:  # noqa: ANN401
     world.change("nodes", name, taints=[{"key": "maintenance", "effect": "NoExecute", **taint}])
 
 
-def test_a_node_of_the_platform_is_registered_as_a_kubelet_would(world: World) -> None:
+def test_a_node_of_the_platform_is_registered_as_a_kubelet_would(world: Cluster) -> None:
     node = world.get("nodes", "node-0")
     assert node["status"]["allocatable"] == {"cpu": "4", "memory": "16Gi", "pods": "110"}
     assert [one["type"] for one in node["status"]["addresses"]] == ["InternalIP", "Hostname"]
@@ -33,7 +33,7 @@ def test_a_node_of_the_platform_is_registered_as_a_kubelet_would(world: World) -
     assert node["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.34")
 
 
-def test_a_node_that_somebody_adds_becomes_ready_and_takes_pods(world: World) -> None:
+def test_a_node_that_somebody_adds_becomes_ready_and_takes_pods(world: Cluster) -> None:
     spec = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
     world.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "extra"}, "spec": spec})
     world.run(1)
@@ -44,7 +44,7 @@ def test_a_node_that_somebody_adds_becomes_ready_and_takes_pods(world: World) ->
 
 
 @pytest.mark.parametrize(("status", "key"), [("False", "not-ready"), ("Unknown", "unreachable")])
-def test_a_node_that_is_not_ready_is_tainted_until_it_is(world: World, status: str, key: str) -> None:
+def test_a_node_that_is_not_ready_is_tainted_until_it_is(world: Cluster, status: str, key: str) -> None:
     set_ready(world, "node-0", status)
     world.run(1)
     full = f"node.kubernetes.io/{key}"
@@ -54,7 +54,7 @@ def test_a_node_that_is_not_ready_is_tainted_until_it_is(world: World, status: s
     assert taints(world, "node-0") == []
 
 
-def test_a_cordoned_node_is_tainted_and_the_cordon_told(world: World) -> None:
+def test_a_cordoned_node_is_tainted_and_the_cordon_told(world: Cluster) -> None:
     world.change("nodes", "node-0", unschedulable=True)
     world.run(1)
     assert taints(world, "node-0") == [("node.kubernetes.io/unschedulable", "NoSchedule")]
@@ -64,7 +64,7 @@ def test_a_cordoned_node_is_tainted_and_the_cordon_told(world: World) -> None:
     assert taints(world, "node-0") == []
 
 
-def test_a_taint_evicts_pods_that_do_not_tolerate_it_at_once_and_others_in_their_time(world: World) -> None:
+def test_a_taint_evicts_pods_that_do_not_tolerate_it_at_once_and_others_in_their_time(world: Cluster) -> None:
     for name, tolerations in (
         ("none", []),
         ("short", [{"key": "maintenance", "operator": "Exists", "tolerationSeconds": 60}]),
@@ -83,7 +83,7 @@ def test_a_taint_evicts_pods_that_do_not_tolerate_it_at_once_and_others_in_their
     ]
 
 
-def test_a_taint_taken_away_in_time_evicts_nobody(world: World) -> None:
+def test_a_taint_taken_away_in_time_evicts_nobody(world: Cluster) -> None:
     tolerations = [{"key": "maintenance", "operator": "Exists", "tolerationSeconds": 60}]
     world.create("pods", world.pod("short", nodeName="node-0", tolerations=tolerations))
     world.run(1)
@@ -95,7 +95,7 @@ def test_a_taint_taken_away_in_time_evicts_nobody(world: World) -> None:
     assert world.events("TaintManagerEviction") == ["Cancelling deletion of Pod default/short"]
 
 
-def test_pods_of_a_node_that_is_gone_are_given_up_after_a_while(world: World) -> None:
+def test_pods_of_a_node_that_is_gone_are_given_up_after_a_while(world: Cluster) -> None:
     world.create("pods", world.pod("lost", nodeName="node-0"))
     world.run(1)
     world.delete("nodes", "node-0")
@@ -105,7 +105,7 @@ def test_pods_of_a_node_that_is_gone_are_given_up_after_a_while(world: World) ->
     assert not world.pods()
 
 
-def test_a_replica_set_moves_its_pods_away_from_a_deleted_node(world: World) -> None:
+def test_a_replica_set_moves_its_pods_away_from_a_deleted_node(world: Cluster) -> None:
     world.create("deployments.apps", world.deployment(replicas=4))
     world.run(1)
     world.delete("nodes", "node-0")
@@ -115,7 +115,7 @@ def test_a_replica_set_moves_its_pods_away_from_a_deleted_node(world: World) -> 
     assert all(pod["spec"]["nodeName"] != "node-0" for pod in running)
 
 
-def test_pods_bound_to_a_node_that_is_not_there_yet_start_when_it_comes(world: World) -> None:
+def test_pods_bound_to_a_node_that_is_not_there_yet_start_when_it_comes(world: Cluster) -> None:
     world.create("pods", world.pod("early", nodeName="late"))
     world.run(10)
     assert world.get("pods", "default/early")["status"]["phase"] == "Pending"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 
-def replica_set(world: World, replicas: int, **spec: object) -> dict[str, Any]:
+def replica_set(world: Cluster, replicas: int, **spec: object) -> dict[str, Any]:
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -21,7 +21,7 @@ def replica_set(world: World, replicas: int, **spec: object) -> dict[str, Any]:
     }
 
 
-def test_it_creates_what_is_missing_and_tells_its_status(world: World) -> None:
+def test_it_creates_what_is_missing_and_tells_its_status(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 3))
     world.run(1)
     assert len(world.pods("Running")) == 3
@@ -38,7 +38,7 @@ def test_it_creates_what_is_missing_and_tells_its_status(world: World) -> None:
     assert all(name.startswith("web-") for name in names)
 
 
-def test_a_pod_that_goes_is_replaced(world: World) -> None:
+def test_a_pod_that_goes_is_replaced(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 2))
     world.run(1)
     first = world.pods()[0]["metadata"]["name"]
@@ -48,7 +48,7 @@ def test_a_pod_that_goes_is_replaced(world: World) -> None:
     assert first not in [pod["metadata"]["name"] for pod in world.pods()]
 
 
-def test_scaling_down_takes_pods_that_do_not_run_first(world: World) -> None:
+def test_scaling_down_takes_pods_that_do_not_run_first(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 16))
     world.run(1)
     world.change("replicasets.apps", "default/web", replicas=18)
@@ -62,7 +62,7 @@ def test_scaling_down_takes_pods_that_do_not_run_first(world: World) -> None:
     assert {message.rpartition(" ")[2] for message in world.events("SuccessfulDelete")} == pending
 
 
-def test_of_running_pods_the_cheapest_go_first(world: World) -> None:
+def test_of_running_pods_the_cheapest_go_first(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 3))
     world.run(1)
     cheap = world.pods()[1]
@@ -72,7 +72,7 @@ def test_of_running_pods_the_cheapest_go_first(world: World) -> None:
     assert world.events("SuccessfulDelete") == [f"Deleted pod: {cheap['metadata']['name']}"]
 
 
-def test_an_orphan_that_matches_is_adopted_and_one_that_no_longer_does_is_let_go(world: World) -> None:
+def test_an_orphan_that_matches_is_adopted_and_one_that_no_longer_does_is_let_go(world: Cluster) -> None:
     orphan = world.pod("stray")
     orphan["metadata"]["labels"] = {"app": "web"}
     world.create("pods", orphan)
@@ -89,7 +89,7 @@ def test_an_orphan_that_matches_is_adopted_and_one_that_no_longer_does_is_let_go
     assert len(world.pods()) == 3
 
 
-def test_what_cannot_be_created_is_told_and_tried_again(world: World) -> None:
+def test_what_cannot_be_created_is_told_and_tried_again(world: Cluster) -> None:
     world.api.forbidden["pods"] = 'pods "web-x" is forbidden: exceeded quota'
     world.create("replicasets.apps", replica_set(world, 2))
     world.run(2)
@@ -104,7 +104,7 @@ def test_what_cannot_be_created_is_told_and_tried_again(world: World) -> None:
     assert "conditions" not in world.get("replicasets.apps", "default/web")["status"]
 
 
-def test_a_pod_counts_as_available_only_after_it_was_ready_long_enough(world: World) -> None:
+def test_a_pod_counts_as_available_only_after_it_was_ready_long_enough(world: Cluster) -> None:
     world.create("replicasets.apps", replica_set(world, 1, minReadySeconds=20))
     world.run(10)
     status = world.get("replicasets.apps", "default/web")["status"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 from batkube.controllers.role_aggregation import CLUSTER_ROLE
 
@@ -25,11 +25,11 @@ def role(name: str, *resources: str, gathers: str = "", **labels: str) -> dict[s
     return made
 
 
-def resources_of(world: World, name: str) -> list[str]:
+def resources_of(world: Cluster, name: str) -> list[str]:
     return [resource for one in world.get(CLUSTER_ROLE, name)["rules"] for resource in one["resources"]]
 
 
-def test_a_role_gathers_the_rules_of_others_by_name_and_each_once(world: World) -> None:
+def test_a_role_gathers_the_rules_of_others_by_name_and_each_once(world: Cluster) -> None:
     world.create(CLUSTER_ROLE, role("all", gathers="part"))
     world.create(CLUSTER_ROLE, role("b", "pods", "nodes", part="yes"))
     world.create(CLUSTER_ROLE, role("a", "services", "pods", part="yes"))
@@ -39,7 +39,7 @@ def test_a_role_gathers_the_rules_of_others_by_name_and_each_once(world: World) 
     assert resources_of(world, "all") == ["services", "pods", "nodes"]
 
 
-def test_a_role_follows_those_that_it_gathers_through_another(world: World) -> None:
+def test_a_role_follows_those_that_it_gathers_through_another(world: Cluster) -> None:
     world.create(CLUSTER_ROLE, role("edit", gathers="edits"))
     world.create(CLUSTER_ROLE, role("view", gathers="views", edits="yes"))
     world.create(CLUSTER_ROLE, role("pods", "pods", views="yes"))

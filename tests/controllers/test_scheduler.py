@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 from batkube.cluster.scheduling_rules import tolerates
 
 
-def node_of(world: World, name: str) -> str | None:
+def node_of(world: Cluster, name: str) -> str | None:
     found: str | None = world.get("pods", f"default/{name}")["spec"].get("nodeName")
     return found
 
 
-def why_not(world: World, name: str) -> str:
+def why_not(world: Cluster, name: str) -> str:
     conditions = world.get("pods", f"default/{name}")["status"]["conditions"]
     (condition,) = [one for one in conditions if one["type"] == "PodScheduled"]
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
@@ -26,13 +26,13 @@ def why_not(world: World, name: str) -> str:
     return message
 
 
-def label(world: World, node: str, **labels: str) -> None:
+def label(world: Cluster, node: str, **labels: str) -> None:
     found = copy.deepcopy(world.get("nodes", node))
     found["metadata"]["labels"] |= labels
     world.api.update("nodes", {**found, "spec": {**found["spec"], "podCIDR": node}}, world.now)
 
 
-def test_pods_are_spread_over_the_nodes(world: World) -> None:
+def test_pods_are_spread_over_the_nodes(world: Cluster) -> None:
     for number in range(8):
         world.create("pods", world.pod(f"p{number}"))
     world.run(1)
@@ -41,7 +41,7 @@ def test_pods_are_spread_over_the_nodes(world: World) -> None:
     assert world.events("Scheduled")[0] == f"Successfully assigned default/p0 to {nodes[0]}"
 
 
-def test_a_pod_that_fits_nowhere_says_why_in_the_words_of_kube_scheduler(world: World) -> None:
+def test_a_pod_that_fits_nowhere_says_why_in_the_words_of_kube_scheduler(world: Cluster) -> None:
     world.create("pods", world.pod("big", cpu="5"))
     world.run(1)
     assert why_not(world, "big") == (
@@ -51,7 +51,7 @@ def test_a_pod_that_fits_nowhere_says_why_in_the_words_of_kube_scheduler(world: 
     assert world.events("FailedScheduling") == [why_not(world, "big")]
 
 
-def test_the_reasons_of_all_nodes_are_counted(world: World) -> None:
+def test_the_reasons_of_all_nodes_are_counted(world: Cluster) -> None:
     for number in range(4):
         world.create("pods", world.pod(f"p{number}", cpu="3"))
     world.change("nodes", "node-0", unschedulable=True)
@@ -68,7 +68,7 @@ def test_the_reasons_of_all_nodes_are_counted(world: World) -> None:
     )
 
 
-def test_it_goes_as_soon_as_there_is_room(make_world: type[World]) -> None:
+def test_it_goes_as_soon_as_there_is_room(make_world: type[Cluster]) -> None:
     world = make_world("1x1,1Gi")
     world.create("pods", world.pod("a", {"batkube.io/duration": "30s"}, restart="Never"))
     world.create("pods", world.pod("b"))
@@ -78,7 +78,7 @@ def test_it_goes_as_soon_as_there_is_room(make_world: type[World]) -> None:
     assert node_of(world, "b") == "node-0"
 
 
-def test_without_nodes_a_pod_waits_for_one(world: World) -> None:
+def test_without_nodes_a_pod_waits_for_one(world: Cluster) -> None:
     for name in list(world.store.all("nodes")):
         world.delete("nodes", name)
     world.create("pods", world.pod("a"))
@@ -106,7 +106,7 @@ def affinity(key: str, operator: str, *values: str) -> dict[str, Any]:
         ("Lt", ["2"], {"node-1"}),
     ],
 )
-def test_required_affinity_is_heeded(world: World, operator: str, values: list[str], allowed: set[str]) -> None:
+def test_required_affinity_is_heeded(world: Cluster, operator: str, values: list[str], allowed: set[str]) -> None:
     for number in range(1, 4):
         label(world, f"node-{number}", rack=str(number))
     for number in range(4):
@@ -115,7 +115,7 @@ def test_required_affinity_is_heeded(world: World, operator: str, values: list[s
     assert {node_of(world, f"p{number}") for number in range(4)} == allowed
 
 
-def test_preferred_affinity_decides_among_nodes_that_fit(world: World) -> None:
+def test_preferred_affinity_decides_among_nodes_that_fit(world: Cluster) -> None:
     label(world, "node-3", disk="ssd")
     preference = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 10, "preference": preference}]}
@@ -124,21 +124,21 @@ def test_preferred_affinity_decides_among_nodes_that_fit(world: World) -> None:
     assert node_of(world, "a") == "node-3"
 
 
-def test_pods_of_another_scheduler_are_left_alone(world: World) -> None:
+def test_pods_of_another_scheduler_are_left_alone(world: Cluster) -> None:
     world.create("pods", world.pod("a", schedulerName="mine"))
     world.run(1)
     assert node_of(world, "a") is None
     assert not world.events("FailedScheduling")
 
 
-def test_without_our_scheduler_nobody_binds(make_world: type[World]) -> None:
+def test_without_our_scheduler_nobody_binds(make_world: type[Cluster]) -> None:
     world = make_world("2x2,1Gi", scheduler=False)
     world.create("pods", world.pod("a"))
     world.run(5)
     assert node_of(world, "a") is None
 
 
-def test_a_gated_pod_waits_for_its_gates(world: World) -> None:
+def test_a_gated_pod_waits_for_its_gates(world: Cluster) -> None:
     world.create("pods", world.pod("a", schedulingGates=[{"name": "wait"}]))
     world.run(1)
     assert node_of(world, "a") is None
@@ -147,7 +147,7 @@ def test_a_gated_pod_waits_for_its_gates(world: World) -> None:
     assert node_of(world, "a") is not None
 
 
-def test_the_most_important_pod_goes_first(make_world: type[World]) -> None:
+def test_the_most_important_pod_goes_first(make_world: type[Cluster]) -> None:
     world = make_world("1x1,1Gi", scheduler=True)
     world.change("nodes", "node-0", unschedulable=True)
     world.create("pods", world.pod("low", priority=1))
@@ -159,7 +159,7 @@ def test_the_most_important_pod_goes_first(make_world: type[World]) -> None:
     assert node_of(world, "low") is None
 
 
-def test_a_more_important_pod_preempts_the_least_important_ones(make_world: type[World]) -> None:
+def test_a_more_important_pod_preempts_the_least_important_ones(make_world: type[Cluster]) -> None:
     world = make_world("2x2,4Gi")
     for name, priority in (("a", 5), ("b", 1), ("c", 3), ("d", 3)):
         world.create("pods", world.pod(name, priority=priority, nodeName="node-0" if name in "ab" else "node-1"))
@@ -172,7 +172,7 @@ def test_a_more_important_pod_preempts_the_least_important_ones(make_world: type
     assert world.events("Preempted") == [f"Preempted by pod {uid} on node node-0"]
 
 
-def test_room_made_for_one_pod_is_not_taken_by_another(make_world: type[World]) -> None:
+def test_room_made_for_one_pod_is_not_taken_by_another(make_world: type[Cluster]) -> None:
     world = make_world("1x2,4Gi")
     world.create("pods", world.pod("old", {"batkube.io/stop-time": "10s"}, cpu="2", priority=1))
     world.run(1)
@@ -185,7 +185,7 @@ def test_room_made_for_one_pod_is_not_taken_by_another(make_world: type[World]) 
     assert node_of(world, "modest") is None
 
 
-def test_a_pod_that_must_not_preempt_does_not(make_world: type[World]) -> None:
+def test_a_pod_that_must_not_preempt_does_not(make_world: type[Cluster]) -> None:
     world = make_world("1x1,4Gi")
     world.create("pods", world.pod("old", priority=1))
     world.run(1)
@@ -213,7 +213,7 @@ def test_a_toleration_accepts_a_taint(toleration: dict[str, str], accepts: bool)
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 60), st.integers(0, 2)), min_size=1, max_size=25))
 def test_no_node_is_ever_over_allocated_and_none_idle_while_a_pod_fits(plans: list[tuple[int, int, int]]) -> None:
-    world = World("3x4,16Gi")
+    world = Cluster("3x4,16Gi")
     for number, (cpu, length, priority) in enumerate(plans):
         annotations = {"batkube.io/duration": f"{length}s"}
         pod = world.pod(f"p{number}", annotations, cpu=str(cpu), restart="Never", priority=priority)

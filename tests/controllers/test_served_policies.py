@@ -5,17 +5,17 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.controllers.conftest import World
+from tests.controllers.conftest import Cluster
 
 from batkube.policies.catalogue import load_policy, policy_names
 from batkube.simulation.served_cluster import PolicyChoice
 
 
-def world_with(policy: str, platform: str = "2x2,4Gi") -> World:
-    return World(platform, scheduler=PolicyChoice(load_policy(policy, {}), random.Random(0)))
+def world_with(policy: str, platform: str = "2x2,4Gi") -> Cluster:
+    return Cluster(platform, scheduler=PolicyChoice(load_policy(policy, {}), random.Random(0)))
 
 
-def node_of(world: World, name: str) -> str | None:
+def node_of(world: Cluster, name: str) -> str | None:
     found: str | None = world.get("pods", f"default/{name}")["spec"].get("nodeName")
     return found
 

@@ -8,8 +8,8 @@ import pytest
 
 from batkube.api.messages import Request, Response, Stream
 from batkube.cluster.mapping import POD
-from batkube.cluster.store import Key, Store
-from batkube.kernel.clock import Clock
+from batkube.cluster.store import Key
+from batkube.cluster.world import World
 from batkube.kernel.instants import START
 from batkube.kernel.streams import Streams
 from batkube.simulation.outside import make_api
@@ -49,9 +49,10 @@ class _Cluster:
     """A store whose pods change as they do in a run."""
 
     def __init__(self) -> None:
-        self.store, clock = Store(), Clock()
-        api, self.token = make_api(self.store, clock, Streams(0))
-        self.api = ReplayingApi(api, self.store, lambda: clock.now)
+        world = World(Streams(0))
+        self.store = world.store
+        api, self.token = make_api(world)
+        self.api = ReplayingApi(api, self.store, lambda: world.clock.now)
 
     def submit(self, name: str) -> None:
         pod = {

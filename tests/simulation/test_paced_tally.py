@@ -8,11 +8,13 @@ import json
 import pytest
 
 from batkube.cluster.mapping import POD
-from batkube.cluster.store import Key, Store
+from batkube.cluster.store import Key
+from batkube.cluster.world import World
 from batkube.execution.nodes import NodeAccounts
 from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.journal import Journal
+from batkube.kernel.streams import Streams
 from batkube.simulation.paced_nodes import UnguardedNodes
 from batkube.simulation.paced_tally import Tally
 
@@ -22,9 +24,9 @@ class Cluster:
 
     def __init__(self) -> None:
         self._journal_file = io.BytesIO()
-        self.journal = Journal(self._journal_file)
-        self.store = Store()
-        self.tally = Tally(self.store, self.journal, FidelityNotes(), NodeAccounts([]))
+        world = World(Streams(0), Journal(self._journal_file))
+        self.journal, self.store = world.journal, world.store
+        self.tally = Tally(world, NodeAccounts([]))
 
     def submit(self, name: str, at: float) -> None:
         self.store.create(POD, [Key(f"default/{name}")], [{"spec": {}, "status": {}}], _at(at))

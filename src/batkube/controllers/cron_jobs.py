@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder, EventType
 from batkube.cluster.references import controller_reference, has_condition, is_being_deleted, namespace_of
-from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
 from batkube.controllers.cron_schedule import Schedule, parse_schedule
 from batkube.controllers.jobs import JOB, is_finished
 from batkube.controllers.pod_control import owner_key_if
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import (
     EPOCH,
     NANOSECONDS_PER_SECOND,
@@ -39,13 +39,13 @@ _DELTA: Duration = seconds("0.1")
 class CronJobs:
     """Starts Jobs on time."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder, jobs: Controlled) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client, events: EventRecorder, jobs: Controlled) -> None:
+        self._store = world.store
         self._client = client
         self._events = events
         self._jobs = jobs
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(CRON_JOB, self._hear)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(CRON_JOB, self._hear)
         jobs.listen(self._hear_job)
 
     def _hear(self, batch: Batch, now: Instant) -> None:

@@ -12,7 +12,8 @@ from batkube.cluster.event_recorder import EventRecorder, EventType
 from batkube.cluster.pods import is_finished
 from batkube.cluster.references import is_being_deleted, namespace_of, with_metadata
 from batkube.cluster.selectors import selector_of
-from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers import rollout_plan as plan
 from batkube.controllers import rollout_status as progress
 from batkube.controllers.controlled import Controlled, may_be_adopted_anew
@@ -21,7 +22,6 @@ from batkube.controllers.replica_sets import REPLICA_SET
 from batkube.controllers.rollbacks import rolled_back
 from batkube.controllers.rollout_plan import size
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Instant
 
 DEPLOYMENT = "deployments.apps"
@@ -35,20 +35,19 @@ class Deployments:
 
     def __init__(
         self,
-        store: Store,
-        agenda: Agenda,
+        world: World,
         client: Client,
         events: EventRecorder,
         pods: Controlled,
         replica_sets: Controlled,
     ) -> None:
-        self._store = store
+        self._store = world.store
         self._client = client
         self._events = events
         self._pods = pods
         self._replica_sets = replica_sets
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(DEPLOYMENT, self._hear)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(DEPLOYMENT, self._hear)
         replica_sets.listen(self._hear_replica_set)
         pods.listen(self._hear_pod)
 

@@ -13,10 +13,10 @@ from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import is_ready
 from batkube.cluster.references import Condition, controller_of, is_being_deleted, namespace_of, with_condition
 from batkube.cluster.selectors import selector_of
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.scaling import scaled
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Duration, Instant, instant_of, seconds
 
 BUDGET, POD = "poddisruptionbudgets.policy", "pods"
@@ -34,13 +34,13 @@ _SCALED = {
 class Disruption:
     """Keeps the status of every budget."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
+        self._store = world.store
         self._client = client
         self._events = events
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(BUDGET, self._hear)
-        store.listen(POD, self._hear_pods)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(BUDGET, self._hear)
+        world.store.listen(POD, self._hear_pods)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         if batch.type is not DELETED:

@@ -11,8 +11,9 @@ from collections import OrderedDict
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EVENT, TTL
-from batkube.cluster.store import ADDED, MODIFIED, Batch, Key, Store
-from batkube.kernel.agenda import Agenda, Rank
+from batkube.cluster.store import ADDED, MODIFIED, Batch, Key
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
 
 #: The most events that are kept.
@@ -22,8 +23,8 @@ MOST = 50_000
 class EventExpiry:
     """Deletes old events. Every write of an event gives it another hour, so the queue is in order by itself."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client, most: int = MOST) -> None:
-        self._agenda = agenda
+    def __init__(self, world: World, client: Client, most: int = MOST) -> None:
+        self._agenda = world.agenda
         self._client = client
         #: When each event goes, soonest first.
         self._due: OrderedDict[Key, Instant] = OrderedDict()
@@ -31,7 +32,7 @@ class EventExpiry:
         self._is_booked = False
         #: Whether it is booked because there are too many.
         self._is_full = False
-        store.listen(EVENT, self._hear)
+        world.store.listen(EVENT, self._hear)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         for key in batch.keys:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from batkube.cluster.client import Client
 from batkube.cluster.references import is_being_deleted, with_metadata
 from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.object_graph import ObjectGraph
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Instant
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
@@ -20,10 +20,10 @@ FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 class GarbageCollector:
     """Deletes what nobody owns any more. Its queue holds uids."""
 
-    def __init__(self, agenda: Agenda, client: Client, graph: ObjectGraph) -> None:
+    def __init__(self, world: World, client: Client, graph: ObjectGraph) -> None:
         self._client = client
         self._graph = graph
-        self._queue = WorkQueue(agenda, self._reconcile)
+        self._queue = WorkQueue(world, self._reconcile)
         graph.listen(self._hear)
 
     def _hear(self, uid: str, before: KubeObject | None, after: KubeObject | None, now: Instant) -> None:

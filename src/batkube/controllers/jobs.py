@@ -11,7 +11,8 @@ from batkube.cluster.event_recorder import EventRecorder, EventType
 from batkube.cluster.pods import is_ready
 from batkube.cluster.references import condition_of, has_condition, is_being_deleted, namespace_of, with_metadata
 from batkube.cluster.selectors import selector_of
-from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
 from batkube.controllers.job_ends import completion_of, failure_of
 from batkube.controllers.job_pods import plan_pods, surplus
@@ -19,7 +20,6 @@ from batkube.controllers.job_sync import FINALIZER, JobSync, has_finalizer, is_s
 from batkube.controllers.pod_control import NOT_FOUND, POD, PodControl, claim, owner_key_if
 from batkube.controllers.pod_failures import Failures
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Duration, Instant, instant_of, rfc3339, seconds
 
 JOB = "jobs.batch"
@@ -32,17 +32,17 @@ _TERMINAL = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
 class Jobs:
     """Brings every Job to its end."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder, pods: Controlled) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client, events: EventRecorder, pods: Controlled) -> None:
+        self._store = world.store
         self._client = client
         self._events = events
         self._pods = pods
         self._pod_control = PodControl(client, events, JOB)
-        self._queue = WorkQueue(agenda, self._reconcile)
-        self._orphans = WorkQueue(agenda, self._free_orphan)
+        self._queue = WorkQueue(world, self._reconcile)
+        self._orphans = WorkQueue(world, self._free_orphan)
         #: By Job: the failures since its last success, which decide how long to wait before the next pod.
         self._failures: dict[Key, Failures] = {}
-        store.listen(JOB, self._hear)
+        world.store.listen(JOB, self._hear)
         pods.listen(self._hear_pod)
 
     # What it hears
@@ -243,11 +243,11 @@ def is_finished(job: KubeObject) -> bool:
 class FinishedJobs:
     """Deletes finished Jobs when their time to live is over (Kubernetes: pkg/controller/ttlafterfinished)."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client) -> None:
+        self._store = world.store
         self._client = client
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(JOB, self._hear)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(JOB, self._hear)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         if batch.type is not DELETED:

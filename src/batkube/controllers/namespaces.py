@@ -9,10 +9,10 @@ from collections import Counter
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.references import Condition, is_being_deleted, with_condition
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.object_graph import ObjectGraph, Place
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Instant
 
 NAMESPACE = "namespaces"
@@ -39,12 +39,12 @@ _ALL_WELL = {
 class Namespaces:
     """Empties namespaces that were deleted."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client, graph: ObjectGraph) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client, graph: ObjectGraph) -> None:
+        self._store = world.store
         self._client = client
         self._graph = graph
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(NAMESPACE, self._hear)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(NAMESPACE, self._hear)
         graph.listen(self._hear_content)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
@@ -128,12 +128,12 @@ class Namespaces:
 class ServiceAccounts:
     """Sees that every namespace has its account `default`, without which no pod could be made there."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client) -> None:
+        self._store = world.store
         self._client = client
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(NAMESPACE, self._hear)
-        store.listen(SERVICE_ACCOUNT, self._hear_accounts)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(NAMESPACE, self._hear)
+        world.store.listen(SERVICE_ACCOUNT, self._hear_accounts)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         if batch.type is not DELETED:
@@ -163,13 +163,13 @@ class RootCertificates:
 
     NAME = "kube-root-ca.crt"
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client, authority: str) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client, authority: str) -> None:
+        self._store = world.store
         self._client = client
         self._authority = authority
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(NAMESPACE, self._hear)
-        store.listen(CONFIG_MAP, self._hear_config_maps)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(NAMESPACE, self._hear)
+        world.store.listen(CONFIG_MAP, self._hear_config_maps)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         if batch.type is not DELETED:

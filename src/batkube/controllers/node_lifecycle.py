@@ -9,9 +9,9 @@ from batkube.cluster.client import Client
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import condition_of, with_condition
 from batkube.cluster.scheduling_rules import UNSCHEDULABLE_TAINT
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Duration, Instant, rfc3339, seconds
 
 NODE, POD = "nodes", "pods"
@@ -34,11 +34,11 @@ _QUARANTINE: Duration = seconds(40)
 class NodeLifecycle:
     """Taints nodes as their conditions say."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client) -> None:
+        self._store = world.store
         self._client = client
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(NODE, self._hear)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(NODE, self._hear)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         if batch.type is not DELETED:
@@ -87,12 +87,12 @@ def _is_own(taint: KubeObject) -> bool:
 class PodsOfLostNodes:
     """Deletes the pods of nodes that do not exist."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client) -> None:
+        self._store = world.store
         self._client = client
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(NODE, self._hear_nodes)
-        store.listen(POD, self._hear_pods)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(NODE, self._hear_nodes)
+        world.store.listen(POD, self._hear_pods)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from batkube.cluster.client import Client
 from batkube.cluster.pods import is_finished
 from batkube.cluster.references import namespace_of
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.object_graph import ObjectGraph
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import Quantity, parse_quantity
 
@@ -27,13 +27,13 @@ UsageOf = Callable[[str, KubeObject, KubeObject], dict[str, Quantity]]
 class Quotas:
     """Keeps the status of every quota."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client, graph: ObjectGraph, usage_of: UsageOf) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client, graph: ObjectGraph, usage_of: UsageOf) -> None:
+        self._store = world.store
         self._client = client
         self._graph = graph
         self._usage_of = usage_of
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(QUOTA, self._hear)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(QUOTA, self._hear)
         graph.listen(self._hear_content)
 
     def _hear(self, batch: Batch, now: Instant) -> None:

@@ -12,12 +12,12 @@ from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import available_in, is_active, is_ready
 from batkube.cluster.references import controller_of, is_being_deleted, namespace_of
 from batkube.cluster.selectors import LabelSelector, selector_of
-from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled, may_be_adopted_anew
 from batkube.controllers.pod_control import POD, PodControl, claim, owner_key_if
 from batkube.controllers.victims import by_rank
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Instant, rfc3339
 
 REPLICA_SET = "replicasets.apps"
@@ -31,20 +31,19 @@ class ReplicaSets:
 
     def __init__(
         self,
-        store: Store,
-        agenda: Agenda,
+        world: World,
         client: Client,
         events: EventRecorder,
         pods: Controlled,
         replica_sets: Controlled,
     ) -> None:
-        self._store = store
+        self._store = world.store
         self._client = client
         self._pods = pods
         self._replica_sets = replica_sets
         self._pod_control = PodControl(client, events, REPLICA_SET)
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(REPLICA_SET, self._hear)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(REPLICA_SET, self._hear)
         pods.listen(self._hear_pod)
 
     def _hear(self, batch: Batch, now: Instant) -> None:

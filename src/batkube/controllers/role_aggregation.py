@@ -9,9 +9,9 @@ from typing import Any
 
 from batkube.cluster.client import Client
 from batkube.cluster.selectors import selector_of
-from batkube.cluster.store import Batch, Key, KubeObject, Store
+from batkube.cluster.store import Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Instant
 
 CLUSTER_ROLE = "clusterroles.rbac.authorization.k8s.io"
@@ -20,11 +20,11 @@ CLUSTER_ROLE = "clusterroles.rbac.authorization.k8s.io"
 class RoleAggregation:
     """Keeps the rules of aggregated roles up to date. Any role that changes may be part of any other."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client) -> None:
+        self._store = world.store
         self._client = client
-        self._queue = WorkQueue(agenda, self._reconcile)
-        store.listen(CLUSTER_ROLE, self._hear)
+        self._queue = WorkQueue(world, self._reconcile)
+        world.store.listen(CLUSTER_ROLE, self._hear)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         for key, role in self._store.all(CLUSTER_ROLE).items():

@@ -12,9 +12,9 @@ from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import node_of_pod
 from batkube.cluster.references import is_being_deleted, with_condition
 from batkube.cluster.scheduling_rules import tolerates
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Duration, Instant, seconds
 
 NODE, POD = "nodes", "pods"
@@ -23,15 +23,15 @@ NODE, POD = "nodes", "pods"
 class TaintEviction:
     """Evicts pods from tainted nodes."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder) -> None:
-        self._store = store
+    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
+        self._store = world.store
         self._client = client
         self._events = events
-        self._queue = WorkQueue(agenda, self._reconcile)
+        self._queue = WorkQueue(world, self._reconcile)
         #: Since when each pod's toleration runs out.
         self._since: dict[Key, Instant] = {}
-        store.listen(NODE, self._hear_nodes)
-        store.listen(POD, self._hear_pods)
+        world.store.listen(NODE, self._hear_nodes)
+        world.store.listen(POD, self._hear_pods)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:

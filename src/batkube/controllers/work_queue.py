@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from batkube.cluster.client import Refused
 from batkube.cluster.store import Key
-from batkube.kernel.agenda import Agenda, Rank
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, seconds
 
 log = logging.getLogger(__name__)
@@ -29,8 +30,8 @@ _RETRY_LONGEST: Duration = seconds(1000)
 class WorkQueue:
     """Calls `reconcile(key, now)` for each key queued, on the agenda."""
 
-    def __init__(self, agenda: Agenda, reconcile: Reconcile, reaction: Duration = REACTION) -> None:
-        self._agenda = agenda
+    def __init__(self, world: World, reconcile: Reconcile, reaction: Duration = REACTION) -> None:
+        self._agenda = world.agenda
         self._reconcile = reconcile
         self._reaction = reaction
         #: When each waiting key is due, and the number of its appointment.

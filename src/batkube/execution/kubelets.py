@@ -15,15 +15,15 @@ from typing import NamedTuple
 from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
 from batkube.cluster.outcomes import FinalState, GangListener, GangRecord, Outcome, OutcomeListener
-from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject, Store
+from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
+from batkube.cluster.world import World
 from batkube.execution.latencies import Delays
 from batkube.execution.nodes import NodeAccounts
 from batkube.execution.profiles import course_on
-from batkube.kernel.agenda import Agenda, Rank
-from batkube.kernel.fidelity import FidelityNote, FidelityNotes, Severity
+from batkube.kernel.agenda import Rank
+from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant, instant_of, rfc3339
 from batkube.kernel.intervals import mask_of
-from batkube.kernel.journal import Journal
 from batkube.platforms.model import Machine
 
 PREEMPTED = "Preempted"
@@ -77,31 +77,28 @@ class Kubelets:
 
     def __init__(
         self,
+        world: World,
         *,
-        store: Store,
-        agenda: Agenda,
-        journal: Journal,
         roster: Roster,
         machines: Sequence[Machine],
         node_names: Sequence[str],
         accounts: NodeAccounts,
         delays: Delays | None,
-        notes: FidelityNotes,
         resubmit: Callable[[Gang, Instant], None] | None,
         on_outcome: OutcomeListener,
         on_gang_over: GangListener,
         on_busy: Callable[[int, Instant], None],
     ) -> None:
         """`delays` is None when nothing is delayed; `resubmit` is None when evicted jobs fail."""
-        self._store = store
-        self._agenda = agenda
-        self._journal = journal
+        self._store = store = world.store
+        self._agenda = world.agenda
+        self._journal = world.journal
         self._roster = roster
         self._machines = machines
         self._machine_of_node = {name: number for number, name in enumerate(node_names)}
         self._accounts = accounts
         self._delays = delays
-        self._notes = notes
+        self._notes = world.notes
         self._resubmit = resubmit
         self._on_outcome = on_outcome
         self._on_gang_over = on_gang_over

@@ -12,9 +12,10 @@ import hashlib
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.references import Condition, condition_of, with_condition
-from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool
-from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant, rfc3339
 
 NODE = "nodes"
@@ -55,9 +56,9 @@ def _node_info(name: str) -> KubeObject:
 class NodeAgents:
     """Speaks for every node that is in the store."""
 
-    def __init__(self, store: Store, agenda: Agenda, client: Client, events: EventRecorder) -> None:
-        self._store = store
-        self._agenda = agenda
+    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
+        self._store = store = world.store
+        self._agenda = world.agenda
         self._client = client
         self._events = events
         self._addresses = AddressPool(NODE_NETWORK)

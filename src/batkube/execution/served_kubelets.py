@@ -17,14 +17,15 @@ from batkube.cluster.event_recorder import EventRecorder, EventType
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import demand_of
-from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import ServedAccounts
 from batkube.execution.pod_lives import KILLED, TERMINATED, ContainerLife, PodLife, Stage
 from batkube.execution.pod_statuses import rejected_status, status_of
 from batkube.execution.stopping import active_deadline_of, stop_time_of
-from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, seconds
 
 POD, NODE = "pods", "nodes"
@@ -35,12 +36,10 @@ POD_NETWORK = "10.128.0.0/9"
 class ServedKubelets:
     """Runs pods on every node of the store."""
 
-    def __init__(
-        self, store: Store, agenda: Agenda, client: Client, events: EventRecorder, delays: Delays | None = None
-    ) -> None:
+    def __init__(self, world: World, client: Client, events: EventRecorder, delays: Delays | None = None) -> None:
         """`delays` is None when nothing is delayed."""
-        self._store = store
-        self._agenda = agenda
+        self._store = store = world.store
+        self._agenda = world.agenda
         self._client = client
         self._events = events
         self._delays = delays

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 
 from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, PodFactory, ResourceModel, pod_requests
-from batkube.cluster.store import Store
+from batkube.cluster.world import World
 from batkube.execution.latencies import Delays
-from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
-from batkube.kernel.journal import Journal
 from batkube.workloads.model import Job
 
 
@@ -23,11 +22,8 @@ class Submission:
 
     def __init__(
         self,
+        world: World,
         jobs: Iterable[Job],
-        *,
-        store: Store,
-        agenda: Agenda,
-        journal: Journal,
         roster: Roster,
         model: ResourceModel,
         delays: Delays | None = None,
@@ -35,9 +31,9 @@ class Submission:
         """`delays` is None when nothing is delayed."""
         self._jobs: Iterator[Job] = iter(jobs)
         self._next: Job | None = next(self._jobs, None)
-        self._store = store
-        self._agenda = agenda
-        self._journal = journal
+        self._store = world.store
+        self._agenda = world.agenda
+        self._journal = world.journal
         self._roster = roster
         self._model = model
         self._delays = delays

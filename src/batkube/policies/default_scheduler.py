@@ -15,8 +15,8 @@ from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.resources import Amounts, demand_of
 from batkube.cluster.scheduling_rules import rules_key
-from batkube.cluster.store import Key, KubeObject, Store
-from batkube.kernel.agenda import Agenda
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
 from batkube.policies.node_table import Mask, NodeTable
 from batkube.policies.preemption import Preemption
@@ -31,15 +31,14 @@ class DefaultScheduler(ServedScheduler):
 
     def __init__(
         self,
-        store: Store,
-        agenda: Agenda,
+        world: World,
         client: Client,
         events: EventRecorder,
         table: NodeTable,
         names: Collection[str] = (DEFAULT_NAME,),
     ) -> None:
-        super().__init__(store, agenda, client, events, table, names)
-        self._preemption = Preemption(store, client, events, table)
+        super().__init__(world, client, events, table, names)
+        self._preemption = Preemption(world.store, client, events, table)
 
     def left(self, key: Key, *, is_over: bool) -> None:
         """Forget what was promised to a pod that no longer waits."""

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 
 from batkube.cluster.gangs import Gang, Roster
 from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
-from batkube.cluster.store import ADDED, DELETED, Batch, Key, Store
-from batkube.kernel.agenda import Agenda, Rank
-from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.cluster.store import ADDED, DELETED, Batch, Key
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.intervals import format_intervals
-from batkube.kernel.journal import Journal
 from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Decision, Evict, Reject, Start, WakeAt
 from batkube.policies.queue import JobQueue
@@ -79,25 +79,22 @@ class PolicyScheduler:
 
     def __init__(
         self,
+        world: World,
         policy: GuardedPolicy,
         *,
         room: Room,
-        store: Store,
-        agenda: Agenda,
-        journal: Journal,
         node_names: Sequence[str],
         roster: Roster,
         true_length: Callable[[Job], Duration],
-        notes: FidelityNotes,
     ) -> None:
         self._policy = policy
-        self._store = store
-        self._agenda = agenda
-        self._journal = journal
+        self._store = store = world.store
+        self._agenda = world.agenda
+        self._journal = world.journal
         self._node_names = node_names
         self._roster = roster
         self._true_length = true_length
-        self._notes = notes
+        self._notes = world.notes
         self.now = START
         self.free = room
         self.queue = JobQueue()

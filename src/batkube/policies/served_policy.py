@@ -18,8 +18,9 @@ from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import REJECTED_BY_SCHEDULER
 from batkube.cluster.resources import allocatable_of, demand_of
-from batkube.cluster.store import Key, KubeObject, Store
-from batkube.kernel.agenda import Agenda, Rank
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import START, Duration, Instant, duration, instant_of, seconds
 from batkube.kernel.quantities import CPU, PODS
 from batkube.platforms.model import Machine
@@ -75,16 +76,15 @@ class ServedPolicy(ServedScheduler):
 
     def __init__(
         self,
+        world: World,
         policy: Policy,
         rng: random.Random,
-        store: Store,
-        agenda: Agenda,
         client: Client,
         events: EventRecorder,
         table: NodeTable,
         names: Collection[str] = (DEFAULT_NAME,),
     ) -> None:
-        super().__init__(store, agenda, client, events, table, names)
+        super().__init__(world, client, events, table, names)
         self._policy = policy
         self._rng = rng
         self._guarded: GuardedPolicy | None = None

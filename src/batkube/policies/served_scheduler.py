@@ -13,8 +13,9 @@ from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted, name_of, namespace_of, with_condition
 from batkube.cluster.resources import Amounts
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
-from batkube.kernel.agenda import Agenda, Rank
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import PODS
 from batkube.policies.neighbours import Neighbours
@@ -36,15 +37,14 @@ class ServedScheduler:
 
     def __init__(
         self,
-        store: Store,
-        agenda: Agenda,
+        world: World,
         client: Client,
         events: EventRecorder,
         table: NodeTable,
         names: Collection[str] = (DEFAULT_NAME,),
     ) -> None:
-        self.store = store
-        self.agenda = agenda
+        self.store = store = world.store
+        self.agenda = world.agenda
         self.client = client
         self.events = events
         self.table = table

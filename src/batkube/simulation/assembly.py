@@ -11,14 +11,13 @@ from typing import TextIO
 from batkube.cluster.gangs import Roster
 from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, node_capacity, node_names, node_of
 from batkube.cluster.outcomes import Outcome
-from batkube.cluster.store import Store
+from batkube.cluster.world import World
 from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
 from batkube.execution.nodes import NodeAccounts
 from batkube.execution.profiles import course_on
 from batkube.execution.submission import Submission
 from batkube.execution.system_pods import system_pod_objects, without_system_pods
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import START, Duration, Instant
@@ -40,6 +39,7 @@ from batkube.simulation.paced_nodes import UnguardedNodes
 from batkube.simulation.paced_tally import Tally
 from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario
 from batkube.simulation.witness import Witness
+from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import read_workload
@@ -110,16 +110,15 @@ def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> Resour
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """The live parts of one run that its caller needs."""
+    """One run, ready to go: its world, how time goes on in it, and what comes out."""
 
-    agenda: Agenda
-    clock: Clock
-    store: Store
+    world: World
+    loop: Loop
+    passage: Passage
     outcomes: list[Outcome]
-    notes: FidelityNotes
     machine_states: MachineStatesWriter
-    #: What is attached, when the scheduler is an outside program.
-    coordinated: OutsideRun | None = None
+    #: The outside programs, when the scheduler is one; the passage then.
+    programs: OutsideRun | None = None
 
 
 def assemble(
@@ -127,63 +126,62 @@ def assemble(
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs."""
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
-    streams = Streams(scenario.seed)
-    agenda, store, roster, notes = Agenda(), Store(), Roster(), FidelityNotes()
-    names = node_names(machines)
+    # Outside programs come up before the first job does.
+    clock = Clock(Instant(START - WARM_UP) if inputs.outside else START)
+    world = World(Streams(scenario.seed), journal, clock=clock)
+    loop, roster, names = Loop(world), Roster(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
-    jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
-    witness = Witness(store, agenda, journal, notes) if inputs.outside else None
-    if inputs.outside:
-        from batkube.simulation.naming import served_jobs
-
-        jobs = served_jobs(jobs, inputs.outside, notes)
-    if inputs.latencies.client is not None:
-        jobs = inputs.latencies.client.submit(jobs)
-    delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, streams)
-    submission = Submission(
-        jobs, store=store, agenda=agenda, journal=journal, roster=roster, model=model, delays=delays
-    )
-    accounts = _accounts(inputs, notes)
+    witness = Witness(world) if inputs.outside else None
+    delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
+    submission = Submission(world, _arrivals(inputs, world.notes), roster, model, delays)
+    accounts = _accounts(inputs, world.notes)
     Kubelets(
-        store=store,
-        agenda=agenda,
-        journal=journal,
+        world,
         roster=roster,
         machines=machines,
         node_names=names,
         accounts=accounts,
         delays=delays,
-        notes=notes,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         on_outcome=outcomes.append,
         on_gang_over=PodsWriter(pods_file, names, None if witness is None else witness.story).write,
         on_busy=states.change,
     )
-    nodes = [node_of(machine, model, START) for machine in machines]
-    _note_inputs(inputs, notes)
+    _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
-        _schedule_in_process(inputs, inputs.policy, store, agenda, journal, roster, streams, notes)
-    store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
+        _schedule_in_process(world, inputs, inputs.policy, roster)
+    nodes = [node_of(machine, model, START) for machine in machines]
+    world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     if inputs.latencies.system_pods:
-        store.create(POD, *system_pod_objects(inputs.latencies.system_pods, machines, names, START), START)
-    clock = Clock()
-    coordinated: OutsideRun | None = None
-    if witness is not None:
-        clock = Clock(Instant(START - WARM_UP))
-        if scenario.time.mode is TimeMode.EXACT:
-            from batkube.simulation.outside import coordinate
-
-            coordinated = coordinate(inputs.outside, scenario, store, clock, agenda, streams, witness, scheduler_folder)
-        else:
-            from batkube.simulation.paced_assembly import pace
-
-            tally = Tally(store, journal, notes, accounts)
-            coordinated = pace(
-                inputs.outside, scenario, store, clock, agenda, streams, witness, scheduler_folder, tally
-            )
+        world.store.create(POD, *system_pod_objects(inputs.latencies.system_pods, machines, names, START), START)
+    programs = None if witness is None else _start_programs(world, loop, inputs, witness, accounts, scheduler_folder)
     submission.begin()
-    return Simulation(agenda, clock, store, outcomes, notes, states, coordinated)
+    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, programs)
+
+
+def _arrivals(inputs: Inputs, notes: FidelityNotes) -> Iterable[Job]:
+    """Return the jobs of all workloads in the order, at the times and for the schedulers they are submitted."""
+    jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
+    if inputs.outside:
+        from batkube.simulation.naming import served_jobs
+
+        jobs = served_jobs(jobs, inputs.outside, notes)
+    return jobs if inputs.latencies.client is None else inputs.latencies.client.submit(jobs)
+
+
+def _start_programs(
+    world: World, loop: Loop, inputs: Inputs, witness: Witness, accounts: NodeAccounts, folder: Path
+) -> OutsideRun:
+    """Start the outside schedulers; how time goes on for them is the scenario's choice."""
+    scenario = inputs.scenario
+    if scenario.time.mode is TimeMode.EXACT:
+        from batkube.simulation.outside import coordinate
+
+        return coordinate(world, inputs.outside, scenario, witness, folder)
+    from batkube.simulation.paced_assembly import pace
+
+    return pace(world, loop, inputs.outside, scenario, witness, folder, Tally(world, accounts))
 
 
 def _accounts(inputs: Inputs, notes: FidelityNotes) -> NodeAccounts:
@@ -194,30 +192,18 @@ def _accounts(inputs: Inputs, notes: FidelityNotes) -> NodeAccounts:
     return UnguardedNodes(capacities, notes, node_names(inputs.platform.machines))
 
 
-def _schedule_in_process(
-    inputs: Inputs,
-    policy: Policy,
-    store: Store,
-    agenda: Agenda,
-    journal: Journal,
-    roster: Roster,
-    streams: Streams,
-    notes: FidelityNotes,
-) -> None:
+def _schedule_in_process(world: World, inputs: Inputs, policy: Policy, roster: Roster) -> None:
     """Let a policy of ours, or the user's, schedule."""
     machines = inputs.platform.machines
     guarded = GuardedPolicy(policy, len(machines))
-    guarded.begin(machines, streams.named("policy"))
+    guarded.begin(machines, world.streams.named("policy"))
     PolicyScheduler(
+        world,
         guarded,
         room=_empty_room(inputs.left, inputs.model),
-        store=store,
-        agenda=agenda,
-        journal=journal,
         node_names=node_names(machines),
         roster=roster,
         true_length=_true_lengths(inputs.platform),
-        notes=notes,
     )
 
 

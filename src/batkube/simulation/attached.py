@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from batkube.kernel.agenda import Agenda
-from batkube.kernel.clock import Clock
+from batkube.cluster.world import World
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant
 from batkube.schedulers.programs import Start
 from batkube.simulation.attempts import AttemptLog
 from batkube.simulation.witness import Witness
-from batkube.timing.coordinator import Attachment, Coordinator, run_coordinated
+from batkube.timing.coordinator import Attachment, Coordinator
+from batkube.timing.loop import Passage
 from batkube.timing.processes import AttachedProcess
 
 #: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
@@ -50,15 +50,12 @@ class Attached(Protocol):
         """The program."""
 
 
-class OutsideRun(Protocol):
-    """The outside programs of a run and what moves their clock, by whichever rules."""
+class OutsideRun(Passage, Protocol):
+    """The outside programs of a run, and how time goes on for them."""
 
     @property
     def attachments(self) -> Sequence[Attached]:
         """The programs, in the order of the scenario's schedulers."""
-
-    def run(self, is_done: Callable[[], bool], progress: Callable[[Instant], None]) -> None:
-        """Run until `is_done`, or until nothing is to be expected any more."""
 
     def columns(self) -> dict[str, str | int]:
         """Return what schedule.csv tells of these time rules alone."""
@@ -67,39 +64,47 @@ class OutsideRun(Protocol):
         """End every program."""
 
 
-@dataclass(frozen=True, slots=True)
 class Coordinated:
     """Outside programs whose clock moves only when all of them are idle."""
 
-    coordinator: Coordinator
-    attachments: Sequence[Attachment]
-    logs: Sequence[AttemptLog]
-    witness: Witness
-    agenda: Agenda
-    clock: Clock
-    #: In virtual time: when nothing is due and nobody does anything for so long, the run is given up.
-    patience: Duration
+    def __init__(
+        self, world: World, attachments: Sequence[Attachment], witness: Witness, patience: Duration, epoch_ns: int
+    ) -> None:
+        """`patience` is for how long, in virtual time, nothing may change when nothing is due."""
+        self.attachments = attachments
+        self._agenda = world.agenda
+        self._clock = world.clock
+        self._coordinator = Coordinator(attachments, epoch_ns)
+        self._witness = witness
+        self._patience = patience
+        self._logs = [AttemptLog(attachment.process.log, witness.hear_attempt) for attachment in attachments]
+        #: How much had changed in the cluster when something last did, and when that was. A program that only keeps
+        #: itself busy changes nothing.
+        self._activity, self._active = witness.activity, world.clock.now
 
-    def run(self, is_done: Callable[[], bool], progress: Callable[[Instant], None]) -> None:
-        """Run until `is_done`, or out of patience."""
-        run_coordinated(
-            self.coordinator,
-            self.agenda,
-            self.clock,
-            is_done=is_done,
-            activity=lambda: self.witness.activity,
-            patience=self.patience,
-            observe=self.observe,
-            progress=progress,
-        )
+    def go_on(self) -> Instant | None:
+        """Settle everybody; then, unless that made something due, move to what is due or done next."""
+        now = self._clock.now
+        self._coordinator.settle(now)
+        self._observe(now)
+        if self._witness.activity != self._activity:
+            self._activity, self._active = self._witness.activity, now
+        due, end = self._agenda.due, Instant(self._active + self._patience)
+        if due is not None and due <= now:
+            return now
+        if due is None and now >= end:
+            return None
+        reached = self._coordinator.advance(now, end if due is None else due)
+        self._observe(reached)
+        return reached
 
     def columns(self) -> dict[str, str | int]:
         """Return nothing: here time has no part in the results."""
         return {}
 
-    def observe(self, now: Instant) -> None:
+    def _observe(self, now: Instant) -> None:
         """Take note of what the programs logged up to `now`."""
-        for log in self.logs:
+        for log in self._logs:
             log.read(now)
 
     def stop(self) -> None:
@@ -108,7 +113,7 @@ class Coordinated:
             attachment.server.admit()
             strangers = attachment.page.connects - attachment.server.accepted
             if strangers > 0:
-                self.witness.note_strangers(attachment.process.name, strangers)
-        self.coordinator.stop()
-        for log in self.logs:
+                self._witness.note_strangers(attachment.process.name, strangers)
+        self._coordinator.stop()
+        for log in self._logs:
             log.close()

@@ -15,13 +15,10 @@ from batkube.api.messages import Request, Response, Stream
 from batkube.api.polling import PolledServer
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.store import Store
-from batkube.kernel.agenda import Agenda
-from batkube.kernel.clock import Clock
+from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import UNIX_START, as_float_s
-from batkube.kernel.streams import Streams
+from batkube.kernel.instants import UNIX_START, Instant, as_float_s
 from batkube.simulation.attached import Coordinated, OutsideScheduler
-from batkube.simulation.attempts import AttemptLog
 from batkube.simulation.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
 from batkube.simulation.launching import command_line, names_served, old_versions
 from batkube.simulation.scenario import Scenario
@@ -71,26 +68,17 @@ class _Gate:
 
 
 def coordinate(
-    schedulers: Sequence[OutsideScheduler],
-    scenario: Scenario,
-    store: Store,
-    clock: Clock,
-    agenda: Agenda,
-    streams: Streams,
-    witness: Witness,
-    folder: Path,
+    world: World, schedulers: Sequence[OutsideScheduler], scenario: Scenario, witness: Witness, folder: Path
 ) -> Coordinated:
     """Start the schedulers of a run on its clock, before the first job arrives."""
-    api, token = make_api(store, clock, streams, old_versions(schedulers))
+    api, token = make_api(world, old_versions(schedulers))
     attachments = start_all(
         schedulers,
         folder,
-        lambda scheduler, own: _attach(scheduler, api, token, own, clock, scenario, store),
-        lambda started: Coordinator(clock, agenda, started, EPOCH_NS).stop(),
+        lambda scheduler, own: _attach(scheduler, api, token, own, world, scenario),
+        lambda started: Coordinator(started, EPOCH_NS).stop(),
     )
-    logs = [AttemptLog(attachment.process.log, witness.hear_attempt) for attachment in attachments]
-    coordinator = Coordinator(clock, agenda, attachments, EPOCH_NS)
-    return Coordinated(coordinator, attachments, logs, witness, agenda, clock, scenario.patience)
+    return Coordinated(world, attachments, witness, scenario.patience, EPOCH_NS)
 
 
 _Started = TypeVar("_Started")
@@ -115,23 +103,24 @@ def start_all(
     return started
 
 
-def make_api(store: Store, clock: Clock, streams: Streams, old_versions: Sequence[str] = ()) -> tuple[Api, str]:
+def make_api(world: World, old_versions: Sequence[str] = ()) -> tuple[Api, str]:
     """Return the API server of a run, and the administrator's token; `old_versions` are served as well."""
     token = secrets.token_urlsafe()
     users = {token: authenticated("admin", "admin", (MASTERS,))}
-    api = Api(store, lambda: clock.now, NoTimers(), streams, users, bare=True, old_versions=old_versions)
+    clock = world.clock
+    api = Api(world.store, lambda: clock.now, NoTimers(), world.streams, users, bare=True, old_versions=old_versions)
     api.bootstrap(clock.now, 6443)
     return api, token
 
 
 def _attach(
-    scheduler: OutsideScheduler, api: Api, token: str, folder: Path, clock: Clock, scenario: Scenario, store: Store
+    scheduler: OutsideScheduler, api: Api, token: str, folder: Path, world: World, scenario: Scenario
 ) -> Attachment:
     """Start a program on the run's clock; what schedulers decide may cost time."""
     asks_extenders = any(extender_urls(scheduler.configuration))
     listen = functools.partial(PolledServer, max_body=MAX_QUESTION if asks_extenders else MAX_BODY)
-    process, server = start_program(scheduler, listen, api, token, folder, clock, scenario)
-    cost = _cost(scenario, process, store) if names_served(scheduler) else None
+    process, server = start_program(scheduler, listen, api, token, folder, world.clock.now, scenario)
+    cost = _cost(scenario, process, world.store) if names_served(scheduler) else None
     return Attachment(process, server, cost, scenario.watchdog)
 
 
@@ -155,7 +144,7 @@ def start_program(
     api: Api,
     token: str,
     folder: Path,
-    clock: Clock,
+    now: Instant,
     scenario: Scenario,
 ) -> tuple[AttachedProcess, _Server]:
     """Start a scheduler with its own connection to the API, and return both; its files go into `folder`."""
@@ -164,7 +153,7 @@ def start_program(
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
     server = listen(_Gate(api, secret, token, extenders))
     command = command_line(scheduler, folder, server.port, secret, extenders)
-    page = ClockPage(clock.now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
+    page = ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
     # Without TZ, Go would log in the machine's own time zone.
     try:
         process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", {"TZ": "UTC"})

@@ -8,13 +8,15 @@ on is told when the cycle is left, and happens when it was due.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from batkube.kernel.agenda import Agenda, Rank
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, as_float_s, human
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.simulation.paced_programs import TICK_S, PacedProgram, PacedPrograms
 from batkube.simulation.paced_tally import Tally
+from batkube.timing.loop import Loop
 from batkube.timing.paced import MILLISECOND, Pace, Pacing, to_millisecond
 
 #: What starts a cycle; that a container comes up or an event is cleared away does not.
@@ -24,13 +26,14 @@ _NEWS = (Rank.FINISH, Rank.SUBMIT)
 class Paced:
     """One run by these rules."""
 
-    def __init__(self, pacing: Pacing, programs: PacedPrograms, agenda: Agenda, tally: Tally) -> None:
+    def __init__(self, world: World, loop: Loop, pacing: Pacing, programs: PacedPrograms, tally: Tally) -> None:
         self._pacing = pacing
         self._pace = Pace(pacing)
         self._programs = programs
-        self._clock = programs.clock
-        self._agenda = agenda
+        self._loop = loop
+        self._agenda = world.agenda
         self._tally = tally
+        self._has_begun = False
         #: Since when the scheduler has had every reason to decide.
         self._silence = Stopwatch()
 
@@ -47,18 +50,17 @@ class Paced:
         """End every program."""
         self._programs.stop()
 
-    def run(self, is_done: Callable[[], bool], progress: Callable[[Instant], None]) -> None:
-        """Run until `is_done`, or until nothing is to be expected any more. Raises RunFailed."""
-        self._programs.come_up(self._tally.notes)
-        self._silence = Stopwatch()
-        start: Instant | None = START
-        self._keep_until(START)
-        while start is not None and not is_done():
-            self._programs.move_to(start, jumped=True)
-            decided = self._listen(start)
-            self._check_alive(decided)
-            start = self._jump(decided)
-            progress(self._clock.now)
+    def go_on(self) -> Instant | None:
+        """Listen for one cycle, and jump to the start of the next. Raises RunFailed."""
+        if not self._has_begun:
+            self._programs.come_up(self._tally.notes)
+            self._has_begun, self._silence = True, Stopwatch()
+            return START
+        start = self._loop.now
+        self._programs.move_to(start, jumped=True)
+        decided = self._listen(start)
+        self._check_alive(decided)
+        return self._jump(decided)
 
     def _listen(self, start: Instant) -> bool:
         """Serve the scheduler until the cycle is over; return whether it decided anything."""
@@ -72,12 +74,12 @@ class Paced:
             if tally.decisions > before:
                 decided = True
                 self._pace.decided()
-                tally.decision_came(start, self._clock.now)
+                tally.decision_came(start, self._loop.now)
             elif not programs.are_at_work:
                 tally.scheduler_is_idle()
             elapsed = Duration(int(watch.real_s * NANOSECONDS_PER_SECOND))
             if self._pace.is_over(elapsed, decided):
-                self._clock.advance(_shown(start, elapsed))
+                self._loop.reach(_shown(start, elapsed))
                 return decided
             programs.move_to(_shown(start, elapsed))
 
@@ -90,7 +92,7 @@ class Paced:
 
     def _jump(self, decided: bool) -> Instant | None:
         """Return the start of the next cycle, with everything that is due until then done."""
-        left = self._clock.now
+        left = self._loop.now
         at_work = self._programs.are_at_work
         call = self._pace.next_call(left, self._tally.waiting > 0)
         news = self._keep_until(call)
@@ -109,11 +111,8 @@ class Paced:
             limit = until if news is None else news
             if limit is not None and due > limit:
                 break
-            appointment = self._agenda.next()
-            assert appointment is not None
-            if news is None and appointment.rank in _NEWS:
-                news = Instant(to_millisecond(max(due, self._clock.now)))
-            appointment.action(due)
+            if self._loop.keep_next() in _NEWS and news is None:
+                news = Instant(to_millisecond(max(due, self._loop.now)))
         return news
 
     def _check_alive(self, decided: bool) -> None:

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batkube.api.connections import Handler
-from batkube.cluster.store import Store
-from batkube.kernel.agenda import Agenda
-from batkube.kernel.clock import Clock
-from batkube.kernel.streams import Streams
+from batkube.cluster.world import World
 from batkube.simulation.attached import OutsideRun, OutsideScheduler
 from batkube.simulation.launching import old_versions
 from batkube.simulation.outside import EPOCH_NS, make_api, start_all, start_program
@@ -21,38 +18,37 @@ from batkube.simulation.paced_server import PacedServer
 from batkube.simulation.paced_tally import Tally
 from batkube.simulation.scenario import Scenario
 from batkube.simulation.witness import Witness
+from batkube.timing.loop import Loop
 from batkube.timing.paced_text import TimeMode
 
 
 def pace(
+    world: World,
+    loop: Loop,
     schedulers: Sequence[OutsideScheduler],
     scenario: Scenario,
-    store: Store,
-    clock: Clock,
-    agenda: Agenda,
-    streams: Streams,
     witness: Witness,
     folder: Path,
     tally: Tally,
 ) -> OutsideRun:
     """Start the schedulers; their clock moves by the scenario's rules."""
-    api, token = make_api(store, clock, streams, old_versions(schedulers))
+    api, token = make_api(world, old_versions(schedulers))
 
     def listen(handler: Handler) -> PacedServer:
         if not scenario.time.pacing.replay:
             return PacedServer(handler)
         tally.notes.add(REPLAYED, example="time: {replay: on}")
-        return PacedServer(ReplayingApi(handler, store, lambda: clock.now))
+        return PacedServer(ReplayingApi(handler, world.store, lambda: world.clock.now))
 
     programs = start_all(
         schedulers,
         folder,
         lambda scheduler, own: PacedProgram(
-            *start_program(scheduler, listen, api, token, own, clock, scenario), EPOCH_NS
+            *start_program(scheduler, listen, api, token, own, world.clock.now, scenario), EPOCH_NS
         ),
-        lambda started: PacedPrograms(started, witness, clock).stop(),
+        lambda started: PacedPrograms(started, witness, loop).stop(),
     )
-    together = PacedPrograms(programs, witness, clock)
+    together = PacedPrograms(programs, witness, loop)
     if scenario.time.mode is TimeMode.REALTIME:
-        return InRealTime(scenario.time.speed, scenario.patience, together, agenda, tally)
-    return Paced(scenario.time.pacing, together, agenda, tally)
+        return InRealTime(world, loop, scenario.time.speed, scenario.patience, together, tally)
+    return Paced(world, loop, scenario.time.pacing, together, tally)

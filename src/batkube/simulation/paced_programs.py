@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from batkube.kernel.clock import Clock
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Instant
@@ -16,6 +15,7 @@ from batkube.kernel.stopwatch import Stopwatch
 from batkube.simulation.attempts import AttemptLog
 from batkube.simulation.paced_server import PacedServer
 from batkube.simulation.witness import Witness
+from batkube.timing.loop import Loop
 from batkube.timing.processes import AttachedProcess
 
 #: How often the clock is written, in real time.
@@ -82,15 +82,15 @@ class PacedProgram:
 class PacedPrograms:
     """All programs of a run."""
 
-    def __init__(self, programs: Sequence[PacedProgram], witness: Witness, clock: Clock) -> None:
+    def __init__(self, programs: Sequence[PacedProgram], witness: Witness, loop: Loop) -> None:
         #: In the order of the scenario's schedulers.
         self.programs = programs
-        self.clock = clock
+        self._loop = loop
         self._logs = [AttemptLog(program.process.log, witness.hear_attempt) for program in programs]
 
     def move_to(self, now: Instant, *, jumped: bool = False) -> None:
         """Move everybody's clock, with the real time or by a jump."""
-        self.clock.advance(now)
+        self._loop.reach(now)
         for program in self.programs:
             program.tell_time(now, jumped)
 
@@ -119,7 +119,7 @@ class PacedPrograms:
             if program.process.has_ended:
                 raise program.process.ended(needs_page=False)
             if program.is_attached:
-                log.read(self.clock.now)
+                log.read(self._loop.now)
 
     def failure(self, problem: str) -> RunFailed:
         """Return the failure of the run by its main program."""
@@ -127,13 +127,13 @@ class PacedPrograms:
 
     def come_up(self, notes: FidelityNotes) -> None:
         """Let the programs start, list and watch, in real time, before the run begins."""
-        begun, real = self.clock.now, Stopwatch()
+        begun, real = self._loop.now, Stopwatch()
 
         def wait(is_over: Callable[[], bool], at_most_s: float) -> None:
             watch = Stopwatch()
             while watch.real_s < at_most_s and not is_over():
                 shown = begun + int(real.real_s * NANOSECONDS_PER_SECOND)
-                self.move_to(Instant(max(self.clock.now, min(shown, _JUST_BEFORE))))
+                self.move_to(Instant(max(self._loop.now, min(shown, _JUST_BEFORE))))
                 self.serve(TICK_S)
                 self.check()
 

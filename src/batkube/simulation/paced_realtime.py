@@ -1,4 +1,4 @@
-"""Runs an outside scheduler in real time, or in some multiple of it: nothing jumps, and everybody is told at once.
+"""Lets an outside scheduler run in real time, or in some multiple of it: nothing jumps, and everybody is told at once.
 
 What is due happens when the clock gets there; if more is due than can be done, the clock goes on and it happens late in
 real time, at its own instant.
@@ -6,25 +6,33 @@ real time, at its own instant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from batkube.kernel.agenda import Agenda
+from batkube.cluster.world import World
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.simulation.paced_programs import TICK_S, PacedProgram, PacedPrograms
 from batkube.simulation.paced_tally import Tally
+from batkube.timing.loop import Loop
 
 
 class InRealTime:
     """One run at a constant speed."""
 
-    def __init__(self, speed: float, patience: Duration, programs: PacedPrograms, agenda: Agenda, tally: Tally) -> None:
+    def __init__(
+        self, world: World, loop: Loop, speed: float, patience: Duration, programs: PacedPrograms, tally: Tally
+    ) -> None:
         """`patience` is for how long, in simulated time, nothing may happen when nothing is due."""
+        self._agenda = world.agenda
+        self._loop = loop
         self._speed = speed
         self._patience = patience
         self._programs = programs
-        self._agenda = agenda
         self._tally = tally
+        #: Real time since the run began; None before.
+        self._watch: Stopwatch | None = None
+        #: How much had been kept when something last happened, and when that was.
+        self._kept, self._active = 0, START
 
     @property
     def attachments(self) -> Sequence[PacedProgram]:
@@ -39,31 +47,22 @@ class InRealTime:
         """End every program."""
         self._programs.stop()
 
-    def run(self, is_done: Callable[[], bool], progress: Callable[[Instant], None]) -> None:
-        """Run until `is_done`, or out of patience. Raises RunFailed."""
-        self._programs.come_up(self._tally.notes)
-        watch, now, active = Stopwatch(), START, START
-        self._programs.move_to(now, jumped=True)
-        while not is_done():
-            if self._keep_until(now) + self._take_bindings():
-                active = now
-            if self._agenda.due is None and now - active > self._patience:
-                return
-            self._programs.serve(TICK_S)
-            self._programs.check()
-            now = Instant(START + int(watch.real_s * self._speed * NANOSECONDS_PER_SECOND))
-            self._programs.move_to(now)
-            progress(now)
-
-    def _keep_until(self, now: Instant) -> int:
-        """Keep what is due; return how much that was."""
-        kept = 0
-        while (due := self._agenda.due) is not None and due <= now:
-            appointment = self._agenda.next()
-            assert appointment is not None
-            appointment.action(due)
-            kept += 1
-        return kept
+    def go_on(self) -> Instant | None:
+        """Serve the programs for a moment; return what time it is then. None when out of patience. Raises RunFailed."""
+        if self._watch is None:
+            self._programs.come_up(self._tally.notes)
+            self._watch = Stopwatch()
+            self._programs.move_to(START, jumped=True)
+            return START
+        if self._take_bindings() or self._kept != self._loop.kept:
+            self._kept, self._active = self._loop.kept, self._loop.now
+        if self._agenda.due is None and self._loop.now - self._active > self._patience:
+            return None
+        self._programs.serve(TICK_S)
+        self._programs.check()
+        now = Instant(START + int(self._watch.real_s * self._speed * NANOSECONDS_PER_SECOND))
+        self._programs.move_to(now)
+        return now
 
     def _take_bindings(self) -> int:
         """Take every binding that has come; return how many there were."""

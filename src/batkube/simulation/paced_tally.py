@@ -7,11 +7,11 @@ decided something else, and not before the pod had come and its node was free.
 from __future__ import annotations
 
 from batkube.cluster.mapping import NAMESPACE, POD
-from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.execution.nodes import NodeAccounts
-from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Duration, Instant, format_seconds
-from batkube.kernel.journal import Journal
 from batkube.simulation.paced_nodes import UnguardedNodes
 
 _LATE = FidelityNote("time", "decisions came late: time had jumped while the scheduler was at work on them")
@@ -20,9 +20,9 @@ _LATE = FidelityNote("time", "decisions came late: time had jumped while the sch
 class Tally:
     """Listens to pods, and keeps the run's numbers."""
 
-    def __init__(self, store: Store, journal: Journal, notes: FidelityNotes, nodes: NodeAccounts) -> None:
-        self._journal = journal
-        self.notes = notes
+    def __init__(self, world: World, nodes: NodeAccounts) -> None:
+        self._journal = world.journal
+        self.notes = world.notes
         self._nodes = nodes
         #: Pods with a node.
         self.running = 0
@@ -41,7 +41,7 @@ class Tally:
         self._late = 0
         self._late_sum = 0
         self._late_max = 0
-        store.listen(POD, self._hear)
+        world.store.listen(POD, self._hear)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         for change in batch.changes():

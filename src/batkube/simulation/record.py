@@ -47,10 +47,10 @@ class Record:
             version=__version__,
         )
         write_jobs(folder.file("jobs.csv"), outcomes)
-        if self.simulation.coordinated is not None:
-            summary |= self.simulation.coordinated.columns()
+        if self.simulation.programs is not None:
+            summary |= self.simulation.programs.columns()
         write_schedule(folder.file("schedule.csv"), summary)
-        write_json(folder.file("fidelity.json"), self.simulation.notes.rows())
+        write_json(folder.file("fidelity.json"), self.simulation.world.notes.rows())
         write_json(folder.file(MANIFEST), self._manifest())
 
     def _manifest(self) -> dict[str, object]:
@@ -87,8 +87,8 @@ class Record:
 
     def _programs(self) -> list[dict[str, object]]:
         """Return what there is to know of the outside programs."""
-        coordinated = self.simulation.coordinated
-        if coordinated is None:
+        programs = self.simulation.programs
+        if programs is None:
             return []
         from batkube.simulation.launching import names_served
 
@@ -99,11 +99,11 @@ class Record:
                 "version": version_in_log(attachment.process.log),
                 **fingerprint(scheduler.binary),
             }
-            for scheduler, attachment in zip(self.inputs.outside, coordinated.attachments, strict=True)
+            for scheduler, attachment in zip(self.inputs.outside, programs.attachments, strict=True)
         ]
 
     def _usage(self) -> list[dict[str, object]]:
         """Return what the outside programs used, in their order."""
-        coordinated = self.simulation.coordinated
-        usages = [] if coordinated is None else [one.process.usage for one in coordinated.attachments]
+        programs = self.simulation.programs
+        usages = [] if programs is None else [one.process.usage for one in programs.attachments]
         return [{"cpu_s": round(usage.cpu_s, 3), "peak_memory_bytes": usage.peak_memory_bytes} for usage in usages]

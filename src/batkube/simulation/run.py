@@ -21,7 +21,6 @@ from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
 from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
 from batkube.simulation.attached import Builder
-from batkube.simulation.loop import run_until
 from batkube.simulation.record import Record
 from batkube.simulation.scenario import KEYS, Scenario, make_scenario
 
@@ -135,7 +134,7 @@ def execute(
             except KeyboardInterrupt as interrupt:
                 place = inputs.policy and place_in(inputs.policy, interrupt)  # where a policy loops for ever
                 told = f", in {place}" if place else ""
-                failure = RunFailed(f"interrupted at {human(simulation.clock.now)} of virtual time{told}")
+                failure = RunFailed(f"interrupted at {human(simulation.world.clock.now)} of virtual time{told}")
             simulation.machine_states.flush()
             digest = journal.digest
         record = Record(inputs, simulation, digest, failure, command, stopwatch)
@@ -154,14 +153,11 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if progress is not None:
             progress(len(outcomes), total, max(now, START))  # programs come up before the run begins
 
-    if simulation.coordinated is not None:
-        try:
-            simulation.coordinated.run(lambda: len(outcomes) >= total, report)
-        finally:
-            simulation.coordinated.stop()
-    else:
-        run_until(outcomes, total, simulation.agenda, simulation.clock, report)
-    report(simulation.clock.now)
+    try:
+        simulation.loop.run(simulation.passage, lambda: len(outcomes) >= total, report)
+    finally:
+        if simulation.programs is not None:
+            simulation.programs.stop()
     ended = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, ended, total)
     left = total - len(ended)
@@ -182,10 +178,11 @@ def _check_invariants(simulation: Simulation, ended: set[str], total: int) -> No
     """See that no job ended twice and that no pod of a job outlived the last one."""
     if len(ended) != len(simulation.outcomes):
         raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(ended)} jobs")
-    pods = {key: pod for key, pod in simulation.store.all(POD).items() if not key.startswith(f"{SYSTEM_NAMESPACE}/")}
+    stored = simulation.world.store.all(POD)
+    pods = {key: pod for key, pod in stored.items() if not key.startswith(f"{SYSTEM_NAMESPACE}/")}
     left = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
     if len(ended) == total and left:
         raise Bug(f"all jobs have ended, and {len(left)} pods are left: {left[0]} …")
     strangers = [key for key in pods if key not in left]
     if strangers:
-        simulation.notes.add(_STRANGERS, example=f"pod {strangers[0]}", count=len(strangers))
+        simulation.world.notes.add(_STRANGERS, example=f"pod {strangers[0]}", count=len(strangers))

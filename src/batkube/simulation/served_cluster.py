@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, ResourceModel, node_of
-from batkube.cluster.store import Store
+from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
 from batkube.controllers.cron_jobs import CronJobs
 from batkube.controllers.deployments import Deployments
@@ -32,7 +32,6 @@ from batkube.controllers.taint_eviction import TaintEviction
 from batkube.execution.latencies import Delays
 from batkube.execution.node_agents import NodeAgents
 from batkube.execution.served_kubelets import ServedKubelets
-from batkube.kernel.agenda import Agenda
 from batkube.kernel.instants import Instant
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
@@ -45,8 +44,6 @@ ClientFor = Callable[[str], Client]
 class ServedCluster:
     """A cluster that waits for its nodes."""
 
-    store: Store
-    agenda: Agenda
     client_for: ClientFor
     agents: NodeAgents
 
@@ -79,8 +76,7 @@ class PolicyChoice:
 
 
 def serve_cluster(
-    store: Store,
-    agenda: Agenda,
+    world: World,
     client_for: ClientFor,
     surroundings: Surroundings,
     *,
@@ -94,50 +90,50 @@ def serve_cluster(
     Without `controllers` only nodes are looked after, and a kube-controller-manager may be attached for the rest.
     """
     kubelet = client_for("kubelet")
-    kubelet_events = EventRecorder(store, kubelet, "kubelet")
-    agents = NodeAgents(store, agenda, kubelet, kubelet_events)
+    kubelet_events = EventRecorder(world.store, kubelet, "kubelet")
+    agents = NodeAgents(world, kubelet, kubelet_events)
     manager = client_for("kube-controller-manager")
-    NodeLifecycle(store, agenda, manager)
-    EventExpiry(store, agenda, manager)
+    NodeLifecycle(world, manager)
+    EventExpiry(world, manager)
     if controllers:
-        _start_controllers(store, agenda, manager, surroundings)
-    ServedKubelets(store, agenda, kubelet, kubelet_events, delays)
+        _start_controllers(world, manager, surroundings)
+    ServedKubelets(world, kubelet, kubelet_events, delays)
     if scheduler:
-        _start_scheduler(store, agenda, client_for("kube-scheduler"), scheduler)
-    return ServedCluster(store, agenda, client_for, agents)
+        _start_scheduler(world, client_for("kube-scheduler"), scheduler)
+    return ServedCluster(client_for, agents)
 
 
-def _start_scheduler(store: Store, agenda: Agenda, client: Client, chosen: PolicyChoice | bool) -> None:
+def _start_scheduler(world: World, client: Client, chosen: PolicyChoice | bool) -> None:
     # Imported only here: they bring numpy, which takes longer to load than everything else.
     from batkube.policies.default_scheduler import DefaultScheduler
     from batkube.policies.node_table import NodeTable
     from batkube.policies.served_policy import ServedPolicy
 
-    events = EventRecorder(store, client, "default-scheduler", host="batkube", as_series=True)
-    table = NodeTable(store)
+    events = EventRecorder(world.store, client, "default-scheduler", host="batkube", as_series=True)
+    table = NodeTable(world.store)
     if isinstance(chosen, PolicyChoice):
-        ServedPolicy(chosen.policy, chosen.rng, store, agenda, client, events, table)
+        ServedPolicy(world, chosen.policy, chosen.rng, client, events, table)
     else:
-        DefaultScheduler(store, agenda, client, events, table)
+        DefaultScheduler(world, client, events, table)
 
 
-def _start_controllers(store: Store, agenda: Agenda, client: Client, surroundings: Surroundings) -> None:
+def _start_controllers(world: World, client: Client, surroundings: Surroundings) -> None:
     def events(component: str) -> EventRecorder:
-        return EventRecorder(store, client, component)
+        return EventRecorder(world.store, client, component)
 
-    graph = ObjectGraph(store)
-    pods, replica_sets = Controlled(store, POD), Controlled(store, REPLICA_SET)
-    ServiceAccounts(store, agenda, client)
-    RootCertificates(store, agenda, client, surroundings.authority)
-    RoleAggregation(store, agenda, client)
-    Namespaces(store, agenda, client, graph)
-    GarbageCollector(agenda, client, graph)
-    Quotas(store, agenda, client, graph, surroundings.usage_of)
-    Deployments(store, agenda, client, events("deployment-controller"), pods, replica_sets)
-    ReplicaSets(store, agenda, client, events("replicaset-controller"), pods, replica_sets)
-    Jobs(store, agenda, client, events("job-controller"), pods)
-    FinishedJobs(store, agenda, client)
-    CronJobs(store, agenda, client, events("cronjob-controller"), Controlled(store, JOB))
-    PodsOfLostNodes(store, agenda, client)
-    TaintEviction(store, agenda, client, events("taint-eviction-controller"))
-    Disruption(store, agenda, client, events("controllermanager"))
+    graph = ObjectGraph(world.store)
+    pods, replica_sets = Controlled(world.store, POD), Controlled(world.store, REPLICA_SET)
+    ServiceAccounts(world, client)
+    RootCertificates(world, client, surroundings.authority)
+    RoleAggregation(world, client)
+    Namespaces(world, client, graph)
+    GarbageCollector(world, client, graph)
+    Quotas(world, client, graph, surroundings.usage_of)
+    Deployments(world, client, events("deployment-controller"), pods, replica_sets)
+    ReplicaSets(world, client, events("replicaset-controller"), pods, replica_sets)
+    Jobs(world, client, events("job-controller"), pods)
+    FinishedJobs(world, client)
+    CronJobs(world, client, events("cronjob-controller"), Controlled(world.store, JOB))
+    PodsOfLostNodes(world, client)
+    TaintEviction(world, client, events("taint-eviction-controller"))
+    Disruption(world, client, events("controllermanager"))

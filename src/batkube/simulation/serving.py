@@ -29,11 +29,11 @@ from batkube.api.metrics_api import Metrics
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.store import KubeObject, Store
+from batkube.cluster.world import World
 from batkube.controllers.quotas import UsageOf
 from batkube.execution.latencies import Delays, Latencies
-from batkube.kernel.clock import Clock
 from batkube.kernel.errors import InputError
-from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.quantities import Quantity
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
@@ -42,8 +42,9 @@ from batkube.outputs.manifest import write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.simulation.collecting import QuietCollector
-from batkube.simulation.live import LiveAgenda, LiveTime
 from batkube.simulation.served_cluster import PolicyChoice, Surroundings, serve_cluster
+from batkube.timing.live import LiveAgenda, LiveTime
+from batkube.timing.loop import Loop
 from batkube.version import __version__
 
 KUBECONFIG = "kubeconfig"
@@ -102,15 +103,14 @@ async def _serve(
     service: Service, folder: OutputFolder, users: dict[str, User], token: str, announce: Callable[[Address], None]
 ) -> None:
     ended = _ended_by_signal()
-    store, agenda, clock = Store(_HISTORY), LiveAgenda(), Clock()
-    start = time_of_day()
-    time = LiveTime(agenda, clock, start, service.speed)
+    agenda, start = LiveAgenda(), time_of_day()
+    world = World(Streams(service.seed), store=Store(_HISTORY), agenda=agenda)
+    store, clock, streams, notes = world.store, world.clock, world.streams, world.notes
+    time = LiveTime(Loop(world), agenda, start, service.speed)
     credentials = make_credentials(service.host, start)
     timers = LoopTimers(asyncio.get_running_loop(), service.speed)
-    streams = Streams(service.seed)
     is_bare = service.platform is None
     specials = {} if is_bare else {**Metrics(store).handlers(), "pods/log": Logs(store).answer}
-    notes = FidelityNotes()
     if service.latencies is not None and service.latencies.only_for_runs:
         notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
     api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials, notes=notes)
@@ -122,8 +122,7 @@ async def _serve(
             delays = None if service.latencies is None else Delays(service.latencies, streams)
             surroundings = Surroundings(_quota_usage(), credentials.authority.decode())
             cluster = serve_cluster(
-                store,
-                agenda,
+                world,
                 api.client,
                 surroundings,
                 delays=delays,

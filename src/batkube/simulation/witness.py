@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.cluster.mapping import NAMESPACE, POD
-from batkube.cluster.store import DELETED, MODIFIED, Batch, Key, KubeObject, Store
-from batkube.kernel.agenda import Agenda, Rank
-from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.cluster.store import DELETED, MODIFIED, Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
-from batkube.kernel.journal import Journal
 
 EVENTS = "events"
 _FAILED = "FailedScheduling"
@@ -29,11 +29,11 @@ _STRANGERS = FidelityNote(
 class Witness:
     """Listens to pods and events."""
 
-    def __init__(self, store: Store, agenda: Agenda, journal: Journal, notes: FidelityNotes) -> None:
-        self._store = store
-        self._agenda = agenda
-        self._journal = journal
-        self._notes = notes
+    def __init__(self, world: World) -> None:
+        self._store = store = world.store
+        self._agenda = world.agenda
+        self._journal = world.journal
+        self._notes = world.notes
         #: Failed attempts to place each live pod, as its scheduler logs them, and why the last one failed.
         self._failures: dict[Key, tuple[int, str]] = {}
         #: The same as far as the API shows it, of schedulers that log nothing that is understood.

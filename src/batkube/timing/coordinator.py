@@ -14,11 +14,9 @@ it should.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from batkube.kernel.agenda import Agenda
-from batkube.kernel.clock import Clock
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, as_float_s
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.costs import DecisionCost
@@ -190,18 +188,16 @@ class Attachment:
 
 
 class Coordinator:
-    """Moves one clock for everybody."""
+    """Moves the clocks of all attached programs together."""
 
-    def __init__(self, clock: Clock, agenda: Agenda, attachments: Sequence[Attachment], epoch_ns: int) -> None:
-        self._clock = clock
-        self._agenda = agenda
+    def __init__(self, attachments: Sequence[Attachment], epoch_ns: int) -> None:
         self._attachments = attachments
-        #: The Unix time of the clock's zero.
+        #: The Unix time of the run's zero.
         self._epoch_ns = epoch_ns
 
-    def settle(self) -> None:
+    def settle(self, now: Instant) -> None:
         """Let everybody who is not busy act until everybody is idle."""
-        quiet, now = 0, self._clock.now
+        quiet = 0
         while present := [attachment for attachment in self._attachments if not attachment.is_busy(now)]:
             for attachment in present:
                 attachment.wait_idle()
@@ -212,41 +208,38 @@ class Coordinator:
             if quiet >= max(attachment.rounds_to_settle for attachment in present):
                 return
 
-    def advance(self, horizon: Instant) -> Instant:
+    def advance(self, now: Instant, horizon: Instant) -> Instant:
         """Let time go on until a program writes something, at most to `horizon`; return the instant reached."""
         busy = [one.busy_until for one in self._attachments if one.busy_until is not None]
         horizon = min([horizon, *busy])
         free = [one for one in self._attachments if one.busy_until is None]
         while True:
-            nexts = sorted((self._next_timer(one), number) for number, one in enumerate(free))
+            nexts = sorted((max(self._next_timer(one), now), number) for number, one in enumerate(free))
             if not nexts or nexts[0][0] >= horizon:
                 return self._move(horizon)
             (_, number), limit = nexts[0], min([horizon, *(time for time, _ in nexts[1:])])
-            if self._granted(free[number], limit):
-                return self._clock.now
+            now, wrote = self._granted(free[number], now, limit)
+            if wrote:
+                return now
 
     def _next_timer(self, attachment: Attachment) -> Instant:
-        return Instant(max(attachment.page.next_timer - self._epoch_ns, self._clock.now))
+        return Instant(attachment.page.next_timer - self._epoch_ns)
 
-    def _granted(self, attachment: Attachment, limit: Instant) -> bool:
-        """Let one program jump from timer to timer before `limit`; return whether it has written something.
+    def _granted(self, attachment: Attachment, now: Instant, limit: Instant) -> tuple[Instant, bool]:
+        """Let one program jump from timer to timer before `limit`; return where it is, and whether it wrote something.
 
         A timer that is due exactly at the limit is reached by moving everybody there.
         """
         page = attachment.page
-        wrote = page.wrote
+        before = page.wrote
         attachment.grant(limit + self._epoch_ns)
-        self._move(Instant(max(page.now - self._epoch_ns, self._clock.now)))
-        if page.wrote != wrote:
-            return True
-        if self._next_timer(attachment) >= limit:
-            self._move(limit)
+        now = self._move(Instant(max(page.now - self._epoch_ns, now)))
+        if page.wrote == before and self._next_timer(attachment) >= limit:
+            now = self._move(limit)
             attachment.wait_idle()
-            return page.wrote != wrote
-        return False
+        return now, page.wrote != before
 
     def _move(self, to: Instant) -> Instant:
-        self._clock.advance(to)
         for attachment in self._attachments:
             attachment.page.now = to + self._epoch_ns
         return to
@@ -260,47 +253,3 @@ class Coordinator:
 
 def _send_one(attachments: Sequence[Attachment], now: Instant) -> bool:
     return any(one.server.send_one() for one in attachments if not one.is_busy(now))
-
-
-def run_coordinated(
-    coordinator: Coordinator,
-    agenda: Agenda,
-    clock: Clock,
-    is_done: Callable[[], bool],
-    activity: Callable[[], int],
-    patience: int,
-    observe: Callable[[Instant], None],
-    progress: Callable[[Instant], None],
-) -> None:
-    """Run until `is_done`, or until nothing is due and no program did anything for `patience` of virtual time.
-
-    `activity` counts what has changed in the cluster; a program that only keeps itself busy does not count. `observe`
-    is called at every stop, before anything else happens at that instant, and when it is settled.
-    """
-    seen, since = activity(), clock.now
-    while not is_done():
-        coordinator.settle()
-        observe(clock.now)
-        if activity() != seen:
-            seen, since = activity(), clock.now
-        due = agenda.due
-        if due is not None and due <= clock.now:
-            _keep_due(agenda, clock)
-            continue
-        end = Instant(since + patience)
-        if due is None and clock.now >= end:
-            return
-        reached = coordinator.advance(end if due is None else due)
-        observe(reached)
-        if reached == due:
-            _keep_due(agenda, clock)
-        progress(reached)
-
-
-def _keep_due(agenda: Agenda, clock: Clock) -> None:
-    """Keep every appointment of this instant, those booked meanwhile included."""
-    while agenda.due is not None and agenda.due <= clock.now:
-        appointment = agenda.next()
-        assert appointment is not None
-        clock.advance(appointment.at)
-        appointment.action(appointment.at)

@@ -13,9 +13,9 @@ import logging
 from collections.abc import Iterator
 
 from batkube.kernel.agenda import Action, Agenda, Rank
-from batkube.kernel.clock import Clock
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
 from batkube.kernel.stopwatch import Stopwatch
+from batkube.timing.loop import Loop
 
 log = logging.getLogger(__name__)
 
@@ -45,14 +45,14 @@ class LiveAgenda(Agenda):
 class LiveTime:
     """Moves the clock after the real time, and keeps the appointments that fall due."""
 
-    def __init__(self, agenda: LiveAgenda, clock: Clock, start: Instant, speed: float = 1.0) -> None:
+    def __init__(self, loop: Loop, agenda: LiveAgenda, start: Instant, speed: float = 1.0) -> None:
+        self._event_loop: asyncio.AbstractEventLoop | None = None
+        self._loop = loop
         self._agenda = agenda
-        self._clock = clock
-        clock.advance(start)
+        loop.reach(start)
         self._start = start
         self._speed = speed
         self._stopwatch = Stopwatch()
-        self._loop: asyncio.AbstractEventLoop | None = None
         #: The timer that is set in the event loop, and for which instant.
         self._timer: asyncio.TimerHandle | None = None
         self._planned: Instant | None = None
@@ -63,7 +63,7 @@ class LiveTime:
         if not self._is_settling:
             self.settle(Instant(self._start + int(self._stopwatch.real_s * self._speed * NANOSECONDS_PER_SECOND)))
             self._plan_earlier(self._agenda.due)
-        return self._clock.now
+        return self._loop.now
 
     def settle(self, until: Instant) -> None:
         """Keep the appointments until `until`, in order, and move the clock there; or as far as one slice gets."""
@@ -73,34 +73,31 @@ class LiveTime:
             while (due := self._agenda.due) is not None and due <= until:
                 if self._stopwatch.real_s - begun > _SLICE_S:
                     return
+                self._loop.reach(due)
                 self._keep_next()
-            self._clock.advance(max(until, self._clock.now))
+            self._loop.reach(until)
         finally:
             self._is_settling = False
 
     def _keep_next(self) -> None:
-        appointment = self._agenda.next()
-        assert appointment is not None
-        now = max(appointment.at, self._clock.now)
-        self._clock.advance(now)
         try:
-            appointment.action(now)
+            self._loop.keep_next()
         except Exception:
             # One part of the cluster is at fault; the others, and the people who use it, can go on.
-            log.exception("something that was due at %s ns failed", appointment.at)
+            log.exception("something that was due at %s ns failed", self._loop.now)
 
     # Within the event loop
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Let time pass by itself in the running event loop."""
-        self._loop = asyncio.get_running_loop()
+        self._event_loop = asyncio.get_running_loop()
         self._agenda.wakes(self)
         self._plan()
         try:
             yield
         finally:
-            self._loop = None
+            self._event_loop = None
             self._cancel()
 
     def booked(self, at: Instant) -> None:
@@ -115,11 +112,11 @@ class LiveTime:
     def _plan(self) -> None:
         self._cancel()
         due = self._agenda.due
-        if due is None or self._loop is None:
+        if due is None or self._event_loop is None:
             return
         self._planned = due
         ahead_s = (due - self._start) / NANOSECONDS_PER_SECOND / self._speed - self._stopwatch.real_s
-        self._timer = self._loop.call_later(max(0.0, ahead_s), self._wake)
+        self._timer = self._event_loop.call_later(max(0.0, ahead_s), self._wake)
 
     def _wake(self) -> None:
         self.now()

@@ -1,0 +1,90 @@
+"""The loop: the one place where appointments are kept and the clock is moved.
+
+    let time go on ─▶ keep what is due ─▶ let time go on …
+
+How time goes on is the business of a *passage*, of which there are four: at once, to whatever is due next (`AtOnce`: a
+policy acts within its appointments); coordinated with programs, when all of them are idle; by the rules of 2020; and
+after the real time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.instants import Instant
+
+Progress = Callable[[Instant], None]
+
+#: How many times time goes on between two reports of progress.
+_STEPS_PER_REPORT = 100
+
+
+class Passage(Protocol):
+    """A way of letting time go on."""
+
+    def go_on(self) -> Instant | None:
+        """Let time go on, at most to what is due next; return the instant reached.
+
+        None when nothing is due and nobody is expected to do anything any more.
+        """
+
+
+class Loop:
+    """Keeps appointments in order."""
+
+    def __init__(self, world: World) -> None:
+        self._agenda = world.agenda
+        self._clock = world.clock
+        #: Appointments kept, ever.
+        self.kept = 0
+
+    @property
+    def now(self) -> Instant:
+        """The instant reached."""
+        return self._clock.now
+
+    def run(self, passage: Passage, is_done: Callable[[], bool], progress: Progress) -> None:
+        """Let time go on until `is_done` or nothing is to be expected; tell `progress` how far time has come."""
+        steps = 0
+        while not is_done() and (reached := passage.go_on()) is not None:
+            self.keep_until(reached)
+            steps += 1
+            if steps % _STEPS_PER_REPORT == 0:
+                progress(reached)
+        progress(self._clock.now)
+
+    def keep_until(self, until: Instant) -> None:
+        """Keep every appointment up to `until`, those booked meanwhile included, each at its own instant."""
+        agenda, clock = self._agenda, self._clock
+        while (due := agenda.due) is not None and due <= until:
+            if due > clock.now:
+                clock.advance(due)
+            self.keep_next()
+        self.reach(until)
+
+    def keep_next(self) -> Rank:
+        """Keep the next appointment, which there must be, whatever the clock shows; return its rank."""
+        appointment = self._agenda.next()
+        assert appointment is not None, "nothing is due"
+        self.kept += 1
+        appointment.action(appointment.at)
+        return appointment.rank
+
+    def reach(self, now: Instant) -> None:
+        """Move the clock to `now`, unless it is there already or beyond."""
+        if now > self._clock.now:
+            self._clock.advance(now)
+
+
+class AtOnce:
+    """Time jumps to whatever is due next: between two appointments everybody is idle."""
+
+    def __init__(self, world: World) -> None:
+        self._agenda = world.agenda
+
+    def go_on(self) -> Instant | None:
+        """Return when the next appointment is."""
+        return self._agenda.due
