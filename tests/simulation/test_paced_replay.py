@@ -12,7 +12,7 @@ from batkube.cluster.store import Key
 from batkube.cluster.world import World
 from batkube.kernel.instants import START
 from batkube.kernel.streams import Streams
-from batkube.simulation.outside import make_api
+from batkube.simulation.outside import make_server
 from batkube.simulation.paced_replay import ReplayingApi
 
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
@@ -51,7 +51,7 @@ class _Cluster:
     def __init__(self) -> None:
         world = World(Streams(0))
         self.store = world.store
-        api, self.token = make_api(world)
+        api, self.token = make_server(world)
         self.api = ReplayingApi(api, self.store, lambda: world.clock.now)
 
     def submit(self, name: str) -> None:

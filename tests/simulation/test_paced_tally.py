@@ -7,15 +7,13 @@ import json
 
 import pytest
 
-from batkube.cluster.mapping import POD
+from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.store import Key
 from batkube.cluster.world import World
-from batkube.execution.nodes import NodeAccounts
-from batkube.kernel.fidelity import FidelityNotes
+from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.journal import Journal
 from batkube.kernel.streams import Streams
-from batkube.simulation.paced_nodes import UnguardedNodes
 from batkube.simulation.paced_tally import Tally
 
 
@@ -26,7 +24,7 @@ class Cluster:
         self._journal_file = io.BytesIO()
         world = World(Streams(0), Journal(self._journal_file))
         self.journal, self.store = world.journal, world.store
-        self.tally = Tally(world, NodeAccounts([]))
+        self.tally = Tally(world, NodeAccounts(world.store))
 
     def submit(self, name: str, at: float) -> None:
         self.store.create(POD, [Key(f"default/{name}")], [{"spec": {}, "status": {}}], _at(at))
@@ -134,17 +132,20 @@ def test_no_decision_is_late_by_more_than_since_its_node_became_free(cluster: Cl
 
 
 def test_unguarded_nodes_take_every_pod_and_count_those_without_room() -> None:
-    notes = FidelityNotes()
-    nodes = UnguardedNodes([{"cpu": 1000}, {"cpu": 1000}], notes, ["one", "two"])
+    world = World(Streams(0))
+    nodes = UnguardedAccounts(world)
+    names = [Key("one"), Key("two")]
+    offer = {"metadata": {}, "spec": {}, "status": {"allocatable": {"cpu": "1"}}}
+    world.store.create(NODE, names, [offer, offer], _at(0))
 
     for _ in range(3):
-        assert nodes.take([0], (("cpu", 600),)) is None
+        assert nodes.take("one", (("cpu", 600),)) is None
     assert nodes.over_allocations == 2
     assert nodes.busy_nodes == 1
-    assert [(row["severity"], row["count"]) for row in notes.rows()] == [("violation", 2)]
+    assert [(row["severity"], row["count"]) for row in world.notes.rows()] == [("violation", 2)]
 
     for _ in range(3):
-        nodes.give_back([0], (("cpu", 600),))
+        nodes.give_back("one", (("cpu", 600),))
     assert nodes.busy_nodes == 0
-    assert nodes.take([0], (("cpu", 1000),)) is None
+    assert nodes.take("one", (("cpu", 1000),)) is None
     assert nodes.over_allocations == 2

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from batkube.cluster.gangs import Gang
+from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job
 
@@ -38,10 +38,12 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     evictions: int
 
 
-class GangRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The story of a gang's pods, told when they are over; index i of every list is the pod of rank i."""
+class PodsRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The story of a job's pods, told when they are over; index i of every list is the pod of rank i."""
 
-    gang: Gang
+    job: Job
+    keys: Sequence[Key]
+    created: Instant
     #: The machine that admitted each pod; None when it was never bound.
     machine_ids: Sequence[int | None]
     scheduled: Sequence[Instant | None]
@@ -52,4 +54,4 @@ class GangRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 OutcomeListener = Callable[[Outcome], None]
-GangListener = Callable[[GangRecord], None]
+PodsListener = Callable[[PodsRecord], None]

@@ -14,13 +14,13 @@ from batkube.cluster.store import KubeObject
 from batkube.emulation.access import Access, Refused, Unreachable
 from batkube.emulation.manifests import Task
 from batkube.emulation.settings import Emulation, Kind, mapped
-from batkube.execution.profiles import NotModelled, course_on
+from batkube.execution.profiles import NotModelled, run_time_on
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS, Duration
 from batkube.kernel.quantities import CPU, MACHINE, PODS, amount, format_amount
 from batkube.platforms.model import Machine, Platform
 from batkube.workloads.model import Job, Requests, Workload
-from batkube.workloads.run_times import Course
+from batkube.workloads.run_times import RunTime
 
 _KWOK_TAINT = "kwok.x-k8s.io/node"
 _CLOSING = ("NoSchedule", "NoExecute")
@@ -194,11 +194,11 @@ def _too_large(job: Job, requests: Requests, nodes: Nodes, source: str) -> Input
     )
 
 
-def _course(job: Job, slowest: Machine, source: str) -> Course:
+def _course(job: Job, slowest: Machine, source: str) -> RunTime:
     try:
-        course = course_on(job.profile, [slowest] * job.size)
-        if course.length <= LATEST_NS or job.walltime is not None:
-            return course
+        whole = run_time_on(job.profile, [slowest] * job.size)
+        if whole.length <= LATEST_NS or job.walltime is not None:
+            return whole
         problem = "never ends, and has no walltime"
     except (NotModelled, ValueError) as error:
         problem = str(error)

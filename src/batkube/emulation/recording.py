@@ -11,9 +11,8 @@ from typing import TextIO
 
 import msgspec
 
-from batkube.cluster.gangs import Gang
 from batkube.cluster.mapping import NAMESPACE
-from batkube.cluster.outcomes import GangRecord, Outcome
+from batkube.cluster.outcomes import Outcome, PodsRecord
 from batkube.cluster.store import Key
 from batkube.emulation.preparing import Nodes
 from batkube.emulation.settings import Emulation
@@ -153,10 +152,11 @@ class Recorder:
         names = [machine.name for machine in self._machines]
         writer = PodsWriter(file, names, lambda key: (by_key[key].failed_attempts, by_key[key].reason))
         for key, pod in sorted(by_key.items(), key=lambda entry: entry[1].finished or START):
-            gang = Gang(pod.task.job, [key], pod.task.requests, pod.seen or START, 0)
             writer.write(
-                GangRecord(
-                    gang=gang,
+                PodsRecord(
+                    job=pod.task.job,
+                    keys=[key],
+                    created=pod.seen or START,
                     machine_ids=[self._number_of[pod.node] if pod.node else None],
                     scheduled=[pod.bound],
                     started=[self._starts[pod.name]],

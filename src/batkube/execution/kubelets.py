@@ -1,328 +1,336 @@
-"""The kubelets of all simulated nodes: what happens to a pod once a scheduler has bound it.
+"""The kubelets of all nodes: what happens to a pod once a scheduler has bound it, whoever made it.
 
-    bound ─▶ admitted (or rejected: OutOf…) ─▶ Running ─▶ the gang's work ─▶ Succeeded / Failed ─▶ deleted
+    bound ─▶ admitted (or rejected: OutOf…) ─▶ Running ─▶ Succeeded / Failed, its node's resources free
+    deleted ─▶ stopped within its grace period ─▶ gone
 
-Kubelets hear of bindings, deletions and rejections through the store only, and answer through it. They never act inside
-a change: they book what follows on the agenda. What happens to a gang's pods together is written together.
+What goes on inside a pod is one of two things. The pods of a workload's job share a course (`cluster.courses`): it
+begins when the last of them runs and ends for all at once, so what happens to them together is written together. Any
+other pod has containers, which `containers` starts, restarts and ends one by one.
+
+Kubelets hear of bindings and deletions through the store only, and answer through it. They never act inside a change:
+they book what follows on the agenda. A finished pod is left where it is; whoever made it may delete it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
-from batkube.cluster.gangs import Gang, Roster
-from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
-from batkube.cluster.outcomes import FinalState, GangListener, GangRecord, Outcome, OutcomeListener
-from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
+from batkube.cluster.courses import Course, Courses
+from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.outcomes import FinalState
+from batkube.cluster.pods import is_finished, node_of_pod, phase_of
+from batkube.cluster.references import is_being_deleted
+from batkube.cluster.resources import demand_of
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
+from batkube.execution.containers import Containers
 from batkube.execution.latencies import Delays
-from batkube.execution.nodes import NodeAccounts
-from batkube.execution.profiles import course_on
+from batkube.execution.node_accounts import NodeAccounts, Shortage
+from batkube.execution.pod_lives import PodLife
+from batkube.execution.stopping import stop_time_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant, instant_of, rfc3339
-from batkube.kernel.intervals import mask_of
-from batkube.platforms.model import Machine
 
-PREEMPTED = "Preempted"
 _NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
 
 
-class Execution:
-    """How far the pods of a gang have come; index i of every list is the pod of rank i."""
+class Conductor(Protocol):
+    """Who knows what the courses are about."""
 
-    __slots__ = ("finish_appointment", "gang", "machine_ids", "over", "released", "running", "scheduled", "started")
-
-    def __init__(self, gang: Gang) -> None:
-        self.gang = gang
-        size = gang.job.size
-        #: The machine that admitted each pod; None before.
-        self.machine_ids: list[int | None] = [None] * size
-        self.scheduled: list[Instant | None] = [None] * size
-        self.started: list[Instant | None] = [None] * size
-        #: How many pods have started; the work begins when it reaches the job's size.
-        self.running = 0
-        #: The end of the work, once it has begun.
-        self.finish_appointment: int | None = None
-        #: True once the job's fate is sealed; whatever was still booked for the gang is void then.
-        self.over = False
-        #: True once the pods' resources were given back to their nodes.
-        self.released = False
-
-    @property
-    def admitted(self) -> list[int]:
-        """The machines that hold its pods, one entry per pod."""
-        return [number for number in self.machine_ids if number is not None]
-
-    @property
-    def work_began(self) -> Instant | None:
-        """When the last pod came up; None while some have not."""
-        if self.running < len(self.started):
-            return None
-        return max(instant for instant in self.started if instant is not None)
+    def begin(self, course: Course, now: Instant) -> Instant:
+        """All pods of the course run: return when its work ends, and settle how."""
 
 
-class _Bound(NamedTuple):
-    """Pods of one gang that were bound together."""
+class CourseLife:
+    """A pod that has part in a course, from admission until it is gone."""
 
-    execution: Execution
-    ranks: list[int]
-    pods: list[KubeObject]
+    __slots__ = ("course", "demand", "is_over", "key", "node", "rank", "uid")
+
+    def __init__(self, key: Key, uid: str, node: str, course: Course, rank: int) -> None:
+        self.key = key
+        self.uid = uid
+        self.node = node
+        self.demand = course.demand
+        self.course = course
+        self.rank = rank
+        #: Whether it has ended; its node's resources are free then.
+        self.is_over = False
+
+
+Life = CourseLife | PodLife
 
 
 class Kubelets:
-    """Runs pods on all machines of one run."""
+    """Runs pods on every node of the store."""
 
     def __init__(
         self,
         world: World,
-        *,
-        roster: Roster,
-        machines: Sequence[Machine],
-        node_names: Sequence[str],
         accounts: NodeAccounts,
-        delays: Delays | None,
-        resubmit: Callable[[Gang, Instant], None] | None,
-        on_outcome: OutcomeListener,
-        on_gang_over: GangListener,
-        on_busy: Callable[[int, Instant], None],
+        *,
+        courses: Courses,
+        conductor: Conductor | None = None,
+        containers: Containers | None = None,
+        delays: Delays | None = None,
+        on_busy: Callable[[int, Instant], None] | None = None,
+        is_watched: bool = True,
     ) -> None:
-        """`delays` is None when nothing is delayed; `resubmit` is None when evicted jobs fail."""
-        self._store = store = world.store
-        self._agenda = world.agenda
-        self._journal = world.journal
-        self._roster = roster
-        self._machines = machines
-        self._machine_of_node = {name: number for number, name in enumerate(node_names)}
-        self._accounts = accounts
-        self._delays = delays
-        self._notes = world.notes
-        self._resubmit = resubmit
-        self._on_outcome = on_outcome
-        self._on_gang_over = on_gang_over
-        self._on_busy = on_busy
-        #: The gangs of which a kubelet has heard and whose pods are not gone.
-        self._executions: dict[Gang, Execution] = {}
-        store.listen(POD, self._hear, author=self)
+        """`delays` is None when nothing is delayed.
 
-    # What schedulers and users did
+        Without `containers` every pod has part in a course. Where nobody watches, that such a pod runs is not written.
+        """
+        self._store = world.store
+        self._agenda = world.agenda
+        self._notes = world.notes
+        self._accounts = accounts
+        self._courses = courses
+        self._conductor = conductor
+        self._containers = containers
+        self._delays = delays
+        self._on_busy = on_busy
+        self._is_watched = is_watched
+        #: The pods that a kubelet knows and that are not gone.
+        self._lives: dict[Key, Life] = {}
+        #: Pods bound to a node that is not there, by its name. Dicts for their order.
+        self._homeless: dict[str, dict[Key, None]] = {}
+        if containers is not None:
+            containers.on_end = self._end_containers
+        world.store.listen(POD, self._hear, author=self)
+        world.store.listen(NODE, self._hear_node)
+
+    # What they hear
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         """Take note of what was done to pods."""
-        if batch.type is ADDED:
+        if batch.type is DELETED:
+            self._forget([life for key in batch.keys if (life := self._lives.get(key)) is not None], now)
             return
-        admitted: list[_Bound] = []
-        for gang, positions, ranks in self._roster.gangs(batch.keys):
-            execution = self._execution(gang)
+        bound, deleted = [], []
+        for key, pod in zip(batch.keys, batch.objects, strict=True):
+            if not pod["spec"].get("nodeName"):
+                continue
+            life = self._lives.get(key)
+            if life is not None and life.uid != pod["metadata"]["uid"]:
+                self._forget([life], now)
+                life = None
+            if is_being_deleted(pod):
+                deleted.append(key)
+            elif life is None and phase_of(pod) == "Pending":
+                bound.append(key)
+            elif isinstance(life, CourseLife) and not life.is_over and is_finished(pod):
+                self._forget([life], now)
+        if bound:
+            self._agenda.book(now, Rank.START, functools.partial(self._take_up, bound))
+        if deleted:
+            self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, deleted))
+
+    def _hear_node(self, batch: Batch, now: Instant) -> None:
+        """Forget the pods of a node that is gone; take up those that wait for one that came."""
+        for name in batch.keys:
             if batch.type is DELETED:
-                self._evict(execution, now)
+                lost = [life for life in self._lives.values() if life.node == name]
+                self._homeless.setdefault(name, {}).update(dict.fromkeys(life.key for life in lost))
+                self._forget(lost, now)
+            elif batch.type is ADDED and (waiting := self._homeless.pop(name, {})):
+                self._agenda.book(now, Rank.START, functools.partial(self._take_up, list(waiting)))
+
+    # Pods come up
+
+    def _take_up(self, keys: Sequence[Key], now: Instant) -> None:
+        """Admit pods that were bound, or reject them, and book when they come up."""
+        starts: dict[Instant, list[Life]] = {}
+        for key in keys:
+            pod = self._store.get(POD, key)
+            if pod is None or key in self._lives or is_being_deleted(pod) or is_finished(pod):
                 continue
-            if execution.over:
-                continue
-            pods = [batch.objects[position] for position in positions]
-            if told := [pod for pod in pods if "deletionTimestamp" in pod["metadata"]]:
-                self._terminate(execution, told, now)
-            elif failed := [pod for pod in pods if pod["status"]["phase"] == "Failed"]:
-                self._reject(execution, failed[0]["status"], now)
-            elif (bound := self._newly_bound(execution, ranks, pods)) and self._admit(bound, now):
-                admitted.append(bound)
-        if admitted:
-            self._on_busy(self._accounts.busy_nodes, now)
-            self._book_starts(admitted, now)
+            life = self._admitted(key, pod, now)
+            if life is not None:
+                node, container = life.node, pod["spec"]["containers"][0]
+                up = now if self._delays is None else self._delays.until_running(now, node, container)
+                starts.setdefault(up, []).append(life)
+        self._tell_busy(now)
+        for up, lives in starts.items():
+            self._agenda.book(up, Rank.START, functools.partial(self._come_up, lives))
 
-    def _newly_bound(self, execution: Execution, ranks: Sequence[int], pods: Sequence[KubeObject]) -> _Bound | None:
-        known = execution.machine_ids
-        new = [
-            (rank, pod)
-            for rank, pod in zip(ranks, pods, strict=True)
-            if known[rank] is None and "nodeName" in pod["spec"]
-        ]
-        return _Bound(execution, [rank for rank, _ in new], [pod for _, pod in new]) if new else None
+    def _admitted(self, key: Key, pod: KubeObject, now: Instant) -> Life | None:
+        """Take the pod's resources from its node; reject the pod if they are not there."""
+        place, node = self._courses.place(key), node_of_pod(pod)
+        if self._store.get(NODE, Key(node)) is None:
+            self._miss_node(key, node, place is not None, now)
+            return None
+        demand = place[0].demand if place is not None else tuple(demand_of(pod).items())
+        shortage = self._accounts.take(node, demand)
+        if shortage is not None:
+            self._reject(key, pod, shortage, now)
+            return None
+        life: Life
+        if place is not None:
+            course, rank = place
+            life = CourseLife(key, pod["metadata"]["uid"], node, course, rank)
+            course.nodes[rank], course.scheduled[rank] = node, now
+        else:
+            assert self._containers is not None, f"nobody knows what the pod {key} does"
+            life = self._containers.admitted(key, pod, demand, now)
+        self._lives[key] = life
+        return life
 
-    def _execution(self, gang: Gang) -> Execution:
-        execution = self._executions.get(gang)
-        if execution is None:
-            execution = self._executions[gang] = Execution(gang)
-        return execution
+    def _miss_node(self, key: Key, node: str, has_course: bool, now: Instant) -> None:
+        """A pod waits for its node to come, as in Kubernetes; one of a job would do so for ever, and fails instead."""
+        if not has_course:
+            self._homeless.setdefault(node, {})[key] = None
+            return
+        self._notes.add(_NO_SUCH_NODE, example=f"pod {key} on {node}")
+        self._write([key], {"phase": "Failed", "reason": f"node {node} does not exist"}, now)
 
-    def _admit(self, bound: _Bound, now: Instant) -> bool:
-        """Take the pods' resources from their nodes; seal the job's fate if they are not there."""
-        execution = bound.execution
-        gang = execution.gang
-        nodes = [pod["spec"]["nodeName"] for pod in bound.pods]
-        if unknown := [name for name in nodes if name not in self._machine_of_node]:
-            self._notes.add(_NO_SUCH_NODE, example=f"job {gang.job.key} on {unknown[0]}")
-            self._fail(execution, f"node {unknown[0]} does not exist", now)
-            return False
-        machine_ids = [self._machine_of_node[name] for name in nodes]
-        lacking = self._accounts.take(machine_ids, gang.demand)
-        if lacking is None:
-            for rank, machine_id in zip(bound.ranks, machine_ids, strict=True):
-                execution.machine_ids[rank] = machine_id
-                execution.scheduled[rank] = now
-            return True
-        machine_id, resource = lacking
-        reason = f"OutOf{resource}"
+    def _reject(self, key: Key, pod: KubeObject, shortage: Shortage, now: Instant) -> None:
+        reason = f"OutOf{shortage.resource}"
         note = FidelityNote("scheduler", f"bound a pod to a node without room for it ({reason})", Severity.VIOLATION)
-        self._notes.add(note, example=f"job {gang.job.key} on {self._machines[machine_id].name}")
-        self._fail(execution, reason, now)
-        return False
+        self._notes.add(note, example=f"pod {key} on {node_of_pod(pod)}")
+        if self._containers is not None and self._courses.place(key) is None:
+            self._containers.reject(pod, reason, str(shortage), now)
+        else:
+            self._write([key], {"phase": "Failed", "reason": reason, "message": f"Pod was rejected: {shortage}"}, now)
 
-    def _fail(self, execution: Execution, reason: str, now: Instant) -> None:
-        """The job cannot be run where its scheduler wants it."""
-        self._seal(execution)
-        self._agenda.book(now, Rank.FINISH, lambda at: self._finish(execution, FinalState.FAILED, reason, at))
+    def _come_up(self, lives: Sequence[Life], now: Instant) -> None:
+        """Pods begin to run; when the last one of a course does, its work begins."""
+        up = [life for life in lives if isinstance(life, CourseLife) and not life.is_over]
+        for life in up:
+            course = life.course
+            course.started[life.rank] = now
+            course.running += 1
+        if up and self._is_watched:
+            self._write([life.key for life in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
+        for course in dict.fromkeys(life.course for life in up):
+            if course.running == len(course.keys):
+                self._begin(course, now)
+        for one in lives:
+            if isinstance(one, PodLife) and not one.is_over and self._containers is not None:
+                self._containers.begin(one, now)
 
-    def _reject(self, execution: Execution, status: KubeObject, now: Instant) -> None:
-        """A scheduler said that the job will never run, or somebody else failed one of its pods."""
-        reason = ": ".join(text for text in (status.get("reason"), status.get("message")) if text)
-        state = FinalState.REJECTED if status.get("reason") == REJECTED_BY_SCHEDULER else FinalState.KILLED
-        self._seal(execution)
-        self._agenda.book(now, Rank.FINISH, lambda at: self._finish(execution, state, reason, at))
+    # Courses
 
-    def _terminate(self, execution: Execution, pods: Sequence[KubeObject], now: Instant) -> None:
-        """Somebody asked for pods to end: the whole job stops within their grace period, and so does not end well.
+    def _begin(self, course: Course, now: Instant) -> None:
+        assert self._conductor is not None, "courses come with somebody who knows them"
+        ends = self._conductor.begin(course, now)
+        course.end_appointment = self._agenda.book(ends, Rank.FINISH, functools.partial(self._end_course, course))
 
-        Its nodes are not free before.
-        """
-        stopped = now
-        if self._delays is not None:
-            deadlines = [instant_of(pod["metadata"]["deletionTimestamp"]) for pod in pods]
-            stopped = max(self._delays.until_stopped(now, deadline) for deadline in deadlines)
-        self._seal(execution)
-        self._agenda.book(stopped, Rank.FINISH, lambda at: self._clear_evicted(execution, at))
-
-    def _evict(self, execution: Execution, now: Instant) -> None:
-        """Somebody deleted a pod: the whole job stops at once, and is queued again or fails.
-
-        If its work had ended and only the report was on its way, the nodes are free now and the outcome stands.
-        """
-        self._release(execution, now)
-        if execution.over:
-            return
-        self._seal(execution)
-        self._agenda.book(now, Rank.FINISH, lambda at: self._clear_evicted(execution, at))
-
-    def _clear_evicted(self, execution: Execution, now: Instant) -> None:
-        if self._resubmit is None:
-            execution.gang.evictions += 1
-            self._finish(execution, FinalState.KILLED, PREEMPTED, now)
-            return
-        self._clear_away(execution, "Failed", PREEMPTED, now)
-        self._resubmit(execution.gang, now)
-
-    # The pods' own course
-
-    def _book_starts(self, admitted: list[_Bound], now: Instant) -> None:
-        """Book the moments at which the pods just bound will be running, one appointment per instant and gang."""
-        for bound in admitted:
-            if self._delays is None:
-                self._agenda.book(now, Rank.START, functools.partial(self._start, bound.execution, bound.ranks))
-                continue
-            by_instant: dict[Instant, list[int]] = {}
-            for rank, pod in zip(bound.ranks, bound.pods, strict=True):
-                spec = pod["spec"]
-                starts = self._delays.until_running(now, spec["nodeName"], spec["containers"][0])
-                by_instant.setdefault(starts, []).append(rank)
-            for instant, ranks in by_instant.items():
-                self._agenda.book(instant, Rank.START, functools.partial(self._start, bound.execution, ranks))
-
-    def _start(self, execution: Execution, ranks: list[int], now: Instant) -> None:
-        """Containers come up; when the gang is complete its work begins."""
-        if execution.over:
-            return
-        keys = execution.gang.keys
-        for rank in ranks:
-            execution.started[rank] = now
-        execution.running += len(ranks)
-        status = {"phase": "Running", "startTime": rfc3339(now)}
-        self._store.set_status(POD, [keys[rank] for rank in ranks], status, now, author=self)
-        if execution.running == len(keys):
-            self._begin(execution, now)
-
-    def _begin(self, execution: Execution, now: Instant) -> None:
-        """All pods run: the profile begins, and its end is known."""
-        job = execution.gang.job
-        length, ret = course_on(job.profile, [self._machines[number] for number in execution.admitted])
-        state = FinalState.FAILED if ret else FinalState.SUCCESS
-        # Batsim lets a job succeed only when it needs strictly less than its walltime (do_delay_task).
-        if job.walltime is not None and length >= job.walltime:
-            length, state = job.walltime, FinalState.WALLTIME
-        self._journal.append(now, "start", job=job.key)
-        execution.finish_appointment = self._agenda.book(
-            Instant(now + length), Rank.FINISH, functools.partial(self._work_ended, execution, state)
-        )
-
-    def _work_ended(self, execution: Execution, state: FinalState, now: Instant) -> None:
-        """The work is over; its pods' terminal status follows once the last of them is reported."""
-        execution.finish_appointment = None
-        self._seal(execution)
+    def _end_course(self, course: Course, now: Instant) -> None:
+        """The work is over; the pods' terminal status follows once each is reported."""
+        course.end_appointment = None
+        course.ended = now
+        lives = [life for key in course.keys if isinstance(life := self._lives.get(key), CourseLife)]
         if self._delays is None:
-            self._finish(execution, state, "", now)
+            self._conclude(lives, now)
             return
-        reported = max(self._delays.until_reported(now) for _ in execution.gang.keys)
-        self._agenda.book(reported, Rank.FINISH, lambda at: self._finish(execution, state, "", at, ended=now))
+        reports: dict[Instant, list[CourseLife]] = {}
+        for life in lives:
+            reports.setdefault(self._delays.until_reported(now), []).append(life)
+        for reported, some in reports.items():
+            self._agenda.book(reported, Rank.FINISH, functools.partial(self._conclude, some))
 
-    def _seal(self, execution: Execution) -> None:
-        """Make the job's fate final: nothing that is still booked for the gang will happen."""
-        execution.over = True
-        if execution.finish_appointment is not None:
-            self._agenda.cancel(execution.finish_appointment)
-            execution.finish_appointment = None
+    def _conclude(self, lives: Sequence[CourseLife], now: Instant) -> None:
+        """Free the nodes of pods whose course is over, and say how it ended."""
+        ending = [life for life in lives if not life.is_over]
+        self._release(ending, now)
+        by_phase: dict[str, list[Key]] = {}
+        for life in ending:
+            phase = "Succeeded" if life.course.state is FinalState.SUCCESS else "Failed"
+            by_phase.setdefault(phase, []).append(life.key)
+        for phase, keys in by_phase.items():
+            whole = ending[0].course.keys if len(keys) == len(ending[0].course.keys) else keys
+            self._write(whole, {"phase": phase}, now)
 
-    # The end
+    def _end_containers(self, life: PodLife, now: Instant) -> None:
+        """The last container of a pod has ended; that becomes known, and the node has room again."""
+        assert self._containers is not None
+        reported = now if self._delays is None else self._delays.until_reported(now)
+        if reported == now:
+            self._conclude_pod(life, now)
+        else:
+            self._containers.book(life, "report", reported, Rank.FINISH, self._conclude_pod)
 
-    def _finish(
-        self, execution: Execution, state: FinalState, reason: str, now: Instant, ended: Instant | None = None
-    ) -> None:
-        """End the pods, free their nodes, and say how the job ended."""
-        gang = execution.gang
-        started = execution.work_began
-        finished = now if ended is None else ended
-        self._journal.append(now, "finish", job=gang.job.key, state=state.value)
-        self._clear_away(execution, "Succeeded" if state is FinalState.SUCCESS else "Failed", reason, now, finished)
-        self._on_outcome(
-            Outcome(
-                job=gang.job,
-                state=state,
-                scheduled=execution.scheduled[-1],
-                started=started,
-                finished=finished if started is not None else None,
-                machines=mask_of(execution.admitted),
-                evictions=gang.evictions,
-            )
-        )
+    def _conclude_pod(self, life: PodLife, now: Instant) -> None:
+        assert self._containers is not None
+        self._release([life], now)
+        self._containers.report(life, now)
 
-    def _clear_away(
-        self, execution: Execution, phase: str, reason: str, now: Instant, finished: Instant | None = None
-    ) -> None:
-        """Write the pods' terminal status, give back their resources, then delete them, as with a TTL of zero."""
-        gang = execution.gang
-        status: KubeObject = {"phase": phase, "reason": reason} if reason else {"phase": phase}
-        alive = self._store.existing(POD, gang.keys)
-        self._store.set_status(POD, alive, status, now, author=self)
-        self._on_gang_over(
-            GangRecord(
-                gang=gang,
-                machine_ids=execution.machine_ids,
-                scheduled=execution.scheduled,
-                started=execution.started,
-                finished=now if finished is None else finished,
-                phase=phase,
-                reason=reason,
-            )
-        )
-        self._release(execution, now)
-        self._roster.remove(gang)
-        del self._executions[gang]
-        self._store.delete(POD, alive, now, author=self)
+    # Pods are deleted
 
-    def _release(self, execution: Execution, now: Instant) -> None:
-        """Give the gang's resources back to its nodes, once."""
-        if execution.released:
+    def _stop(self, keys: Sequence[Key], now: Instant) -> None:
+        """Stop pods that were deleted: at once if they have ended, else as fast as they obey."""
+        stops: dict[Instant, list[Life]] = {}
+        for key in keys:
+            pod, life = self._store.get(POD, key), self._lives.get(key)
+            if pod is None or not is_being_deleted(pod):
+                continue
+            if life is not None and not life.is_over:
+                stops.setdefault(self._stopped_at(pod, now), []).append(life)
+            elif self._store.get(NODE, Key(node_of_pod(pod))) is not None:
+                self._remove(key, pod["metadata"]["uid"], now)
+        for stopped, lives in stops.items():
+            for life in lives:
+                if isinstance(life, CourseLife):
+                    self._break_off(life.course)
+                    self._agenda.book(stopped, Rank.FINISH, functools.partial(self._stopped, life))
+                elif self._containers is not None:
+                    self._containers.stop(life, stopped, self._stopped, now)
+
+    def _stopped_at(self, pod: KubeObject, now: Instant) -> Instant:
+        stopped = Instant(now + stop_time_of(pod, now))
+        if self._delays is None:
+            return stopped
+        return max(stopped, self._delays.until_stopped(now, instant_of(pod["metadata"]["deletionTimestamp"])))
+
+    def _stopped(self, life: Life, now: Instant) -> None:
+        if life.is_over:
             return
-        execution.released = True
-        self._accounts.give_back(execution.admitted, execution.gang.demand)
-        self._on_busy(self._accounts.busy_nodes, now)
+        if isinstance(life, PodLife) and self._containers is not None:
+            self._containers.end_all(life, now)
+            self._conclude_pod(life, now)
+        self._remove(life.key, life.uid, now)
+
+    def _remove(self, key: Key, uid: str, now: Instant) -> None:
+        """Let the API forget the pod; it is gone, or waits for its finalizers."""
+        if self._containers is not None and self._courses.place(key) is None:
+            self._containers.remove(key, uid, now)
+            return
+        life = self._lives.get(key)
+        if life is not None:
+            self._forget([life], now)
+        self._store.delete(POD, [key], now, author=self)
+
+    # Writing and remembering
+
+    def _write(self, keys: Sequence[Key], status: KubeObject, now: Instant) -> None:
+        self._store.set_status(POD, self._store.existing(POD, keys), status, now, author=self)
+
+    def _forget(self, lives: Iterable[Life], now: Instant) -> None:
+        gone = list(lives)
+        for life in gone:
+            if isinstance(life, CourseLife):
+                self._break_off(life.course)
+            del self._lives[life.key]
+        self._release([life for life in gone if not life.is_over], now)
+
+    def _break_off(self, course: Course) -> None:
+        """End a course before its time: without one of its pods it cannot go on."""
+        if course.end_appointment is not None:
+            self._agenda.cancel(course.end_appointment)
+            course.end_appointment = None
+            course.state = None
+
+    def _release(self, lives: Sequence[Life], now: Instant) -> None:
+        """Give back what pods held of their nodes, once; nothing that was booked for them will happen."""
+        for life in lives:
+            life.is_over = True
+            self._accounts.give_back(life.node, life.demand)
+            if isinstance(life, PodLife) and self._containers is not None:
+                self._containers.release(life)
+        self._tell_busy(now)
+
+    def _tell_busy(self, now: Instant) -> None:
+        if self._on_busy is not None:
+            self._on_busy(self._accounts.busy_nodes, now)

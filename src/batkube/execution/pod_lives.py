@@ -1,6 +1,6 @@
-"""How far a pod on a served node has come: the state of each of its containers, and what that makes of the pod.
+"""How far a pod with containers of its own has come: the state of each of them, and what that makes of the pod.
 
-Only state, no writing: `execution.served_kubelets` moves it on, `execution.pod_statuses` tells it.
+Only state, no writing: `execution.containers` moves it on, `execution.pod_statuses` tells it.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
-from batkube.cluster.resources import Amounts
 from batkube.cluster.store import Key, KubeObject
 from batkube.execution.container_plans import ContainerPlan, plan_of
 from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.workloads.model import Requests
 
 #: The pause before a container is restarted grows from the first to the longest, and begins anew after a run of twice
 #: the longest (Kubernetes: kubelet's container back-off, MaxContainerBackOff).
@@ -111,7 +111,7 @@ class ContainerLife:
 class PodLife:
     """One pod on its node, from admission until it is gone."""
 
-    def __init__(self, key: Key, pod: KubeObject, demand: Amounts, now: Instant) -> None:
+    def __init__(self, key: Key, pod: KubeObject, demand: Requests, now: Instant) -> None:
         spec = pod["spec"]
         self.key = key
         self.uid: str = pod["metadata"]["uid"]

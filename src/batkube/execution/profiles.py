@@ -20,16 +20,16 @@ from batkube.workloads.model import (
     ParallelHomogeneousTotal,
     Profile,
 )
-from batkube.workloads.run_times import Course, course_of
+from batkube.workloads.run_times import RunTime, run_time_of
 
 
 class NotModelled(Exception):
     """The profile, or something in it, cannot be run yet; the text says what and why."""
 
 
-def course_on(profile: Profile, machines: Sequence[Machine]) -> Course:
+def run_time_on(profile: Profile, machines: Sequence[Machine]) -> RunTime:
     """Return how `profile` goes with its rank i on `machines[i]`."""
-    return course_of(profile, lambda simple: _length(simple, machines))
+    return run_time_of(profile, lambda simple: _length(simple, machines))
 
 
 def _length(profile: Profile, machines: Sequence[Machine]) -> Duration:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from batkube.cluster.gangs import Gang, Roster
+from batkube.cluster.courses import Course, Courses
 from batkube.cluster.mapping import POD, PodFactory, ResourceModel, pod_requests
 from batkube.cluster.world import World
 from batkube.execution.latencies import Delays
@@ -24,7 +24,7 @@ class Submission:
         self,
         world: World,
         jobs: Iterable[Job],
-        roster: Roster,
+        courses: Courses,
         model: ResourceModel,
         delays: Delays | None = None,
     ) -> None:
@@ -34,7 +34,7 @@ class Submission:
         self._store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
-        self._roster = roster
+        self._courses = courses
         self._model = model
         self._delays = delays
         self._factory = PodFactory(model)
@@ -52,11 +52,11 @@ class Submission:
             self._next = next(self._jobs, None)
         self.begin()
 
-    def resubmit(self, evicted: Gang, now: Instant) -> None:
-        """Queue the job of an evicted gang again, at the end of the queue."""
+    def resubmit(self, evicted: Course, now: Instant) -> None:
+        """Queue the job of an evicted course again, at the end of the queue."""
         self._agenda.book(now, Rank.SUBMIT, lambda at: self._again(evicted, at))
 
-    def _again(self, evicted: Gang, now: Instant) -> None:
+    def _again(self, evicted: Course, now: Instant) -> None:
         self._journal.append(now, "resubmit", job=evicted.job.key)
         self._spawn(evicted.job, now, evictions=evicted.evictions + 1)
 
@@ -69,5 +69,5 @@ class Submission:
 
     def _create_pods(self, job: Job, now: Instant, evictions: int) -> None:
         keys, pods = self._factory.pods_of(job, now)
-        self._roster.add(Gang(job, keys, pod_requests(job, self._model), now, evictions))
+        self._courses.add(Course(job, keys, pod_requests(job, self._model), now, evictions))
         self._store.create(POD, keys, pods, now)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from batkube.cluster.mapping import NAMESPACE
-from batkube.cluster.outcomes import GangRecord
+from batkube.cluster.outcomes import PodsRecord
 from batkube.cluster.store import Key
 from batkube.kernel.instants import START, Instant, format_seconds
 
@@ -35,7 +35,7 @@ _NEEDS_QUOTES = re.compile('[,"\n\r]')
 
 
 class PodsWriter:
-    """pods.csv: a row per pod, in the order in which gangs ended."""
+    """pods.csv: a row per pod, in the order in which jobs ended."""
 
     def __init__(self, file: TextIO, node_names: Sequence[str], story: Story | None = None) -> None:
         """`story` tells how often placing a pod failed, and why; a policy places a pod once or never."""
@@ -44,15 +44,15 @@ class PodsWriter:
         self._node_names = node_names
         self._story = story
 
-    def write(self, record: GangRecord) -> None:
-        """Write the pods of one gang.
+    def write(self, record: PodsRecord) -> None:
+        """Write the pods of one job.
 
         They share most of what a row says, so each shared text is made once. Only a job's name needs quoting: pod and
         node names are Kubernetes names.
         """
-        job = record.gang.job
+        job = record.job
         owner = f"{_quoted(job.name)},{_quoted(job.workload)}"
-        created = format_seconds(record.gang.created)
+        created = format_seconds(record.created)
         end = f"{format_seconds(record.finished)},{record.phase}"
         moments = list(zip(record.scheduled, record.started, strict=True))
         courses = {pair: ",".join(map(_time_or_nothing, pair)) for pair in dict.fromkeys(moments)}
@@ -66,12 +66,12 @@ class PodsWriter:
             f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{reason}\n"
             if number is None
             else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{reason}\n"
-            for key, number, pair in zip(record.gang.keys, record.machine_ids, moments, strict=True)
+            for key, number, pair in zip(record.keys, record.machine_ids, moments, strict=True)
         )
 
-    def _write_stories(self, record: GangRecord, owner: str, created: str, end: str, story: Story) -> None:
+    def _write_stories(self, record: PodsRecord, owner: str, created: str, end: str, story: Story) -> None:
         for key, number, scheduled, started in zip(
-            record.gang.keys, record.machine_ids, record.scheduled, record.started, strict=True
+            record.keys, record.machine_ids, record.scheduled, record.started, strict=True
         ):
             failures, why = story(key)
             place = "," if number is None else f"{self._node_names[number]},{number}"

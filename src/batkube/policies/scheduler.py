@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Sequence
 
-from batkube.cluster.gangs import Gang, Roster
+from batkube.cluster.courses import Course, Courses
 from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
 from batkube.cluster.store import ADDED, DELETED, Batch, Key
 from batkube.cluster.world import World
@@ -64,10 +64,10 @@ class RunningJob:
 class Member:
     """A job the scheduler knows."""
 
-    __slots__ = ("alive", "gang", "run")
+    __slots__ = ("alive", "course", "run")
 
-    def __init__(self, gang: Gang) -> None:
-        self.gang = gang
+    def __init__(self, course: Course) -> None:
+        self.course = course
         #: Pods seen and not yet in a terminal phase.
         self.alive = 0
         #: None while it waits.
@@ -84,7 +84,7 @@ class PolicyScheduler:
         *,
         room: Room,
         node_names: Sequence[str],
-        roster: Roster,
+        courses: Courses,
         true_length: Callable[[Job], Duration],
     ) -> None:
         self._policy = policy
@@ -92,7 +92,7 @@ class PolicyScheduler:
         self._agenda = world.agenda
         self._journal = world.journal
         self._node_names = node_names
-        self._roster = roster
+        self._courses = courses
         self._true_length = true_length
         self._notes = world.notes
         self.now = START
@@ -145,9 +145,9 @@ class PolicyScheduler:
     def _gather(self, keys: Sequence[Key]) -> bool:
         """Take up new pods; True when some job is complete."""
         complete = False
-        for gang, _, ranks in self._roster.gangs(keys):
-            job = gang.job
-            member = self._members.setdefault(job.key, Member(gang))
+        for course, _, ranks in self._courses.among(keys):
+            job = course.job
+            member = self._members.setdefault(job.key, Member(course))
             member.alive += len(ranks)
             if member.alive == job.size:
                 self.queue.push(job)
@@ -162,20 +162,20 @@ class PolicyScheduler:
         if not over:
             return False
         ended = False
-        for gang, _, ranks in self._roster.gangs(keys if len(over) == len(keys) else over):
-            member = self._members.get(gang.job.key)
+        for course, _, ranks in self._courses.among(keys if len(over) == len(keys) else over):
+            member = self._members.get(course.job.key)
             if member is None:
                 continue
             member.alive -= len(ranks)
             if member.alive == 0:
                 self._forget(member)
-                self.ended.append(gang.job)
+                self.ended.append(course.job)
                 ended = True
         return ended
 
     def _forget(self, member: Member) -> None:
         """Take a member out of everything, and its placement back."""
-        job = member.gang.job
+        job = member.course.job
         del self._members[job.key]
         run = member.run
         if run is None:
@@ -233,7 +233,7 @@ class PolicyScheduler:
         member = self._members.get(start.job.key)
         if member is None or not self.queue.remove(start.job):
             raise self._policy.failure(f"started job {start.job.key}, which is not waiting")
-        job, placement, machine_ids = member.gang.job, start.placement, self._policy.machine_ids(start)
+        job, placement, machine_ids = member.course.job, start.placement, self._policy.machine_ids(start)
         length, peek = (job.walltime, None) if job.walltime is not None else (self._true_length(job), self._peek)
         run = RunningJob(start, now, Instant(now + length), self._starts, peek)
         run.charged = self._charge(placement)
@@ -241,17 +241,17 @@ class PolicyScheduler:
         self._starts += 1
         bisect.insort(self.running, run, key=_by_end)
         self._journal.append(now, "bind", job=job.key, machines=format_intervals(placement.mask))
-        self._bind(member.gang, machine_ids, now)
+        self._bind(member.course, machine_ids, now)
 
-    def _bind(self, gang: Gang, machine_ids: Sequence[int], now: Instant) -> None:
+    def _bind(self, course: Course, machine_ids: Sequence[int], now: Instant) -> None:
         """Give each pod its node, as the binding sub-resource does."""
         names = self._node_names
-        pods = self._store.objects(POD, gang.keys)
+        pods = self._store.objects(POD, course.keys)
         bound = [
             {**pod, "spec": {**pod["spec"], "nodeName": names[machine_id]}}
             for pod, machine_id in zip(pods, machine_ids, strict=True)
         ]
-        self._store.replace(POD, gang.keys, bound, now, author=self)
+        self._store.replace(POD, course.keys, bound, now, author=self)
 
     def _charge(self, placement: Placement) -> bool:
         """Take `placement` out of the free room.
@@ -272,9 +272,9 @@ class PolicyScheduler:
         if member is None or member.run is None:
             raise self._policy.failure(f"evicted job {evict.job.key}, which is not running")
         self._forget(member)
-        self._evicted.append(member.gang.job)
+        self._evicted.append(member.course.job)
         self._journal.append(now, "evict", job=evict.job.key)
-        self._store.delete(POD, member.gang.keys, now, author=self)
+        self._store.delete(POD, member.course.keys, now, author=self)
 
     def _reject(self, reject: Reject, now: Instant) -> None:
         member = self._members.get(reject.job.key)
@@ -283,7 +283,7 @@ class PolicyScheduler:
         self._forget(member)
         self._journal.append(now, "reject", job=reject.job.key, reason=reject.reason)
         status = {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reject.reason}
-        self._store.set_status(POD, member.gang.keys, status, now, author=self)
+        self._store.set_status(POD, member.course.keys, status, now, author=self)
 
 
 def _by_end(run: RunningJob) -> tuple[Instant, int]:

@@ -8,21 +8,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from batkube.cluster.gangs import Roster
-from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, node_capacity, node_names, node_of
+from batkube.cluster.courses import Courses
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.world import World
+from batkube.execution.containers import Containers
 from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
-from batkube.execution.nodes import NodeAccounts
-from batkube.execution.profiles import course_on
+from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
+from batkube.execution.profiles import run_time_on
 from batkube.execution.submission import Submission
-from batkube.execution.system_pods import system_pod_objects, without_system_pods
+from batkube.execution.system_pods import node_of_each, system_pod_objects, without_system_pods
+from batkube.execution.workload_jobs import WorkloadJobs
 from batkube.kernel.clock import Clock
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
-from batkube.kernel.quantities import CPU
+from batkube.kernel.quantities import CPU, PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
@@ -33,9 +36,8 @@ from batkube.policies.interface import Policy
 from batkube.policies.machines import MachineRoom
 from batkube.policies.rooms import Room
 from batkube.policies.scheduler import PolicyScheduler
-from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler
+from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
-from batkube.simulation.paced_nodes import UnguardedNodes
 from batkube.simulation.paced_tally import Tally
 from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario
 from batkube.simulation.witness import Witness
@@ -129,35 +131,71 @@ def assemble(
     # Outside programs come up before the first job does.
     clock = Clock(Instant(START - WARM_UP) if inputs.outside else START)
     world = World(Streams(scenario.seed), journal, clock=clock)
-    loop, roster, names = Loop(world), Roster(), node_names(machines)
+    loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
     witness = Witness(world) if inputs.outside else None
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
-    submission = Submission(world, _arrivals(inputs, world.notes), roster, model, delays)
-    accounts = _accounts(inputs, world.notes)
-    Kubelets(
+    accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
+    submission = Submission(world, _arrivals(inputs, world.notes), courses, model, delays)
+    jobs = WorkloadJobs(
         world,
-        roster=roster,
-        machines=machines,
-        node_names=names,
-        accounts=accounts,
-        delays=delays,
+        courses,
+        dict(zip(names, machines, strict=True)),
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         on_outcome=outcomes.append,
-        on_gang_over=PodsWriter(pods_file, names, None if witness is None else witness.story).write,
+        on_pods=PodsWriter(pods_file, names, None if witness is None else witness.story).write,
+    )
+    server = _server(world, inputs)
+    Kubelets(
+        world,
+        accounts,
+        courses=courses,
+        conductor=jobs,
+        containers=None if server is None else _containers(world, server),
+        delays=delays,
         on_busy=states.change,
+        is_watched=server is not None,
     )
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
-        _schedule_in_process(world, inputs, inputs.policy, roster)
+        _schedule_in_process(world, inputs, inputs.policy, courses)
     nodes = [node_of(machine, model, START) for machine in machines]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
-    if inputs.latencies.system_pods:
-        world.store.create(POD, *system_pod_objects(inputs.latencies.system_pods, machines, names, START), START)
-    programs = None if witness is None else _start_programs(world, loop, inputs, witness, accounts, scheduler_folder)
+    _start_system_pods(world, inputs, accounts)
+    programs: OutsideRun | None = None
+    if witness is not None and server is not None:
+        programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     submission.begin()
     return Simulation(world, loop, programs or AtOnce(world), outcomes, states, programs)
+
+
+def _server(world: World, inputs: Inputs) -> RunServer | None:
+    """Return the API server of a run that has somebody to serve."""
+    if not inputs.outside:
+        return None
+    # Imported only where it is needed: loading it takes longer than a small run does to run.
+    from batkube.simulation.launching import old_versions
+    from batkube.simulation.outside import make_server
+
+    return make_server(world, old_versions(inputs.outside))
+
+
+def _containers(world: World, server: RunServer) -> Containers:
+    """Return what runs the pods that programs make besides those of the workload."""
+    client = server.api.client("kubelet")
+    return Containers(world, client, EventRecorder(world.store, client, "kubelet"))
+
+
+def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
+    """Let the cluster's own pods run: they are there before the first job, and hold what they ask for."""
+    pods, machines = inputs.latencies.system_pods, inputs.platform.machines
+    if not pods:
+        return
+    names = node_names(machines)
+    world.store.create(POD, *system_pod_objects(pods, machines, names, START), START)
+    for pod, machine_id in zip(pods, node_of_each(pods, machines), strict=True):
+        accounts.reserve(names[machine_id], (*pod.requests, (PODS, 1)))
 
 
 def _arrivals(inputs: Inputs, notes: FidelityNotes) -> Iterable[Job]:
@@ -171,28 +209,26 @@ def _arrivals(inputs: Inputs, notes: FidelityNotes) -> Iterable[Job]:
 
 
 def _start_programs(
-    world: World, loop: Loop, inputs: Inputs, witness: Witness, accounts: NodeAccounts, folder: Path
+    world: World,
+    loop: Loop,
+    inputs: Inputs,
+    server: RunServer,
+    witness: Witness,
+    accounts: NodeAccounts,
+    folder: Path,
 ) -> OutsideRun:
     """Start the outside schedulers; how time goes on for them is the scenario's choice."""
     scenario = inputs.scenario
     if scenario.time.mode is TimeMode.EXACT:
         from batkube.simulation.outside import coordinate
 
-        return coordinate(world, inputs.outside, scenario, witness, folder)
+        return coordinate(world, server, inputs.outside, scenario, witness, folder)
     from batkube.simulation.paced_assembly import pace
 
-    return pace(world, loop, inputs.outside, scenario, witness, folder, Tally(world, accounts))
+    return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
 
 
-def _accounts(inputs: Inputs, notes: FidelityNotes) -> NodeAccounts:
-    """Return what the kubelets know of their nodes, and whether they refuse pods that do not fit."""
-    capacities = [node_capacity(machine, inputs.model) for machine in inputs.left.machines]
-    if inputs.scenario.time.refuses_pods:
-        return NodeAccounts(capacities)
-    return UnguardedNodes(capacities, notes, node_names(inputs.platform.machines))
-
-
-def _schedule_in_process(world: World, inputs: Inputs, policy: Policy, roster: Roster) -> None:
+def _schedule_in_process(world: World, inputs: Inputs, policy: Policy, courses: Courses) -> None:
     """Let a policy of ours, or the user's, schedule."""
     machines = inputs.platform.machines
     guarded = GuardedPolicy(policy, len(machines))
@@ -202,7 +238,7 @@ def _schedule_in_process(world: World, inputs: Inputs, policy: Policy, roster: R
         guarded,
         room=_empty_room(inputs.left, inputs.model),
         node_names=node_names(machines),
-        roster=roster,
+        courses=courses,
         true_length=_true_lengths(inputs.platform),
     )
 
@@ -210,7 +246,7 @@ def _schedule_in_process(world: World, inputs: Inputs, policy: Policy, roster: R
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
     """Return the function that tells how long a job takes on the slowest machine."""
     slowest = platform.slowest
-    return lambda job: course_on(job.profile, [slowest] * job.size).length
+    return lambda job: run_time_on(job.profile, [slowest] * job.size).length
 
 
 def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:

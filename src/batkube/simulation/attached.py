@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from batkube.cluster.world import World
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant
@@ -16,6 +16,9 @@ from batkube.simulation.witness import Witness
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.loop import Passage
 from batkube.timing.processes import AttachedProcess
+
+if TYPE_CHECKING:
+    from batkube.api.assembly import Api
 
 #: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
 WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
@@ -40,6 +43,13 @@ class OutsideScheduler:
     serves: str = ""
     #: The folder of its files, within that of the main scheduler's.
     folder: str = ""
+
+
+class RunServer(NamedTuple):
+    """The API server of a run, and its administrator's token."""
+
+    api: Api
+    token: str
 
 
 class Attached(Protocol):

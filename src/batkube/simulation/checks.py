@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from batkube.cluster.mapping import ResourceModel
-from batkube.execution.profiles import NotModelled, course_on
+from batkube.execution.profiles import NotModelled, run_time_on
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS
 from batkube.kernel.quantities import PODS, format_amount
@@ -50,7 +50,7 @@ def _places(capacity: Mapping[str, int], requests: Requests, most: int | None) -
 def _check_profile(job: Job, workload: Workload, slowest: Machine) -> None:
     at = f"profile {job.profile.name!r} of job {job.name!r}"
     try:
-        length = course_on(job.profile, [slowest] * job.size).length
+        length = run_time_on(job.profile, [slowest] * job.size).length
     except NotModelled as reason:
         raise InputError(
             workload.source,

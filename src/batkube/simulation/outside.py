@@ -18,9 +18,9 @@ from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import UNIX_START, Instant, as_float_s
-from batkube.simulation.attached import Coordinated, OutsideScheduler
+from batkube.simulation.attached import Coordinated, OutsideScheduler, RunServer
 from batkube.simulation.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
-from batkube.simulation.launching import command_line, names_served, old_versions
+from batkube.simulation.launching import command_line, names_served
 from batkube.simulation.scenario import Scenario
 from batkube.simulation.witness import Witness
 from batkube.timing.coordinator import Attachment, Coordinator
@@ -68,14 +68,18 @@ class _Gate:
 
 
 def coordinate(
-    world: World, schedulers: Sequence[OutsideScheduler], scenario: Scenario, witness: Witness, folder: Path
+    world: World,
+    server: RunServer,
+    schedulers: Sequence[OutsideScheduler],
+    scenario: Scenario,
+    witness: Witness,
+    folder: Path,
 ) -> Coordinated:
     """Start the schedulers of a run on its clock, before the first job arrives."""
-    api, token = make_api(world, old_versions(schedulers))
     attachments = start_all(
         schedulers,
         folder,
-        lambda scheduler, own: _attach(scheduler, api, token, own, world, scenario),
+        lambda scheduler, own: _attach(scheduler, server, own, world, scenario),
         lambda started: Coordinator(started, EPOCH_NS).stop(),
     )
     return Coordinated(world, attachments, witness, scenario.patience, EPOCH_NS)
@@ -103,25 +107,25 @@ def start_all(
     return started
 
 
-def make_api(world: World, old_versions: Sequence[str] = ()) -> tuple[Api, str]:
-    """Return the API server of a run, and the administrator's token; `old_versions` are served as well."""
+def make_server(world: World, old_versions: Sequence[str] = ()) -> RunServer:
+    """Return the API server of a run; `old_versions` are served as well."""
     token = secrets.token_urlsafe()
     users = {token: authenticated("admin", "admin", (MASTERS,))}
     clock = world.clock
     api = Api(world.store, lambda: clock.now, NoTimers(), world.streams, users, bare=True, old_versions=old_versions)
     api.bootstrap(clock.now, 6443)
-    return api, token
+    return RunServer(api, token)
 
 
 def _attach(
-    scheduler: OutsideScheduler, api: Api, token: str, folder: Path, world: World, scenario: Scenario
+    scheduler: OutsideScheduler, server: RunServer, folder: Path, world: World, scenario: Scenario
 ) -> Attachment:
     """Start a program on the run's clock; what schedulers decide may cost time."""
     asks_extenders = any(extender_urls(scheduler.configuration))
     listen = functools.partial(PolledServer, max_body=MAX_QUESTION if asks_extenders else MAX_BODY)
-    process, server = start_program(scheduler, listen, api, token, folder, world.clock.now, scenario)
+    process, listener = start_program(scheduler, listen, server, folder, world.clock.now, scenario)
     cost = _cost(scenario, process, world.store) if names_served(scheduler) else None
-    return Attachment(process, server, cost, scenario.watchdog)
+    return Attachment(process, listener, cost, scenario.watchdog)
 
 
 class Listening(Protocol):
@@ -141,8 +145,7 @@ _Server = TypeVar("_Server", bound=Listening)
 def start_program(
     scheduler: OutsideScheduler,
     listen: Callable[[Handler], _Server],
-    api: Api,
-    token: str,
+    server: RunServer,
     folder: Path,
     now: Instant,
     scenario: Scenario,
@@ -151,16 +154,16 @@ def start_program(
     secret = secrets.token_urlsafe()
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
-    server = listen(_Gate(api, secret, token, extenders))
-    command = command_line(scheduler, folder, server.port, secret, extenders)
+    listener = listen(_Gate(server.api, secret, server.token, extenders))
+    command = command_line(scheduler, folder, listener.port, secret, extenders)
     page = ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
     # Without TZ, Go would log in the machine's own time zone.
     try:
         process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", {"TZ": "UTC"})
     except InputError:
-        server.close()
+        listener.close()
         raise
-    return process, server
+    return process, listener
 
 
 def _cost(scenario: Scenario, process: AttachedProcess, store: Store) -> DecisionCost | None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from batkube.api.connections import Handler
 from batkube.cluster.world import World
-from batkube.simulation.attached import OutsideRun, OutsideScheduler
-from batkube.simulation.launching import old_versions
-from batkube.simulation.outside import EPOCH_NS, make_api, start_all, start_program
+from batkube.simulation.attached import OutsideRun, OutsideScheduler, RunServer
+from batkube.simulation.outside import EPOCH_NS, start_all, start_program
 from batkube.simulation.paced import Paced
 from batkube.simulation.paced_programs import PacedProgram, PacedPrograms
 from batkube.simulation.paced_realtime import InRealTime
@@ -25,6 +24,7 @@ from batkube.timing.paced_text import TimeMode
 def pace(
     world: World,
     loop: Loop,
+    server: RunServer,
     schedulers: Sequence[OutsideScheduler],
     scenario: Scenario,
     witness: Witness,
@@ -32,7 +32,6 @@ def pace(
     tally: Tally,
 ) -> OutsideRun:
     """Start the schedulers; their clock moves by the scenario's rules."""
-    api, token = make_api(world, old_versions(schedulers))
 
     def listen(handler: Handler) -> PacedServer:
         if not scenario.time.pacing.replay:
@@ -44,7 +43,7 @@ def pace(
         schedulers,
         folder,
         lambda scheduler, own: PacedProgram(
-            *start_program(scheduler, listen, api, token, own, world.clock.now, scenario), EPOCH_NS
+            *start_program(scheduler, listen, server, own, world.clock.now, scenario), EPOCH_NS
         ),
         lambda started: PacedPrograms(started, witness, loop).stop(),
     )

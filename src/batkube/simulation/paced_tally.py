@@ -9,10 +9,9 @@ from __future__ import annotations
 from batkube.cluster.mapping import NAMESPACE, POD
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
-from batkube.execution.nodes import NodeAccounts
+from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Duration, Instant, format_seconds
-from batkube.simulation.paced_nodes import UnguardedNodes
 
 _LATE = FidelityNote("time", "decisions came late: time had jumped while the scheduler was at work on them")
 
@@ -94,7 +93,7 @@ class Tally:
             "late_decisions": self._late,
             "mean_lateness": format_seconds(round(self._late_sum / max(1, self.decisions))),
             "max_lateness": format_seconds(self._late_max),
-            "over_allocations": self._nodes.over_allocations if isinstance(self._nodes, UnguardedNodes) else 0,
+            "over_allocations": self._nodes.over_allocations if isinstance(self._nodes, UnguardedAccounts) else 0,
         }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from batkube.cluster.client import Client
+from batkube.cluster.courses import Courses
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, ResourceModel, node_of
 from batkube.cluster.world import World
@@ -29,9 +30,11 @@ from batkube.controllers.quotas import Quotas, UsageOf
 from batkube.controllers.replica_sets import REPLICA_SET, ReplicaSets
 from batkube.controllers.role_aggregation import RoleAggregation
 from batkube.controllers.taint_eviction import TaintEviction
+from batkube.execution.containers import Containers
+from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import Delays
+from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.node_agents import NodeAgents
-from batkube.execution.served_kubelets import ServedKubelets
 from batkube.kernel.instants import Instant
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
@@ -97,7 +100,8 @@ def serve_cluster(
     EventExpiry(world, manager)
     if controllers:
         _start_controllers(world, manager, surroundings)
-    ServedKubelets(world, kubelet, kubelet_events, delays)
+    containers = Containers(world, kubelet, kubelet_events)
+    Kubelets(world, NodeAccounts(world.store), courses=Courses(), containers=containers, delays=delays)
     if scheduler:
         _start_scheduler(world, client_for("kube-scheduler"), scheduler)
     return ServedCluster(client_for, agents)

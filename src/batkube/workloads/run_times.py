@@ -9,27 +9,27 @@ from batkube.kernel.instants import Duration
 from batkube.workloads.model import Composed, Delay, Profile
 
 
-class Course(NamedTuple):
+class RunTime(NamedTuple):
     """What a profile comes to."""
 
     length: Duration
     ret: int
 
 
-def course_of(profile: Profile, length_of: Callable[[Profile], Duration]) -> Course:
-    """Return the course of `profile`, given the length of each profile that is not composed of others.
+def run_time_of(profile: Profile, length_of: Callable[[Profile], Duration]) -> RunTime:
+    """Return the run time of `profile`, given the length of each profile that is not composed of others.
 
     A sequence fails at its first part that does, and ends there (Batsim: execute_task).
     """
     if not isinstance(profile, Composed):
-        return Course(length_of(profile), profile.ret)
+        return RunTime(length_of(profile), profile.ret)
     length = 0
     for part in profile.parts:
-        course = course_of(part, length_of)
-        length += course.length
-        if course.ret:
-            return Course(Duration(length), course.ret)
-    return Course(Duration(profile.repeat * length), profile.ret)
+        part_time = run_time_of(part, length_of)
+        length += part_time.length
+        if part_time.ret:
+            return RunTime(Duration(length), part_time.ret)
+    return RunTime(Duration(profile.repeat * length), profile.ret)
 
 
 class _DependsOnMachinesError(Exception):
@@ -39,7 +39,7 @@ class _DependsOnMachinesError(Exception):
 def run_time(profile: Profile) -> Duration | None:
     """Return how long `profile` takes on any machine; None when that depends on the machines."""
     try:
-        return course_of(profile, _fixed_length).length
+        return run_time_of(profile, _fixed_length).length
     except _DependsOnMachinesError:
         return None
 

@@ -1,0 +1,109 @@
+"""Courses: what the pods of one job do together.
+
+A job's work begins when the last of its pods runs and ends for all of them at once, so schedulers of jobs and kubelets
+alike look from a pod to its course. A course lives from its pods' creation until they are all gone; a job that was
+evicted and queued again gets a new one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from batkube.cluster.outcomes import FinalState
+from batkube.cluster.store import Key
+from batkube.kernel.instants import Instant
+from batkube.workloads.model import Job, Requests
+
+
+class Course:
+    """The pods of one job, and how far they have come; index i of every list is the pod of rank i."""
+
+    __slots__ = (
+        "created",
+        "demand",
+        "end_appointment",
+        "ended",
+        "evictions",
+        "job",
+        "keys",
+        "nodes",
+        "running",
+        "scheduled",
+        "started",
+        "state",
+    )
+
+    def __init__(self, job: Job, keys: Sequence[Key], demand: Requests, created: Instant, evictions: int) -> None:
+        self.job = job
+        self.keys = keys
+        #: What each pod takes from its node.
+        self.demand = demand
+        self.created = created
+        #: How often the job was stopped to make room.
+        self.evictions = evictions
+        size = job.size
+        #: The node that admitted each pod, when it did, and when the pod came up.
+        self.nodes: list[str | None] = [None] * size
+        self.scheduled: list[Instant | None] = [None] * size
+        self.started: list[Instant | None] = [None] * size
+        #: How many pods have come up; the work begins when all have.
+        self.running = 0
+        #: The end of the work, while it goes on.
+        self.end_appointment: int | None = None
+        #: How the work ended, and when; None before, and when it was broken off.
+        self.state: FinalState | None = None
+        self.ended: Instant | None = None
+
+    @property
+    def began(self) -> Instant | None:
+        """When the last pod came up; None while some have not."""
+        if self.running < len(self.started):
+            return None
+        return max(instant for instant in self.started if instant is not None)
+
+
+class CoursePods(NamedTuple):
+    """Pods of one course in a batch: where in the batch they stand, and their ranks."""
+
+    course: Course
+    positions: Sequence[int]
+    ranks: Sequence[int]
+
+
+class Courses:
+    """Which course a pod has part in, and as which rank."""
+
+    def __init__(self) -> None:
+        #: Exactly the pods of live courses.
+        self._places: dict[Key, tuple[Course, int]] = {}
+
+    def add(self, course: Course) -> None:
+        """Take up a new course."""
+        for rank, key in enumerate(course.keys):
+            self._places[key] = (course, rank)
+
+    def remove(self, course: Course) -> None:
+        """Forget a course whose pods are gone."""
+        for key in course.keys:
+            del self._places[key]
+
+    def place(self, key: Key) -> tuple[Course, int] | None:
+        """Return the course and the rank of a pod; None when it has a life of its own."""
+        return self._places.get(key)
+
+    def among(self, keys: Sequence[Key]) -> Iterator[CoursePods]:
+        """Yield the courses that the pods `keys` have part in, leaving out pods of none.
+
+        Mostly the pods are exactly those of one course, and the very list it has; then only the first is looked up.
+        """
+        place = self._places.get(keys[0]) if keys else None
+        if place is not None and keys is place[0].keys:
+            yield CoursePods(place[0], range(len(keys)), range(len(keys)))
+            return
+        places = [(position, self._places.get(key)) for position, key in enumerate(keys)]
+        known = [(position, place[0], place[1]) for position, place in places if place is not None]
+        for course, group in itertools.groupby(known, key=lambda entry: entry[1]):
+            entries = list(group)
+            yield CoursePods(course, [position for position, _, _ in entries], [rank for _, _, rank in entries])

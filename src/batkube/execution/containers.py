@@ -1,0 +1,243 @@
+"""What goes on inside pods that anybody makes: containers come up, are probed, exit, are restarted and are stopped.
+
+    init containers, one after the other ─▶ all others ⇄ CrashLoopBackOff ─▶ ended
+
+Every step is shown in the pod's status and in events, as the real kubelet shows it (Kubernetes: pkg/kubelet,
+kuberuntime_manager.go). Admission, resources and deletion are the kubelet's (`kubelets`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.pods import node_of_pod
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.execution.addresses import AddressPool
+from batkube.execution.pod_lives import KILLED, TERMINATED, ContainerLife, PodLife, Stage
+from batkube.execution.pod_statuses import rejected_status, status_of
+from batkube.execution.stopping import active_deadline_of
+from batkube.kernel.agenda import Rank
+from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.workloads.model import Requests
+
+#: Simulated pods live here; services have 10.96.0.0/12.
+POD_NETWORK = "10.128.0.0/9"
+
+LifeAction = Callable[[PodLife, Instant], None]
+
+
+class Containers:
+    """Runs the containers of pods, and writes what becomes of them."""
+
+    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
+        self._store = world.store
+        self._agenda = world.agenda
+        self._client = client
+        self._events = events
+        self._addresses = AddressPool(POD_NETWORK)
+        #: Told when the last container of a pod has ended.
+        self.on_end: LifeAction = lambda life, now: None
+
+    # A pod comes up
+
+    def admitted(self, key: Key, pod: KubeObject, demand: Requests, now: Instant) -> PodLife:
+        """Take up a pod that its node has room for."""
+        life = PodLife(key, pod, demand, now)
+        life.host_ip = _address_of(self._store.get(NODE, Key(life.node)))
+        self.report(life, now)
+        deadline = active_deadline_of(pod)
+        if deadline is not None:
+            self.book(life, "deadline", Instant(now + deadline), Rank.FINISH, self._exceed_deadline)
+        return life
+
+    def reject(self, pod: KubeObject, reason: str, message: str, now: Instant) -> None:
+        """Say that a pod is not admitted."""
+        self._tell(pod, "Warning", reason, message, now)
+        self._write(pod, rejected_status(pod, reason, message), now)
+
+    def begin(self, life: PodLife, now: Instant) -> None:
+        """The sandbox is there: the pod has its address, and containers may start."""
+        pod = self._store.get(POD, life.key)
+        life.has_sandbox = True
+        is_on_host = pod is not None and pod["spec"].get("hostNetwork")
+        life.pod_ip = life.host_ip if is_on_host else self._addresses.take()
+        self._go_on(life, now)
+
+    def _go_on(self, life: PodLife, now: Instant) -> None:
+        """Start what may start now: the next init container, or all ordinary ones."""
+        for one in life.init:
+            if one.stage is Stage.WAITING and one.started is None:
+                self._start(life, one, now)
+            if not one.is_done:
+                break
+        else:
+            for one in life.main:
+                if one.stage is Stage.WAITING and one.started is None:
+                    self._start(life, one, now)
+        self.report(life, now)
+
+    def _start(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
+        self._tell_of(life, one, "Normal", "Pulled", f'Container image "{one.image}" already present on machine', now)
+        self._tell_of(life, one, "Normal", "Created", f"Created container: {one.name}", now)
+        self._tell_of(life, one, "Normal", "Started", f"Started container {one.name}", now)
+        one.start(now)
+        if not one.is_ready:
+            self._book_probes(life, one, now)
+        if one.plan.length is not None:
+            ends = Instant(now + one.plan.length)
+            self.book(life, f"end {one.name}", ends, Rank.FINISH, functools.partial(self._end, one=one))
+
+    def _book_probes(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
+        def come_up(life: PodLife, _now: Instant) -> None:
+            one.is_up = True
+            self._go_on(life, _now)
+
+        def be_ready(life: PodLife, _now: Instant) -> None:
+            one.is_up = one.is_ready = True
+            self.report(life, _now)
+
+        if 0 < one.started_after < one.ready_after or one.is_sidecar:
+            self.book(life, f"up {one.name}", Instant(now + one.started_after), Rank.START, come_up)
+        self.book(life, f"ready {one.name}", Instant(now + one.ready_after), Rank.START, be_ready)
+
+    # Containers end
+
+    def _end(self, life: PodLife, now: Instant, *, one: ContainerLife) -> None:
+        """A container's process exits: it is started again, or lets others start, or was the last."""
+        self._cancel(life, f"ready {one.name}", f"up {one.name}")
+        one.end(one.plan.exit_code, now)
+        if not one.restarts_after(life.restart_policy):
+            if one.is_init and one.exit_code == 0:
+                self._go_on(life, now)
+            elif one.is_init or all(main.stage is Stage.TERMINATED for main in life.main):
+                self._complete(life, now)
+            else:
+                self.report(life, now)
+            return
+        wait = one.back_off(now)
+        if wait == 0:
+            one.last_run = (one.started or now, now, one.exit_code)
+            self._start(life, one, now)
+        else:
+            self._back_off(life, one, wait, now)
+        self.report(life, now)
+
+    def _back_off(self, life: PodLife, one: ContainerLife, wait: Duration, now: Instant) -> None:
+        namespace, _, name = life.key.partition("/")
+        who = f"{name}_{namespace}({life.uid})"
+        one.wait("CrashLoopBackOff", f"back-off {_go_duration(wait)} restarting failed container={one.name} pod={who}")
+        message = f"Back-off restarting failed container {one.name} in pod {who}"
+        self._tell_of(life, one, "Warning", "BackOff", message, now)
+        restart = functools.partial(self._restart, one=one)
+        self.book(life, f"restart {one.name}", Instant(now + wait), Rank.START, restart)
+
+    def _restart(self, life: PodLife, now: Instant, *, one: ContainerLife) -> None:
+        self._start(life, one, now)
+        self.report(life, now)
+
+    def _complete(self, life: PodLife, now: Instant) -> None:
+        for one in life.containers():
+            one.end(TERMINATED if not one.is_sidecar else 0, now)
+        self.on_end(life, now)
+
+    def _exceed_deadline(self, life: PodLife, now: Instant) -> None:
+        life.reason = "DeadlineExceeded"
+        life.message = "Pod was active on the node longer than the specified deadline"
+        pod = self._store.get(POD, life.key)
+        if pod is not None:
+            self._tell(pod, "Normal", life.reason, life.message, now)
+        self.end_all(life, now, KILLED)
+        self.on_end(life, now)
+
+    # A pod is stopped
+
+    def stop(self, life: PodLife, due: Instant, stopped: LifeAction, now: Instant) -> None:
+        """Tell the containers to end, which they will have done when `due`; nothing else happens to them until then."""
+        if life.is_stopping:
+            self._cancel(life, "stopped")
+        else:
+            life.is_stopping = True
+            self._cancel(life, *[name for name in life.appointments if name != "stopped"])
+            for one in life.containers():
+                if one.stage is Stage.RUNNING:
+                    self._tell_of(life, one, "Normal", "Killing", f"Stopping container {one.name}", now)
+        self.book(life, "stopped", due, Rank.FINISH, stopped)
+
+    def end_all(self, life: PodLife, now: Instant, exit_code: int = TERMINATED) -> None:
+        """End every container that runs."""
+        for one in life.containers():
+            one.end(exit_code, now)
+
+    def release(self, life: PodLife) -> None:
+        """Drop what was booked for the pod, and give back its address."""
+        self._cancel(life, *list(life.appointments))
+        if life.pod_ip and life.pod_ip != life.host_ip:
+            self._addresses.give_back(life.pod_ip)
+
+    def remove(self, key: Key, uid: str, now: Instant) -> None:
+        """Let the API forget the pod; it is gone, or waits for its finalizers."""
+        try:
+            self._client.delete(POD, key, now, grace_s=0, uid=uid)
+        except Refused:
+            return
+
+    # Writing and remembering
+
+    def report(self, life: PodLife, now: Instant) -> None:
+        """Write the pod's status as it is now."""
+        pod = self._store.get(POD, life.key)
+        if pod is not None:
+            self._write(pod, status_of(pod, life, now), now)
+
+    def _write(self, pod: KubeObject, status: KubeObject, now: Instant) -> None:
+        if status == pod.get("status"):
+            return
+        try:
+            self._client.update(POD, {**pod, "status": status}, now, subresource="status")
+        except Refused:
+            return
+
+    def _tell_of(
+        self, life: PodLife, one: ContainerLife, kind: EventType, reason: str, message: str, now: Instant
+    ) -> None:
+        pod = self._store.get(POD, life.key)
+        if pod is not None:
+            path = f"spec.{'initContainers' if one.is_init else 'containers'}{{{one.name}}}"
+            self._tell(pod, kind, reason, message, now, field_path=path)
+
+    def _tell(
+        self, pod: KubeObject, kind: EventType, reason: str, message: str, now: Instant, *, field_path: str = ""
+    ) -> None:
+        host = node_of_pod(pod)
+        self._events.record(pod, POD, kind, reason, message, now, field_path=field_path, host=host)
+
+    def book(self, life: PodLife, name: str, at: Instant, rank: Rank, action: LifeAction) -> None:
+        """Arrange for something to happen to a pod, unless it ends before."""
+
+        def act(now: Instant) -> None:
+            del life.appointments[name]
+            action(life, now)
+
+        life.appointments[name] = self._agenda.book(at, rank, act)
+
+    def _cancel(self, life: PodLife, *names: str) -> None:
+        for name in names:
+            number = life.appointments.pop(name, None)
+            if number is not None:
+                self._agenda.cancel(number)
+
+
+def _address_of(node: KubeObject | None) -> str:
+    addresses = (node or {}).get("status", {}).get("addresses") or ()
+    return next((one["address"] for one in addresses if one["type"] == "InternalIP"), "")
+
+
+def _go_duration(length: Duration) -> str:
+    """Return a length as Go prints it: `10s`, `1m20s`."""
+    minutes, rest = divmod(length // seconds(1), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

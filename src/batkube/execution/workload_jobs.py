@@ -1,0 +1,199 @@
+"""Looks after the jobs of a workload, as a Job controller does after its own: what they do, and what became of them.
+
+Kubelets know pods; here their ends are put together to the end of a job. Pods of a job stand and fall together: when
+one is rejected, evicted or fails, the others go as well, and the job is queued again or has failed. The pods of a job
+that is over are deleted at once, as with a TTL of zero.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+
+from batkube.cluster.courses import Course, Courses
+from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
+from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
+from batkube.cluster.pods import TERMINAL_PHASES
+from batkube.cluster.references import is_being_deleted
+from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
+from batkube.cluster.world import World
+from batkube.execution.profiles import run_time_on
+from batkube.kernel.agenda import Rank
+from batkube.kernel.instants import Instant
+from batkube.kernel.intervals import mask_of
+from batkube.platforms.model import Machine
+
+PREEMPTED = "Preempted"
+
+
+class WorkloadJobs:
+    """Knows what each job does, and sees it through to its outcome."""
+
+    def __init__(
+        self,
+        world: World,
+        courses: Courses,
+        machines: Mapping[str, Machine],
+        *,
+        resubmit: Callable[[Course, Instant], None] | None,
+        on_outcome: OutcomeListener,
+        on_pods: PodsListener,
+    ) -> None:
+        """`machines` are known by their nodes' names; `resubmit` is None when evicted jobs fail."""
+        self._store = world.store
+        self._agenda = world.agenda
+        self._journal = world.journal
+        self._courses = courses
+        self._machines = machines
+        self._resubmit = resubmit
+        self._on_outcome = on_outcome
+        self._on_pods = on_pods
+        #: How many pods of a course have ended or are gone, for courses of which some have.
+        self._over: dict[Course, int] = {}
+        #: Courses whose jobs will not go on as they were meant to: how they end, and why.
+        self._fates: dict[Course, tuple[FinalState | None, str]] = {}
+        world.store.listen(POD, self._hear, author=self)
+
+    # The work
+
+    def begin(self, course: Course, now: Instant) -> Instant:
+        """All pods run: the profile begins, and its end is known."""
+        job = course.job
+        length, ret = run_time_on(job.profile, [self._machines[node] for node in course.nodes if node is not None])
+        course.state = FinalState.FAILED if ret else FinalState.SUCCESS
+        # Batsim lets a job succeed only when it needs strictly less than its walltime (do_delay_task).
+        if job.walltime is not None and length >= job.walltime:
+            length, course.state = job.walltime, FinalState.WALLTIME
+        self._journal.append(now, "start", job=job.key)
+        return Instant(now + length)
+
+    # What it hears
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if batch.type is ADDED:
+            return
+        for course, positions, _ in self._courses.among(batch.keys):
+            if batch.type is DELETED:
+                self._pods_gone(course, len(positions), now)
+                continue
+            pods = [batch.objects[position] for position in positions]
+            if is_being_deleted(pods[0]):
+                self._seal(course, None, PREEMPTED, now)
+            elif over := [pod for pod in pods if pod["status"].get("phase") in TERMINAL_PHASES]:
+                self._pods_over(course, over, now)
+
+    def _pods_over(self, course: Course, pods: Sequence[KubeObject], now: Instant) -> None:
+        """Pods have ended: with their course, or before it for a reason of their own."""
+        if course.ended is None:
+            status = pods[0]["status"]
+            self._seal(course, *_fate_of(status), now)
+            return
+        self._over[course] = self._over.get(course, 0) + len(pods)
+        if self._over[course] == len(course.keys):
+            self._agenda.book(now, Rank.FINISH, functools.partial(self._finish, course, "", course.ended))
+
+    def _pods_gone(self, course: Course, count: int, now: Instant) -> None:
+        """Somebody deleted pods: if the work had ended, and only the report was on its way, the outcome stands."""
+        if course in self._fates:
+            if not self._store.existing(POD, course.keys):
+                self._agenda.book(now, Rank.FINISH, functools.partial(self._clear_evicted, course))
+        elif course.ended is None:
+            self._seal(course, None, PREEMPTED, now)
+        elif len(course.keys) > self._over.get(course, 0):
+            self._over[course] = len(course.keys)
+            self._agenda.book(now, Rank.FINISH, functools.partial(self._finish, course, "", course.ended))
+
+    def _seal(self, course: Course, state: FinalState | None, reason: str, now: Instant) -> None:
+        """Decide how the job ends, unless that is decided; `state` is None for one that was stopped to make room."""
+        if course not in self._fates:
+            self._fates[course] = state, reason
+            self._agenda.book(now, Rank.FINISH, functools.partial(self._clear_broken, course))
+
+    # The end
+
+    def _clear_broken(self, course: Course, now: Instant) -> None:
+        """Let the other pods of a job go the way of the one that broke it."""
+        state, reason = self._fates[course]
+        if state is not None:
+            self._finish(course, reason, now, now, state)
+            return
+        alive = self._store.existing(POD, course.keys)
+        pods = dict(zip(alive, self._store.objects(POD, alive), strict=True))
+        told = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
+        if not told:
+            self._clear_evicted(course, now)
+            return
+        # They stop within the same grace period, and hold their nodes until they have.
+        others = {key: _told_to_stop(pod, told[0]) for key, pod in pods.items() if not is_being_deleted(pod)}
+        self._store.replace(POD, list(others), list(others.values()), now, author=self)
+
+    def _clear_evicted(self, course: Course, now: Instant) -> None:
+        if self._resubmit is None:
+            course.evictions += 1
+            self._finish(course, PREEMPTED, now, now, FinalState.KILLED)
+            return
+        self._clear_away(course, "Failed", PREEMPTED, now, now)
+        self._resubmit(course, now)
+
+    def _finish(
+        self, course: Course, reason: str, finished: Instant, now: Instant, state: FinalState | None = None
+    ) -> None:
+        """Say how the job ended: as its course did, or in another `state`."""
+        state = state or course.state
+        assert state is not None, f"nobody said how {course.job.key} ended"
+        began = course.began
+        self._journal.append(now, "finish", job=course.job.key, state=state.value)
+        self._clear_away(course, "Succeeded" if state is FinalState.SUCCESS else "Failed", reason, now, finished)
+        self._on_outcome(
+            Outcome(
+                job=course.job,
+                state=state,
+                scheduled=course.scheduled[-1],
+                started=began,
+                finished=finished if began is not None else None,
+                machines=mask_of([number for number in self._machine_ids(course) if number is not None]),
+                evictions=course.evictions,
+            )
+        )
+
+    def _clear_away(self, course: Course, phase: str, reason: str, now: Instant, finished: Instant) -> None:
+        """Tell the story of the pods, see that each has a terminal status, and delete them."""
+        alive = self._store.existing(POD, course.keys)
+        if course in self._fates:
+            status = {"phase": phase, "reason": reason} if reason else {"phase": phase}
+            self._store.set_status(POD, alive, status, now, author=self)
+        self._on_pods(
+            PodsRecord(
+                job=course.job,
+                keys=course.keys,
+                created=course.created,
+                machine_ids=self._machine_ids(course),
+                scheduled=course.scheduled,
+                started=course.started,
+                finished=finished,
+                phase=phase,
+                reason=reason,
+            )
+        )
+        self._courses.remove(course)
+        self._fates.pop(course, None)
+        self._over.pop(course, None)
+        self._store.delete(POD, alive, now, author=self)
+
+    def _machine_ids(self, course: Course) -> list[int | None]:
+        return [None if node is None else self._machines[node].id for node in course.nodes]
+
+
+def _fate_of(status: KubeObject) -> tuple[FinalState, str]:
+    """Return how a job ends one of whose pods failed before its course ended, and why."""
+    reason, message = str(status.get("reason", "")), str(status.get("message", ""))
+    if reason.startswith("OutOf") or reason.endswith("does not exist"):
+        return FinalState.FAILED, reason
+    state = FinalState.REJECTED if reason == REJECTED_BY_SCHEDULER else FinalState.KILLED
+    return state, ": ".join(text for text in (reason, message) if text)
+
+
+def _told_to_stop(pod: KubeObject, deadline: str) -> KubeObject:
+    grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
+    metadata = {**pod["metadata"], "deletionTimestamp": deadline, "deletionGracePeriodSeconds": grace}
+    return {**pod, "metadata": metadata}
