@@ -139,13 +139,13 @@ def test_unguarded_nodes_take_every_pod_and_count_those_without_room() -> None:
     world.store.create(NODE, names, [offer, offer], _at(0))
 
     for _ in range(3):
-        assert nodes.take("one", (("cpu", 600),)) is None
+        assert nodes.take(["one"], (("cpu", 600),)) is None
     assert nodes.over_allocations == 2
     assert nodes.busy_nodes == 1
     assert [(row["severity"], row["count"]) for row in world.notes.rows()] == [("violation", 2)]
 
     for _ in range(3):
-        nodes.give_back("one", (("cpu", 600),))
+        nodes.give_back(["one"], (("cpu", 600),))
     assert nodes.busy_nodes == 0
-    assert nodes.take("one", (("cpu", 1000),)) is None
+    assert nodes.take(["one"], (("cpu", 1000),)) is None
     assert nodes.over_allocations == 2

@@ -14,7 +14,7 @@ they book what follows on the agenda. A finished pod is left where it is; whoeve
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from batkube.cluster.courses import Course, Courses
@@ -33,6 +33,7 @@ from batkube.execution.stopping import stop_time_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant, instant_of, rfc3339
+from batkube.workloads.model import Requests
 
 _NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
 
@@ -47,17 +48,21 @@ class Conductor(Protocol):
 class CourseLife:
     """A pod that has part in a course, from admission until it is gone."""
 
-    __slots__ = ("course", "demand", "is_over", "key", "node", "rank", "uid")
+    __slots__ = ("course", "is_over", "key", "node", "rank", "uid")
 
     def __init__(self, key: Key, uid: str, node: str, course: Course, rank: int) -> None:
         self.key = key
         self.uid = uid
         self.node = node
-        self.demand = course.demand
         self.course = course
         self.rank = rank
         #: Whether it has ended; its node's resources are free then.
         self.is_over = False
+
+    @property
+    def demand(self) -> Requests:
+        """What it holds of its node."""
+        return self.course.demand
 
 
 Life = CourseLife | PodLife
@@ -108,24 +113,41 @@ class Kubelets:
         if batch.type is DELETED:
             self._forget([life for key in batch.keys if (life := self._lives.get(key)) is not None], now)
             return
-        bound, deleted = [], []
-        for key, pod in zip(batch.keys, batch.objects, strict=True):
-            if not pod["spec"].get("nodeName"):
+        known = 0
+        for course, positions, ranks in self._courses.among(batch.keys):
+            known += len(positions)
+            if batch.type is not ADDED:
+                self._hear_of_course(course, ranks, [batch.objects[position] for position in positions], now)
+        if known < len(batch.keys):
+            for key, pod in zip(batch.keys, batch.objects, strict=True):
+                if node_of_pod(pod) and self._courses.place(key) is None:
+                    self._hear_of_pod(key, pod, now)
+
+    def _hear_of_course(self, course: Course, ranks: Sequence[int], pods: Sequence[KubeObject], now: Instant) -> None:
+        """Take up pods that were bound, stop those that were deleted, let go of those that somebody else ended."""
+        bound, keys = [], course.keys
+        for rank, pod in zip(ranks, pods, strict=True):
+            if "nodeName" not in pod["spec"]:
                 continue
-            life = self._lives.get(key)
-            if life is not None and life.uid != pod["metadata"]["uid"]:
-                self._forget([life], now)
-                life = None
-            if is_being_deleted(pod):
-                deleted.append(key)
-            elif life is None and phase_of(pod) == "Pending":
-                bound.append(key)
-            elif isinstance(life, CourseLife) and not life.is_over and is_finished(pod):
-                self._forget([life], now)
+            if "deletionTimestamp" in pod["metadata"]:
+                self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, keys[rank]))
+            elif is_finished(pod):
+                self._forget([self._lives[key] for key in (keys[rank],) if key in self._lives], now)
+            elif course.nodes[rank] is None:
+                bound.append((rank, pod))
         if bound:
-            self._agenda.book(now, Rank.START, functools.partial(self._take_up, bound))
-        if deleted:
-            self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, deleted))
+            self._admit(course, bound, now)
+
+    def _hear_of_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
+        """Take up a pod that was bound, or stop it."""
+        life = self._lives.get(key)
+        if life is not None and life.uid != pod["metadata"]["uid"]:
+            self._forget([life], now)
+            life = None
+        if is_being_deleted(pod):
+            self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
+        elif life is None and phase_of(pod) == "Pending":
+            self._agenda.book(now, Rank.START, functools.partial(self._take_up, key))
 
     def _hear_node(self, batch: Batch, now: Instant) -> None:
         """Forget the pods of a node that is gone; take up those that wait for one that came."""
@@ -135,113 +157,112 @@ class Kubelets:
                 self._homeless.setdefault(name, {}).update(dict.fromkeys(life.key for life in lost))
                 self._forget(lost, now)
             elif batch.type is ADDED and (waiting := self._homeless.pop(name, {})):
-                self._agenda.book(now, Rank.START, functools.partial(self._take_up, list(waiting)))
+                for key in waiting:
+                    self._agenda.book(now, Rank.START, functools.partial(self._take_up, key))
 
-    # Pods come up
+    # The pods of a course come up
 
-    def _take_up(self, keys: Sequence[Key], now: Instant) -> None:
-        """Admit pods that were bound, or reject them, and book when they come up."""
-        starts: dict[Instant, list[Life]] = {}
-        for key in keys:
-            pod = self._store.get(POD, key)
-            if pod is None or key in self._lives or is_being_deleted(pod) or is_finished(pod):
-                continue
-            life = self._admitted(key, pod, now)
-            if life is not None:
-                node, container = life.node, pod["spec"]["containers"][0]
-                up = now if self._delays is None else self._delays.until_running(now, node, container)
-                starts.setdefault(up, []).append(life)
-        self._tell_busy(now)
-        for up, lives in starts.items():
-            self._agenda.book(up, Rank.START, functools.partial(self._come_up, lives))
-
-    def _admitted(self, key: Key, pod: KubeObject, now: Instant) -> Life | None:
-        """Take the pod's resources from its node; reject the pod if they are not there."""
-        place, node = self._courses.place(key), node_of_pod(pod)
-        if self._store.get(NODE, Key(node)) is None:
-            self._miss_node(key, node, place is not None, now)
-            return None
-        demand = place[0].demand if place is not None else tuple(demand_of(pod).items())
-        shortage = self._accounts.take(node, demand)
-        if shortage is not None:
-            self._reject(key, pod, shortage, now)
-            return None
-        life: Life
-        if place is not None:
-            course, rank = place
-            life = CourseLife(key, pod["metadata"]["uid"], node, course, rank)
-            course.nodes[rank], course.scheduled[rank] = node, now
-        else:
-            assert self._containers is not None, f"nobody knows what the pod {key} does"
-            life = self._containers.admitted(key, pod, demand, now)
-        self._lives[key] = life
-        return life
-
-    def _miss_node(self, key: Key, node: str, has_course: bool, now: Instant) -> None:
-        """A pod waits for its node to come, as in Kubernetes; one of a job would do so for ever, and fails instead."""
-        if not has_course:
-            self._homeless.setdefault(node, {})[key] = None
+    def _admit(self, course: Course, bound: Sequence[tuple[int, KubeObject]], now: Instant) -> None:
+        """Take the pods' resources from their nodes, and book when they come up; refuse them if there is no room."""
+        keys, nodes = course.keys, [pod["spec"]["nodeName"] for _, pod in bound]
+        if unknown := [node for node in nodes if node not in self._accounts]:
+            self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
+            self._refuse(course, bound, f"node {unknown[0]} does not exist", now)
             return
-        self._notes.add(_NO_SUCH_NODE, example=f"pod {key} on {node}")
-        self._write([key], {"phase": "Failed", "reason": f"node {node} does not exist"}, now)
+        shortage = self._accounts.take(nodes, course.demand)
+        if shortage is not None:
+            self._note_shortage(f"job {course.job.key}", shortage)
+            self._refuse(course, bound, f"OutOf{shortage.resource}", now)
+            return
+        lives = []
+        for (rank, pod), node in zip(bound, nodes, strict=True):
+            life = CourseLife(keys[rank], pod["metadata"]["uid"], node, course, rank)
+            self._lives[life.key] = life
+            course.nodes[rank] = node
+            course.scheduled[rank] = now
+            lives.append(life)
+        self._tell_busy(now)
+        for up, some in self._starts(lives, bound, now).items():
+            self._agenda.book(up, Rank.START, functools.partial(self._come_up, course, some))
 
-    def _reject(self, key: Key, pod: KubeObject, shortage: Shortage, now: Instant) -> None:
-        reason = f"OutOf{shortage.resource}"
-        note = FidelityNote("scheduler", f"bound a pod to a node without room for it ({reason})", Severity.VIOLATION)
-        self._notes.add(note, example=f"pod {key} on {node_of_pod(pod)}")
-        if self._containers is not None and self._courses.place(key) is None:
-            self._containers.reject(pod, reason, str(shortage), now)
-        else:
-            self._write([key], {"phase": "Failed", "reason": reason, "message": f"Pod was rejected: {shortage}"}, now)
+    def _starts(
+        self, lives: list[CourseLife], bound: Sequence[tuple[int, KubeObject]], now: Instant
+    ) -> dict[Instant, list[CourseLife]]:
+        """Return which of the pods come up when."""
+        if self._delays is None:
+            return {now: lives}
+        starts: dict[Instant, list[CourseLife]] = {}
+        for life, (_, pod) in zip(lives, bound, strict=True):
+            up = self._delays.until_running(now, life.node, pod["spec"]["containers"][0])
+            starts.setdefault(up, []).append(life)
+        return starts
 
-    def _come_up(self, lives: Sequence[Life], now: Instant) -> None:
-        """Pods begin to run; when the last one of a course does, its work begins."""
-        up = [life for life in lives if isinstance(life, CourseLife) and not life.is_over]
+    def _refuse(self, course: Course, bound: Sequence[tuple[int, KubeObject]], reason: str, now: Instant) -> None:
+        keys, status = [course.keys[rank] for rank, _ in bound], {"phase": "Failed", "reason": reason}
+        self._agenda.book(now, Rank.FINISH, lambda at: self._write(keys, status, at))
+
+    def _note_shortage(self, who: str, shortage: Shortage) -> None:
+        what = f"bound a pod to a node without room for it (OutOf{shortage.resource})"
+        self._notes.add(FidelityNote("scheduler", what, Severity.VIOLATION), example=f"{who} on {shortage.node}")
+
+    def _come_up(self, course: Course, lives: Sequence[CourseLife], now: Instant) -> None:
+        """Pods begin to run; when the last one of the course does, its work begins."""
+        up = [life for life in lives if not life.is_over]
         for life in up:
-            course = life.course
             course.started[life.rank] = now
-            course.running += 1
-        if up and self._is_watched:
+        course.running += len(up)
+        if self._is_watched:
             self._write([life.key for life in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
-        for course in dict.fromkeys(life.course for life in up):
-            if course.running == len(course.keys):
-                self._begin(course, now)
-        for one in lives:
-            if isinstance(one, PodLife) and not one.is_over and self._containers is not None:
-                self._containers.begin(one, now)
-
-    # Courses
-
-    def _begin(self, course: Course, now: Instant) -> None:
-        assert self._conductor is not None, "courses come with somebody who knows them"
-        ends = self._conductor.begin(course, now)
-        course.end_appointment = self._agenda.book(ends, Rank.FINISH, functools.partial(self._end_course, course))
+        if up and course.running == len(course.keys):
+            assert self._conductor is not None, "courses come with somebody who knows them"
+            ends = self._conductor.begin(course, now)
+            course.end_appointment = self._agenda.book(ends, Rank.FINISH, functools.partial(self._end_course, course))
 
     def _end_course(self, course: Course, now: Instant) -> None:
         """The work is over; the pods' terminal status follows once each is reported."""
         course.end_appointment = None
         course.ended = now
-        lives = [life for key in course.keys if isinstance(life := self._lives.get(key), CourseLife)]
         if self._delays is None:
-            self._conclude(lives, now)
+            self._conclude(course, course.keys, now)
             return
-        reports: dict[Instant, list[CourseLife]] = {}
-        for life in lives:
-            reports.setdefault(self._delays.until_reported(now), []).append(life)
-        for reported, some in reports.items():
-            self._agenda.book(reported, Rank.FINISH, functools.partial(self._conclude, some))
+        reports: dict[Instant, list[Key]] = {}
+        for key in course.keys:
+            reports.setdefault(self._delays.until_reported(now), []).append(key)
+        for reported, keys in reports.items():
+            self._agenda.book(reported, Rank.FINISH, functools.partial(self._conclude, course, keys))
 
-    def _conclude(self, lives: Sequence[CourseLife], now: Instant) -> None:
-        """Free the nodes of pods whose course is over, and say how it ended."""
-        ending = [life for life in lives if not life.is_over]
-        self._release(ending, now)
-        by_phase: dict[str, list[Key]] = {}
-        for life in ending:
-            phase = "Succeeded" if life.course.state is FinalState.SUCCESS else "Failed"
-            by_phase.setdefault(phase, []).append(life.key)
-        for phase, keys in by_phase.items():
-            whole = ending[0].course.keys if len(keys) == len(ending[0].course.keys) else keys
-            self._write(whole, {"phase": phase}, now)
+    def _conclude(self, course: Course, keys: Sequence[Key], now: Instant) -> None:
+        """Say how a course ended for some of its pods, unless they are gone; their nodes are free, and forget them."""
+        lives = [self._lives.pop(key) for key in keys if key in self._lives]
+        self._accounts.give_back([life.node for life in lives], course.demand)
+        self._tell_busy(now)
+        for life in lives:
+            life.is_over = True
+        there = keys if len(lives) == len(keys) else [life.key for life in lives]
+        self._write(there, {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}, now)
+
+    # Any other pod
+
+    def _take_up(self, key: Key, now: Instant) -> None:
+        """Admit a pod that was bound, or reject it, and book when it comes up."""
+        assert self._containers is not None, f"nobody knows what the pod {key} does"
+        pod = self._store.get(POD, key)
+        if pod is None or key in self._lives or is_being_deleted(pod) or is_finished(pod):
+            return
+        node, demand = node_of_pod(pod), tuple(demand_of(pod).items())
+        if node not in self._accounts:
+            self._homeless.setdefault(node, {})[key] = None
+            return
+        shortage = self._accounts.take([node], demand)
+        if shortage is not None:
+            self._note_shortage(f"pod {key}", shortage)
+            self._containers.reject(pod, f"OutOf{shortage.resource}", str(shortage), now)
+            return
+        life = self._lives[key] = self._containers.admitted(key, pod, demand, now)
+        self._tell_busy(now)
+        container = pod["spec"]["containers"][0]
+        up = now if self._delays is None else self._delays.until_running(now, node, container)
+        self._containers.book(life, "begin", up, Rank.START, self._containers.begin)
 
     def _end_containers(self, life: PodLife, now: Instant) -> None:
         """The last container of a pod has ended; that becomes known, and the node has room again."""
@@ -259,24 +280,18 @@ class Kubelets:
 
     # Pods are deleted
 
-    def _stop(self, keys: Sequence[Key], now: Instant) -> None:
-        """Stop pods that were deleted: at once if they have ended, else as fast as they obey."""
-        stops: dict[Instant, list[Life]] = {}
-        for key in keys:
-            pod, life = self._store.get(POD, key), self._lives.get(key)
-            if pod is None or not is_being_deleted(pod):
-                continue
-            if life is not None and not life.is_over:
-                stops.setdefault(self._stopped_at(pod, now), []).append(life)
-            elif self._store.get(NODE, Key(node_of_pod(pod))) is not None:
-                self._remove(key, pod["metadata"]["uid"], now)
-        for stopped, lives in stops.items():
-            for life in lives:
-                if isinstance(life, CourseLife):
-                    self._break_off(life.course)
-                    self._agenda.book(stopped, Rank.FINISH, functools.partial(self._stopped, life))
-                elif self._containers is not None:
-                    self._containers.stop(life, stopped, self._stopped, now)
+    def _stop(self, key: Key, now: Instant) -> None:
+        """Stop a pod that was deleted: at once if it has ended, else as fast as it obeys."""
+        pod, life = self._store.get(POD, key), self._lives.get(key)
+        if pod is None or not is_being_deleted(pod):
+            return
+        if isinstance(life, PodLife) and not life.is_over and self._containers is not None:
+            self._containers.stop(life, self._stopped_at(pod, now), self._stopped, now)
+        elif isinstance(life, CourseLife):
+            self._break_off(life.course)
+            self._agenda.book(self._stopped_at(pod, now), Rank.FINISH, functools.partial(self._stopped, life))
+        elif node_of_pod(pod) in self._accounts:
+            self._remove(key, pod["metadata"]["uid"], now)
 
     def _stopped_at(self, pod: KubeObject, now: Instant) -> Instant:
         stopped = Instant(now + stop_time_of(pod, now))
@@ -307,8 +322,9 @@ class Kubelets:
     def _write(self, keys: Sequence[Key], status: KubeObject, now: Instant) -> None:
         self._store.set_status(POD, self._store.existing(POD, keys), status, now, author=self)
 
-    def _forget(self, lives: Iterable[Life], now: Instant) -> None:
-        gone = list(lives)
+    def _forget(self, gone: Sequence[Life], now: Instant) -> None:
+        if not gone:
+            return
         for life in gone:
             if isinstance(life, CourseLife):
                 self._break_off(life.course)
@@ -326,7 +342,7 @@ class Kubelets:
         """Give back what pods held of their nodes, once; nothing that was booked for them will happen."""
         for life in lives:
             life.is_over = True
-            self._accounts.give_back(life.node, life.demand)
+            self._accounts.give_back([life.node], life.demand)
             if isinstance(life, PodLife) and self._containers is not None:
                 self._containers.release(life)
         self._tell_busy(now)

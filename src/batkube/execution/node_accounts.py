@@ -7,6 +7,8 @@ and change their size; what they offer is read from the Node whenever it changes
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.mapping import NODE
@@ -26,6 +28,7 @@ _NO_ROOM = FidelityNote(
 class Shortage(NamedTuple):
     """Why a pod is not admitted."""
 
+    node: str
     resource: str
     requested: int
     used: int
@@ -40,15 +43,21 @@ class Shortage(NamedTuple):
 
 
 class _Account:
-    """One node: what it offers, what is taken of it, and how many pods hold that."""
+    """One node: what it offers, what is left of it, and how many pods hold the rest."""
 
-    __slots__ = ("offered", "pods", "used")
+    __slots__ = ("free", "offered", "pods")
 
     def __init__(self) -> None:
-        self.offered: dict[str, int] = {}
-        #: Never negative; above what is offered only when the node was made smaller, or refuses nothing.
-        self.used: dict[str, int] = {}
+        self.offered: Mapping[str, int] = {}
+        #: Negative only when the node was made smaller than what is taken, or refuses nothing.
+        self.free: defaultdict[str, int] = defaultdict(int)
         self.pods = 0
+
+    def offer(self, amounts: Mapping[str, int]) -> None:
+        """Offer other amounts than before; what is taken stays taken."""
+        for resource in {**self.offered, **amounts}:
+            self.free[resource] += amounts.get(resource, 0) - self.offered.get(resource, 0)
+        self.offered = amounts
 
 
 class NodeAccounts:
@@ -68,47 +77,55 @@ class NodeAccounts:
                 continue
             before = change.previous
             if before is None or before.get("status") != change.object.get("status"):
-                account = self._accounts.setdefault(change.key, _Account())
-                account.offered = allocatable_of(change.object)
+                self._accounts.setdefault(change.key, _Account()).offer(allocatable_of(change.object))
 
-    def take(self, node: str, demand: Requests) -> Shortage | None:
-        """Take `demand` from `node`; if it has too little of something, take nothing and say of what."""
-        account = self._accounts[node]
-        used, offered = account.used, account.offered
-        for resource, count in demand:
-            taken = used.get(resource, 0)
-            if taken + count > offered.get(resource, 0):
-                return Shortage(resource, count, taken, offered.get(resource, 0))
-        self._book(account, demand)
+    def __contains__(self, node: str) -> bool:
+        return node in self._accounts
+
+    def take(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
+        """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so."""
+        for number, node in enumerate(nodes):
+            account = self._accounts[node]
+            free = account.free
+            for resource, count in demand:
+                if free[resource] < count and not self._lends(node, resource):
+                    self.give_back(nodes[:number], demand)
+                    offered = account.offered.get(resource, 0)
+                    return Shortage(node, resource, count, offered - free[resource], offered)
+            for resource, count in demand:
+                free[resource] -= count
+            if account.pods == 0:
+                self.busy_nodes += 1
+            account.pods += 1
         return None
 
-    def _book(self, account: _Account, demand: Requests) -> None:
-        used = account.used
-        for resource, count in demand:
-            used[resource] = used.get(resource, 0) + count
-        if account.pods == 0:
-            self.busy_nodes += 1
-        account.pods += 1
+    def _lends(self, node: str, resource: str) -> bool:
+        """Return whether a node gives more of a resource than it has; kubelets do not let it."""
+        return False
 
-    def give_back(self, node: str, demand: Requests) -> None:
-        """Return what a pod took; of a node that is gone, nothing was kept."""
-        account = self._accounts.get(node)
-        if account is None:
-            return
-        used = account.used
-        for resource, count in demand:
-            used[resource] -= count
-            if used[resource] < 0:
+    def give_back(self, nodes: Sequence[str], demand: Requests) -> None:
+        """Return `demand` to each of the nodes, named once per pod; of a node that is gone, nothing was kept."""
+        for node in nodes:
+            account = self._accounts.get(node)
+            if account is None:
+                continue
+            for resource, count in demand:
+                account.free[resource] += count
+            account.pods -= 1
+            if account.pods == 0:
+                self.busy_nodes -= 1
+                self._check_empty(node, account)
+
+    def _check_empty(self, node: str, account: _Account) -> None:
+        """See that a node without pods has everything again that it offers; the cluster's own may hold some."""
+        for resource, free in account.free.items():
+            if free > account.offered.get(resource, 0):
                 raise Bug(f"node {node} was given back more {resource} than was taken")
-        account.pods -= 1
-        if account.pods == 0:
-            self.busy_nodes -= 1
 
     def reserve(self, node: str, demand: Requests) -> None:
         """Take `demand` for a pod of the cluster itself, which does not make the node busy."""
-        account = self._accounts[node]
         for resource, count in demand:
-            account.used[resource] = account.used.get(resource, 0) + count
+            self._accounts[node].free[resource] -= count
 
 
 class UnguardedAccounts(NodeAccounts):
@@ -120,11 +137,8 @@ class UnguardedAccounts(NodeAccounts):
         #: Pods that were bound to a node without room for them.
         self.over_allocations = 0
 
-    def take(self, node: str, demand: Requests) -> Shortage | None:
-        """Take `demand` from `node`, whether it has it or not."""
-        shortage = super().take(node, demand)
-        if shortage is not None:
-            self.over_allocations += 1
-            self._notes.add(_NO_ROOM, example=f"{node} lacked {shortage.resource}")
-            self._book(self._accounts[node], demand)
-        return None
+    def _lends(self, node: str, resource: str) -> bool:
+        """Give what is asked for, and take note of it."""
+        self.over_allocations += 1
+        self._notes.add(_NO_ROOM, example=f"{node} lacked {resource}")
+        return True

@@ -77,10 +77,10 @@ class WorkloadJobs:
                 self._pods_gone(course, len(positions), now)
                 continue
             pods = [batch.objects[position] for position in positions]
-            if is_being_deleted(pods[0]):
-                self._seal(course, None, PREEMPTED, now)
-            elif over := [pod for pod in pods if pod["status"].get("phase") in TERMINAL_PHASES]:
+            if over := [pod for pod in pods if pod["status"]["phase"] in TERMINAL_PHASES]:
                 self._pods_over(course, over, now)
+            elif is_being_deleted(pods[0]):
+                self._seal(course, None, PREEMPTED, now)
 
     def _pods_over(self, course: Course, pods: Sequence[KubeObject], now: Instant) -> None:
         """Pods have ended: with their course, or before it for a reason of their own."""
@@ -143,7 +143,8 @@ class WorkloadJobs:
         assert state is not None, f"nobody said how {course.job.key} ended"
         began = course.began
         self._journal.append(now, "finish", job=course.job.key, state=state.value)
-        self._clear_away(course, "Succeeded" if state is FinalState.SUCCESS else "Failed", reason, now, finished)
+        phase = "Succeeded" if state is FinalState.SUCCESS else "Failed"
+        machine_ids = self._clear_away(course, phase, reason, now, finished)
         self._on_outcome(
             Outcome(
                 job=course.job,
@@ -151,13 +152,14 @@ class WorkloadJobs:
                 scheduled=course.scheduled[-1],
                 started=began,
                 finished=finished if began is not None else None,
-                machines=mask_of([number for number in self._machine_ids(course) if number is not None]),
+                machines=mask_of([number for number in machine_ids if number is not None]),
                 evictions=course.evictions,
             )
         )
 
-    def _clear_away(self, course: Course, phase: str, reason: str, now: Instant, finished: Instant) -> None:
-        """Tell the story of the pods, see that each has a terminal status, and delete them."""
+    def _clear_away(self, course: Course, phase: str, reason: str, now: Instant, finished: Instant) -> list[int | None]:
+        """Tell the story of the pods, see that each has a terminal status, and delete them; return their machines."""
+        machine_ids = [None if node is None else self._machines[node].id for node in course.nodes]
         alive = self._store.existing(POD, course.keys)
         if course in self._fates:
             status = {"phase": phase, "reason": reason} if reason else {"phase": phase}
@@ -167,7 +169,7 @@ class WorkloadJobs:
                 job=course.job,
                 keys=course.keys,
                 created=course.created,
-                machine_ids=self._machine_ids(course),
+                machine_ids=machine_ids,
                 scheduled=course.scheduled,
                 started=course.started,
                 finished=finished,
@@ -179,9 +181,7 @@ class WorkloadJobs:
         self._fates.pop(course, None)
         self._over.pop(course, None)
         self._store.delete(POD, alive, now, author=self)
-
-    def _machine_ids(self, course: Course) -> list[int | None]:
-        return [None if node is None else self._machines[node].id for node in course.nodes]
+        return machine_ids
 
 
 def _fate_of(status: KubeObject) -> tuple[FinalState, str]:

@@ -74,9 +74,9 @@ class Agenda:
             self._cancelled.remove(heapq.heappop(self._heap).number)
         return self._heap[0].at if self._heap else None
 
-    def next(self) -> Appointment | None:
-        """Take out and return the next appointment, or None when nothing is due any more."""
-        while self._heap:
+    def next(self, until: int = LATEST_NS) -> Appointment | None:
+        """Take out and return the next appointment up to `until`, or None when there is none."""
+        while self._heap and self._heap[0].at <= until:
             appointment = heapq.heappop(self._heap)
             if appointment.number in self._cancelled:
                 self._cancelled.remove(appointment.number)

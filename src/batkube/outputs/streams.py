@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Sequence
 from typing import TextIO
@@ -101,8 +100,8 @@ class MachineStatesWriter:
     """
 
     def __init__(self, file: TextIO, machine_count: int) -> None:
-        self._writer = csv.writer(file, lineterminator="\n")
-        self._writer.writerow(MACHINE_STATE_COLUMNS)
+        self._file = file
+        self._file.write(",".join(MACHINE_STATE_COLUMNS) + "\n")
         self._machine_count = machine_count
         self._since = START
         self._busy = 0
@@ -125,5 +124,6 @@ class MachineStatesWriter:
     def flush(self) -> None:
         """Write the state of the last instant, if it differs from the row before."""
         if self._busy != self._written_busy:
-            self._writer.writerow((format_seconds(self._since), 0, 0, 0, self._machine_count - self._busy, self._busy))
+            idle = self._machine_count - self._busy
+            self._file.write(f"{format_seconds(self._since)},0,0,0,{idle},{self._busy}\n")
             self._written_busy = self._busy

@@ -59,10 +59,11 @@ class Loop:
     def keep_until(self, until: Instant) -> None:
         """Keep every appointment up to `until`, those booked meanwhile included, each at its own instant."""
         agenda, clock = self._agenda, self._clock
-        while (due := agenda.due) is not None and due <= until:
-            if due > clock.now:
-                clock.advance(due)
-            self.keep_next()
+        while (appointment := agenda.next(until)) is not None:
+            if appointment.at > clock.now:
+                clock.advance(appointment.at)
+            self.kept += 1
+            appointment.action(appointment.at)
         self.reach(until)
 
     def keep_next(self) -> Rank:
