@@ -28,7 +28,7 @@ class Course:
         "evictions",
         "job",
         "keys",
-        "nodes",
+        "machine_ids",
         "running",
         "scheduled",
         "started",
@@ -44,8 +44,8 @@ class Course:
         #: How often the job was stopped to make room.
         self.evictions = evictions
         size = job.size
-        #: The node that admitted each pod, when it did, and when the pod came up.
-        self.nodes: list[str | None] = [None] * size
+        #: The machine that each pod was bound to, when its node admitted it, and when it came up.
+        self.machine_ids: list[int | None] = [None] * size
         self.scheduled: list[Instant | None] = [None] * size
         self.started: list[Instant | None] = [None] * size
         #: How many pods have come up; the work begins when all have.

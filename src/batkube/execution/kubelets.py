@@ -41,6 +41,9 @@ _NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not e
 class Conductor(Protocol):
     """Who knows what the courses are about."""
 
+    def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
+        """Hear that pods of the course were bound, before their nodes have admitted them."""
+
     def begin(self, course: Course, now: Instant) -> Instant:
         """All pods of the course run: return when its work ends, and settle how."""
 
@@ -89,6 +92,7 @@ class Kubelets:
         """
         self._store = world.store
         self._agenda = world.agenda
+        self._journal = world.journal
         self._notes = world.notes
         self._accounts = accounts
         self._courses = courses
@@ -133,7 +137,7 @@ class Kubelets:
                 self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, keys[rank]))
             elif is_finished(pod):
                 self._forget([self._lives[key] for key in (keys[rank],) if key in self._lives], now)
-            elif course.nodes[rank] is None:
+            elif course.machine_ids[rank] is None:
                 bound.append((rank, pod))
         if bound:
             self._admit(course, bound, now)
@@ -147,6 +151,7 @@ class Kubelets:
         if is_being_deleted(pod):
             self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
         elif life is None and phase_of(pod) == "Pending":
+            self._journal.append(now, "bind", pod=key, node=node_of_pod(pod))
             self._agenda.book(now, Rank.START, functools.partial(self._take_up, key))
 
     def _hear_node(self, batch: Batch, now: Instant) -> None:
@@ -164,21 +169,22 @@ class Kubelets:
 
     def _admit(self, course: Course, bound: Sequence[tuple[int, KubeObject]], now: Instant) -> None:
         """Take the pods' resources from their nodes, and book when they come up; refuse them if there is no room."""
-        keys, nodes = course.keys, [pod["spec"]["nodeName"] for _, pod in bound]
+        assert self._conductor is not None, "courses come with somebody who knows them"
+        keys, ranks, nodes = course.keys, [rank for rank, _ in bound], [pod["spec"]["nodeName"] for _, pod in bound]
+        self._conductor.bound(course, ranks, nodes, now)
         if unknown := [node for node in nodes if node not in self._accounts]:
             self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
-            self._refuse(course, bound, f"node {unknown[0]} does not exist", now)
+            self._refuse([keys[rank] for rank in ranks], f"node {unknown[0]} does not exist", now)
             return
         shortage = self._accounts.take(nodes, course.demand)
         if shortage is not None:
             self._note_shortage(f"job {course.job.key}", shortage)
-            self._refuse(course, bound, f"OutOf{shortage.resource}", now)
+            self._refuse([keys[rank] for rank in ranks], f"OutOf{shortage.resource}", now)
             return
         lives = []
         for (rank, pod), node in zip(bound, nodes, strict=True):
             life = CourseLife(keys[rank], pod["metadata"]["uid"], node, course, rank)
             self._lives[life.key] = life
-            course.nodes[rank] = node
             course.scheduled[rank] = now
             lives.append(life)
         self._tell_busy(now)
@@ -197,8 +203,8 @@ class Kubelets:
             starts.setdefault(up, []).append(life)
         return starts
 
-    def _refuse(self, course: Course, bound: Sequence[tuple[int, KubeObject]], reason: str, now: Instant) -> None:
-        keys, status = [course.keys[rank] for rank, _ in bound], {"phase": "Failed", "reason": reason}
+    def _refuse(self, keys: Sequence[Key], reason: str, now: Instant) -> None:
+        status = {"phase": "Failed", "reason": reason}
         self._agenda.book(now, Rank.FINISH, lambda at: self._write(keys, status, at))
 
     def _note_shortage(self, who: str, shortage: Shortage) -> None:

@@ -8,10 +8,10 @@ that is over are deleted at once, as with a TTL of zero.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from batkube.cluster.courses import Course, Courses
-from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
+from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER, node_names
 from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
 from batkube.cluster.pods import TERMINAL_PHASES
 from batkube.cluster.references import is_being_deleted
@@ -20,7 +20,7 @@ from batkube.cluster.world import World
 from batkube.execution.profiles import run_time_on
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
-from batkube.kernel.intervals import mask_of
+from batkube.kernel.intervals import format_intervals, mask_of
 from batkube.platforms.model import Machine
 
 PREEMPTED = "Preempted"
@@ -33,18 +33,19 @@ class WorkloadJobs:
         self,
         world: World,
         courses: Courses,
-        machines: Mapping[str, Machine],
+        machines: Sequence[Machine],
         *,
         resubmit: Callable[[Course, Instant], None] | None,
         on_outcome: OutcomeListener,
         on_pods: PodsListener,
     ) -> None:
-        """`machines` are known by their nodes' names; `resubmit` is None when evicted jobs fail."""
+        """`resubmit` is None when evicted jobs fail."""
         self._store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
         self._courses = courses
         self._machines = machines
+        self._machine_ids = {name: number for number, name in enumerate(node_names(machines))}
         self._resubmit = resubmit
         self._on_outcome = on_outcome
         self._on_pods = on_pods
@@ -56,10 +57,22 @@ class WorkloadJobs:
 
     # The work
 
+    def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
+        """Record where pods of a job were put, by a policy or a program: one line for those of one decision."""
+        known = [self._machine_ids[node] for node in nodes if node in self._machine_ids]
+        which = {} if len(ranks) == len(course.keys) else {"pods": format_intervals(mask_of(ranks))}
+        machines = format_intervals(mask_of(known))
+        self._journal.append(now, "bind", job=course.job.key, **which, machines=machines)
+        if len(known) == len(ranks):
+            for rank, number in zip(ranks, known, strict=True):
+                course.machine_ids[rank] = number
+
     def begin(self, course: Course, now: Instant) -> Instant:
         """All pods run: the profile begins, and its end is known."""
         job = course.job
-        length, ret = run_time_on(job.profile, [self._machines[node] for node in course.nodes if node is not None])
+        length, ret = run_time_on(
+            job.profile, [self._machines[number] for number in course.machine_ids if number is not None]
+        )
         course.state = FinalState.FAILED if ret else FinalState.SUCCESS
         # Batsim lets a job succeed only when it needs strictly less than its walltime (do_delay_task).
         if job.walltime is not None and length >= job.walltime:
@@ -144,7 +157,7 @@ class WorkloadJobs:
         began = course.began
         self._journal.append(now, "finish", job=course.job.key, state=state.value)
         phase = "Succeeded" if state is FinalState.SUCCESS else "Failed"
-        machine_ids = self._clear_away(course, phase, reason, now, finished)
+        self._clear_away(course, phase, reason, now, finished)
         self._on_outcome(
             Outcome(
                 job=course.job,
@@ -152,14 +165,13 @@ class WorkloadJobs:
                 scheduled=course.scheduled[-1],
                 started=began,
                 finished=finished if began is not None else None,
-                machines=mask_of([number for number in machine_ids if number is not None]),
+                machines=mask_of([number for number in course.machine_ids if number is not None]),
                 evictions=course.evictions,
             )
         )
 
-    def _clear_away(self, course: Course, phase: str, reason: str, now: Instant, finished: Instant) -> list[int | None]:
-        """Tell the story of the pods, see that each has a terminal status, and delete them; return their machines."""
-        machine_ids = [None if node is None else self._machines[node].id for node in course.nodes]
+    def _clear_away(self, course: Course, phase: str, reason: str, now: Instant, finished: Instant) -> None:
+        """Tell the story of the pods, see that each has a terminal status, and delete them."""
         alive = self._store.existing(POD, course.keys)
         if course in self._fates:
             status = {"phase": phase, "reason": reason} if reason else {"phase": phase}
@@ -169,7 +181,7 @@ class WorkloadJobs:
                 job=course.job,
                 keys=course.keys,
                 created=course.created,
-                machine_ids=machine_ids,
+                machine_ids=course.machine_ids,
                 scheduled=course.scheduled,
                 started=course.started,
                 finished=finished,
@@ -181,7 +193,6 @@ class WorkloadJobs:
         self._fates.pop(course, None)
         self._over.pop(course, None)
         self._store.delete(POD, alive, now, author=self)
-        return machine_ids
 
 
 def _fate_of(status: KubeObject) -> tuple[FinalState, str]:

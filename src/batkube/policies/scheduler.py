@@ -17,7 +17,6 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Duration, Instant
-from batkube.kernel.intervals import format_intervals
 from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Decision, Evict, Reject, Start, WakeAt
 from batkube.policies.queue import JobQueue
@@ -240,7 +239,6 @@ class PolicyScheduler:
         member.run = run
         self._starts += 1
         bisect.insort(self.running, run, key=_by_end)
-        self._journal.append(now, "bind", job=job.key, machines=format_intervals(placement.mask))
         self._bind(member.course, machine_ids, now)
 
     def _bind(self, course: Course, machine_ids: Sequence[int], now: Instant) -> None:

@@ -141,7 +141,7 @@ def assemble(
     jobs = WorkloadJobs(
         world,
         courses,
-        dict(zip(names, machines, strict=True)),
+        machines,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         on_outcome=outcomes.append,
         on_pods=PodsWriter(pods_file, names, None if witness is None else witness.story).write,

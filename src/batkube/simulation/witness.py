@@ -1,4 +1,4 @@
-"""Writes down what outside schedulers do, as far as it can be seen: bindings, failed attempts, victims.
+"""Writes down what outside schedulers do, as far as it can be seen: failed attempts, nominations, victims.
 
 A policy's decisions are known when it makes them; a program's are what it writes to the API, and its failed attempts
 what it logs (see `attempts`). Its events are counted and then removed: nobody in a run watches them, and a long run
@@ -72,9 +72,6 @@ class Witness:
                 self._compare(change.key, change.previous, change.object, now)
 
     def _compare(self, key: Key, old: KubeObject, new: KubeObject, now: Instant) -> None:
-        node = new["spec"].get("nodeName")
-        if node and not old["spec"].get("nodeName"):
-            self._journal.append(now, "bind", pod=_name(key), node=node)
         nominated = new["status"].get("nominatedNodeName")
         if nominated and nominated != old["status"].get("nominatedNodeName"):
             self._journal.append(now, "nominate", pod=_name(key), node=nominated)
