@@ -100,7 +100,7 @@ class Cluster:
         }
         self.store.create("serviceaccounts", [Key("d/sa")], [account], self.now)
         self.store.create("pods", [Key("d/p")], [pod], self.now)
-        self.tokens = ServiceAccountTokens(self.store, b"secret", random.Random(1), lambda: self.now)
+        self.tokens = ServiceAccountTokens(self.store, random.Random(1), lambda: self.now)
         self.requests = TokenRequests(self.store, self.tokens)
         self.authenticator = Authenticator({}, self.tokens)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 
 from batkube.api.access_reviews import Reviews
@@ -77,7 +76,7 @@ class Api:
         assert definitions is not None
         lifecycle = Lifecycle(store, definitions, self._delete_instances)
         self._deleter = Deleter(store, lifecycle.mark_for_deletion)
-        tokens = _tokens(store, streams, now)
+        tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator = Authenticator(users, tokens)
         bodies = Bodies(served)
         self.watches = Watches(store, timers, now)
@@ -145,11 +144,6 @@ class Api:
 def _verbs(custom: CustomKinds) -> Verbs:
     """Return what discovery tells of the verbs of a resource."""
     return lambda resource: custom.discovery_verbs(resource) if resource.custom else resource.verbs
-
-
-def _tokens(store: Store, streams: Streams, now: Callable[[], Instant]) -> ServiceAccountTokens:
-    chance: random.Random = streams.named("api tokens")
-    return ServiceAccountTokens(store, chance.randbytes(32), chance, now)
 
 
 __all__ = ["DEFINITIONS", "Api"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from batkube.api import strategies, validation, warnings
 from batkube.api.admission import Admission, Attempt
 from batkube.api.authorization import GROUP as RBAC
-from batkube.api.authorization import Authorizer
+from batkube.api.authorization import Attributes, Authorizer
 from batkube.api.conversion import convert
 from batkube.api.custom import definitions
 from batkube.api.defaulting import apply_defaults
@@ -31,11 +31,13 @@ class Admitting:
     def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
         """Let the plugins change or refuse an object, before strategies and validation."""
         self._admission.admit(self._attempt(write, value, old))
-        if write.resource.group == RBAC and not write.user.is_master:
-            refuse_escalation(self._authorizer, write.user, write.resource.plural, value, write.namespace)
+        if write.resource.group == RBAC:
+            refuse_escalation(self._authorizer, write, value, old)
 
     def review(self, write: Write, value: KubeObject, old: KubeObject | None) -> Callable[[], None]:
         """Let the plugins judge the whole object; return what charges it to the quotas."""
+        if old is None and write.asked_name:
+            self._require_create(write)
         charges = self._admission.review(self._attempt(write, value, old))
 
         def charge() -> None:
@@ -43,6 +45,23 @@ class Admitting:
                 self._store.replace("resourcequotas", [key], [quota], write.now)
 
         return charge
+
+    def _require_create(self, write: Write) -> None:
+        """Refuse a PUT or apply that would create, and was let in as an update or patch, to whom may not create.
+
+        Kubernetes: apiserver/pkg/endpoints/handlers/update.go, withAuthorization.
+        """
+        resource = write.resource
+        wish = Attributes(
+            "create",
+            resource.group,
+            resource.version,
+            resource.plural,
+            write.subresource,
+            write.namespace,
+            write.asked_name,
+        )
+        self._authorizer.require(write.user, wish)
 
     def _attempt(self, write: Write, value: KubeObject, old: KubeObject | None) -> Attempt:
         return self._admission.attempt(

@@ -1,66 +1,119 @@
 """Nobody can grant rights that it does not have.
 
-Whoever writes a role must have every right in it, or the right to `escalate`; whoever writes a binding must have every
-right of the role, or the right to `bind` it (Kubernetes: pkg/registry/rbac/*/policybased, component-helpers
-auth/rbac/validation).
+Whoever writes a role must have every right in it, or the right to `escalate`; for one that aggregates others, every
+right there is. Whoever writes a binding must have every right of the role, or the right to `bind` it (Kubernetes:
+pkg/registry/rbac/*/policybased, component-helpers auth/rbac/validation).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from batkube.api.authentication import User
 from batkube.api.authorization import GROUP, Attributes, Authorizer
 from batkube.api.statuses import Failure
+from batkube.api.writes import Write
 from batkube.cluster.go_text import go_quote
 from batkube.cluster.store import KubeObject
 
 _ROLES = ("roles", "clusterroles")
 _RESOURCE_OF = {"Role": "roles", "ClusterRole": "clusterroles"}
+#: All rights, of which an administrator has the very same rules.
+_EVERYTHING = (
+    {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+    {"nonResourceURLs": ["*"], "verbs": ["*"]},
+)
+#: What the collector of garbage changes to let an object go, and what changes with it.
+_COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
 _PARTS = ("apiGroups", "resources", "nonResourceURLs", "resourceNames", "verbs")
 
 
-def refuse_escalation(authorizer: Authorizer, user: User, plural: str, value: KubeObject, namespace: str) -> None:
-    """Raise a 403 if `user`, who writes a role or binding (`plural` says which), would grant what it does not have."""
-    if user.is_master:
+def refuse_escalation(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+    """Raise a 403 if who writes a role or binding would grant what it does not have; `old` is None for a new one."""
+    if write.user.is_master or (old is not None and _lets_go_only(value, old)):
         return
-    name = value["metadata"].get("name", "")
-    if plural in _ROLES:
-        wish = Attributes("escalate", GROUP, "*", plural, namespace=namespace, name=name)
-        rules, problem = value.get("rules") or [], ""
+    if write.resource.plural in _ROLES:
+        _check_role(authorizer, write, value, old)
     else:
-        reference = value["roleRef"]
-        resource = _RESOURCE_OF.get(reference.get("kind", ""), "")
-        wish = Attributes("bind", GROUP, "*", resource, namespace=namespace, name=reference.get("name", ""))
-        rules, problem = authorizer.rules_of(reference, namespace)
-    if authorizer.allows(user, wish).allowed:
+        _check_binding(authorizer, write, value)
+
+
+def _lets_go_only(value: KubeObject, old: KubeObject) -> bool:
+    """Return whether an update changes nothing but what the collector of garbage does, which holds no rights.
+
+    Kubernetes: pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields.
+    """
+    return bool(value["metadata"].get("resourceVersion")) and _without(value, _COLLECTED) == _without(old, _COLLECTED)
+
+
+def _without(value: KubeObject, fields: Collection[str]) -> KubeObject:
+    metadata = {name: content for name, content in value["metadata"].items() if name not in fields}
+    return {**value, "metadata": metadata}
+
+
+def _check_role(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+    plural = write.resource.plural
+    wish = Attributes("escalate", GROUP, "*", plural, namespace=write.namespace, name=write.asked_name)
+    if authorizer.allows(write.user, wish).allowed:
         return
+    _check_rules(authorizer, write, value, value.get("rules") or [])
+    # An aggregation rule gathers whatever comes to be labelled, and so nobody can say what it will grant.
+    if any(_aggregates(role) for role in (value, old or {})) and _missing(authorizer, write, _EVERYTHING)[0]:
+        raise _forbidden(write, value, "must have cluster-admin privileges to use the aggregationRule")
+
+
+def _check_binding(authorizer: Authorizer, write: Write, value: KubeObject) -> None:
+    reference = value["roleRef"]
+    resource = _RESOURCE_OF.get(reference.get("kind", ""), "")
+    group, name = reference.get("apiGroup", ""), reference.get("name", "")
+    wish = Attributes("bind", group, "*", resource, namespace=write.namespace, name=name)
+    if resource and authorizer.allows(write.user, wish).allowed:
+        return
+    rules, problem = authorizer.rules_of(reference, write.namespace)
     if problem:
-        role = value["roleRef"]["name"]
-        raise Failure(404, "NotFound", _misnamed(problem, plural), {"name": role, "group": GROUP, "kind": plural})
-    grants, problems = authorizer.grants(user, namespace)
+        plural = write.resource.plural
+        raise Failure(404, "NotFound", _misnamed(problem, plural), {"name": name, "group": GROUP, "kind": plural})
+    _check_rules(authorizer, write, value, rules)
+
+
+def _check_rules(authorizer: Authorizer, write: Write, value: KubeObject, rules: Sequence[KubeObject]) -> None:
+    missing, problems = _missing(authorizer, write, rules)
+    if not missing:
+        return
+    groups = " ".join(go_quote(group) for group in write.user.groups)
+    rights = "\n".join(sorted({_shown(rule) for rule in _compacted(missing)}))
+    text = (
+        f"user {go_quote(write.user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently "
+        f"held:\n{rights}"
+    )
+    if problems:
+        named = [_misnamed(problem, write.resource.plural) for problem in problems]
+        text += f"; resolution errors: [{named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}]"
+    raise _forbidden(write, value, text)
+
+
+def _missing(
+    authorizer: Authorizer, write: Write, rules: Sequence[KubeObject]
+) -> tuple[list[KubeObject], Sequence[str]]:
+    """Return the parts of `rules` that the user does not have, and what is wrong with its bindings."""
+    grants, problems = authorizer.grants(write.user, write.namespace)
     held = [grant.rule for grant in grants]
-    missing = [part for rule in rules for part in _broken_down(rule) if not any(_covers(own, part) for own in held)]
-    if missing:
-        raise _refusal(user, plural, name, missing, [_misnamed(problem, plural) for problem in problems])
+    parts = [part for rule in rules for part in _broken_down(rule)]
+    return [part for part in parts if not any(_covers(own, part) for own in held)], problems
+
+
+def _aggregates(role: KubeObject) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _forbidden(write: Write, value: KubeObject, problem: str) -> Failure:
+    plural, name = write.resource.plural, value["metadata"].get("name", "")
+    message = f"{plural}.{GROUP} {go_quote(name)} is forbidden: {problem}"
+    return Failure(403, "Forbidden", message, {"name": name, "group": GROUP, "kind": plural})
 
 
 def _misnamed(problem: str, plural: str) -> str:
     """Say of a missing role what the real server says here: as if what is written were missing."""
     return problem.replace(f"clusterrole.{GROUP}", f"{plural}.{GROUP}").replace(f"role.{GROUP}", f"{plural}.{GROUP}")
-
-
-def _refusal(user: User, plural: str, name: str, missing: list[KubeObject], problems: list[str]) -> Failure:
-    groups = " ".join(go_quote(group) for group in user.groups)
-    rights = "\n".join(sorted({_shown(rule): None for rule in _compacted(missing)}))
-    message = (
-        f"{plural}.{GROUP} {go_quote(name)} is forbidden: user {go_quote(user.name)} (groups=[{groups}]) is attempting "
-        f"to grant RBAC permissions not currently held:\n{rights}"
-    )
-    if problems:
-        shown = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-        message = f"{message}; resolution errors: [{shown}]"
-    return Failure(403, "Forbidden", message, {"name": name, "group": GROUP, "kind": plural})
 
 
 def _broken_down(rule: KubeObject) -> Iterator[KubeObject]:

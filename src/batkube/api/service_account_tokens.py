@@ -1,8 +1,10 @@
 """Tokens of service accounts: issued on request, recognised afterwards.
 
-A token is a JSON Web Token with the claims that kube-apiserver writes (pkg/serviceaccount/claims.go), signed with a
-secret of this server. It is accepted until it expires, as long as the service account, and the object to which it may
-be bound, exist with the same uid.
+A token is a JSON Web Token with the claims that kube-apiserver writes (pkg/serviceaccount/claims.go). It is accepted
+until it expires, as long as the service account, and the object to which it may be bound, exist with the same uid.
+
+The key that signs tokens is drawn anew at every start from the system's own randomness and never leaves the process.
+Nothing that a run repeats from its seed may depend on it: a token has the same length whatever the key is.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import base64
 import hashlib
 import hmac
 import random
+import secrets
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,11 +22,14 @@ import msgspec
 
 from batkube.api.authentication import AUDIENCE, User, authenticated
 from batkube.cluster.store import Key, KubeObject, Store
-from batkube.kernel.instants import EPOCH, NANOSECONDS_PER_SECOND, Instant
+from batkube.kernel.instants import EPOCH, NANOSECONDS_PER_SECOND, Duration, Instant, after, instant_of
 
 ACCOUNTS = "serviceaccounts"
 _HEADER = {"alg": "HS256", "typ": "JWT"}
 _EPOCH_S = int(EPOCH.timestamp())
+_KEY_BYTES = 32
+#: How long a token outlives the time at which an object it depends on was to be gone (go-jose: jwt.DefaultLeeway).
+_LEEWAY = Duration(60 * NANOSECONDS_PER_SECOND)
 #: Objects that a token can be bound to: the claim, its kind in the store, and whether it lies in the namespace.
 _BOUND = (("pod", "pods", True), ("secret", "secrets", True), ("node", "nodes", False))
 
@@ -44,10 +50,11 @@ def _reference(value: KubeObject) -> dict[str, str]:
 class ServiceAccountTokens:
     """Issues tokens and tells whose they are."""
 
-    def __init__(self, store: Store, secret: bytes, chance: random.Random, now: Callable[[], Instant]) -> None:
+    def __init__(self, store: Store, identities: random.Random, now: Callable[[], Instant]) -> None:
+        """`identities` draws the ids of tokens, which are no secrets: the key is, and comes from nowhere else."""
         self._store = store
-        self._secret = secret
-        self._chance = chance
+        self._key = secrets.token_bytes(_KEY_BYTES)
+        self._identities = identities
         self._now = now
 
     def issue(
@@ -66,7 +73,7 @@ class ServiceAccountTokens:
             "exp": issued_s + lifetime_s,
             "iat": issued_s,
             "iss": AUDIENCE,
-            "jti": str(uuid.UUID(int=self._chance.getrandbits(128), version=4)),
+            "jti": str(uuid.UUID(int=self._identities.getrandbits(128), version=4)),
             "kubernetes.io": {
                 "namespace": namespace,
                 **{kind: _reference(value) for kind, value in bound.items()},
@@ -90,7 +97,7 @@ class ServiceAccountTokens:
         return self._known(claims)
 
     def _signature(self, payload: str) -> str:
-        return _encoded(hmac.new(self._secret, payload.encode(), hashlib.sha256).digest())
+        return _encoded(hmac.new(self._key, payload.encode(), hashlib.sha256).digest())
 
     def _known(self, claims: dict[str, Any]) -> User | None:
         """Return the user of claims that are ours, if the objects they name are still there."""
@@ -115,6 +122,10 @@ class ServiceAccountTokens:
         return authenticated(claims["sub"], account["uid"], groups, extra)
 
     def _exists(self, kind: str, namespace: str, reference: dict[str, str]) -> bool:
+        """Return whether the very object is still there, and not only because a finalizer holds it back."""
         name = reference["name"]
         found = self._store.get(kind, Key(f"{namespace}/{name}" if namespace else name))
-        return found is not None and found["metadata"].get("uid") == reference.get("uid")
+        if found is None or found["metadata"].get("uid") != reference.get("uid"):
+            return False
+        going = found["metadata"].get("deletionTimestamp")
+        return going is None or self._now() <= after(instant_of(going), _LEEWAY)

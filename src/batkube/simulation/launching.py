@@ -20,8 +20,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     """
     kubeconfig = folder / "kubeconfig"
     server = f"http://127.0.0.1:{port}/{secret}"
-    kubeconfig.write_text(_kubeconfig(server))
-    kubeconfig.chmod(0o600)
+    _write_private(kubeconfig, _kubeconfig(server))
     places = {
         "kubeconfig": str(kubeconfig),
         "scheduler-name": "".join(names_served(scheduler)[:1]),
@@ -32,12 +31,19 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     content = fill_all(extenders.led_through(scheduler.configuration, server), places)
     if content:
         path = folder / "configuration.yaml"
-        path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        # It has the secret as well, where extenders are asked through the server.
+        _write_private(path, yaml.safe_dump(content, sort_keys=False))
         places["configuration"] = str(path)
     else:
         replaced += scheduler.start.configuration_flags
     arguments = [text for text in scheduler.start.arguments if text.partition("=")[0] not in replaced]
     return [str(scheduler.binary), *fill_all([*arguments, *scheduler.arguments], places)]
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that nobody but its owner can read, not even while it is being written."""
+    path.touch(mode=0o600)
+    path.write_text(text, encoding="utf-8")
 
 
 def names_served(scheduler: OutsideScheduler) -> list[str]:
