@@ -155,7 +155,8 @@ def test_who_only_lets_a_role_go_needs_none_of_its_rights() -> None:
     old = {"metadata": {"name": "r", "finalizers": ["a/b"]}, "rules": [PODS]}
     released = {"metadata": {"name": "r", "resourceVersion": "7"}, "rules": [PODS]}
 
+    labelled = {**released, "metadata": {**released["metadata"], "labels": {"a": "b"}}}
+
     written(authorizer(), "clusterroles", released, old=old)
     with pytest.raises(Failure):
-        labelled = {**released, "metadata": {**released["metadata"], "labels": {"a": "b"}}}
         written(authorizer(), "clusterroles", labelled, old=old)

@@ -51,16 +51,10 @@ class Admitting:
 
         Kubernetes: apiserver/pkg/endpoints/handlers/update.go, withAuthorization.
         """
-        resource = write.resource
-        wish = Attributes(
-            "create",
-            resource.group,
-            resource.version,
-            resource.plural,
-            write.subresource,
-            write.namespace,
-            write.asked_name,
-        )
+        resource, name = write.resource, write.asked_name
+        # A namespace is within itself, for this as for every other verb.
+        namespace = name if resource.storage == "namespaces" else write.namespace
+        wish = Attributes("create", resource.group, resource.version, resource.plural, "", namespace, name)
         self._authorizer.require(write.user, wish)
 
     def _attempt(self, write: Write, value: KubeObject, old: KubeObject | None) -> Attempt:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from batkube.api.authorization import GROUP, Attributes, Authorizer
-from batkube.api.statuses import Failure
+from batkube.api.statuses import Failure, bad_request, forbidden, internal_error, not_found
 from batkube.api.writes import Write
 from batkube.cluster.go_text import go_quote
 from batkube.cluster.store import KubeObject
@@ -58,7 +58,8 @@ def _check_role(authorizer: Authorizer, write: Write, value: KubeObject, old: Ku
     _check_rules(authorizer, write, value, value.get("rules") or [])
     # An aggregation rule gathers whatever comes to be labelled, and so nobody can say what it will grant.
     if any(_aggregates(role) for role in (value, old or {})) and _missing(authorizer, write, _EVERYTHING)[0]:
-        raise _forbidden(write, value, "must have cluster-admin privileges to use the aggregationRule")
+        problem = "must have cluster-admin privileges to use the aggregationRule"
+        raise forbidden(write.resource, value["metadata"].get("name", ""), problem)
 
 
 def _check_binding(authorizer: Authorizer, write: Write, value: KubeObject) -> None:
@@ -70,9 +71,17 @@ def _check_binding(authorizer: Authorizer, write: Write, value: KubeObject) -> N
         return
     rules, problem = authorizer.rules_of(reference, write.namespace)
     if problem:
-        plural = write.resource.plural
-        raise Failure(404, "NotFound", _misnamed(problem, plural), {"name": name, "group": GROUP, "kind": plural})
+        raise _unresolved(write, resource, name, problem)
     _check_rules(authorizer, write, value, rules)
+
+
+def _unresolved(write: Write, resource: str, name: str, problem: str) -> Failure:
+    """Return what the real server answers when the role that shall be bound cannot be looked at."""
+    if not resource:
+        return internal_error(problem)
+    if resource == "roles" and not write.namespace:
+        return bad_request("Namespace parameter required.")
+    return not_found(write.resource, name)
 
 
 def _check_rules(authorizer: Authorizer, write: Write, value: KubeObject, rules: Sequence[KubeObject]) -> None:
@@ -88,7 +97,7 @@ def _check_rules(authorizer: Authorizer, write: Write, value: KubeObject, rules:
     if problems:
         named = [_misnamed(problem, write.resource.plural) for problem in problems]
         text += f"; resolution errors: [{named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}]"
-    raise _forbidden(write, value, text)
+    raise forbidden(write.resource, value["metadata"].get("name", ""), text)
 
 
 def _missing(
@@ -103,12 +112,6 @@ def _missing(
 
 def _aggregates(role: KubeObject) -> bool:
     return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
-
-
-def _forbidden(write: Write, value: KubeObject, problem: str) -> Failure:
-    plural, name = write.resource.plural, value["metadata"].get("name", "")
-    message = f"{plural}.{GROUP} {go_quote(name)} is forbidden: {problem}"
-    return Failure(403, "Forbidden", message, {"name": name, "group": GROUP, "kind": plural})
 
 
 def _misnamed(problem: str, plural: str) -> str:
