@@ -74,7 +74,7 @@ class Api:
         self._registry = Registry(store, served.behaviour, served, admitting.review, streams.named("api identities"))
         definitions = table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert definitions is not None
-        lifecycle = Lifecycle(store, definitions, self._delete_instances)
+        lifecycle = Lifecycle(store, definitions, self._delete_instances, custom.is_own)
         self._deleter = Deleter(store, lifecycle.mark_for_deletion)
         tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator = Authenticator(users, tokens)
