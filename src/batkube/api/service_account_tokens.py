@@ -45,11 +45,6 @@ def _encoded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _bytes(text: str) -> bytes:
-    """Return what is signed or compared; somebody may well send half a surrogate pair."""
-    return text.encode(errors="surrogatepass")
-
-
 def _reference(value: KubeObject) -> dict[str, str]:
     metadata = value["metadata"]
     return {key: metadata[key] for key in ("name", "uid") if metadata.get(key)}
@@ -99,7 +94,7 @@ class ServiceAccountTokens:
         What our signature is under needs no check of its form.
         """
         payload, _, signature = token.rpartition(".")
-        if not payload or not hmac.compare_digest(_bytes(signature), _bytes(self._signature(payload))):
+        if not payload or not hmac.compare_digest(signature.encode(), self._signature(payload).encode()):
             return None
         text = payload.partition(".")[2]
         claims = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -112,7 +107,7 @@ class ServiceAccountTokens:
         return Recognised(self._known(claims), meant)
 
     def _signature(self, payload: str) -> str:
-        return _encoded(hmac.new(self._key, _bytes(payload), hashlib.sha256).digest())
+        return _encoded(hmac.new(self._key, payload.encode(), hashlib.sha256).digest())
 
     def _known(self, claims: dict[str, Any]) -> User:
         """Return the user of claims that are ours; raises TokenRefused unless the objects they name are still there."""
