@@ -7,12 +7,15 @@ made twice, the second time as a dry run, and after each she still cannot read s
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from batkube.api.authentication import user_in
 from batkube.cluster.store import KubeObject
+from clients.serving import served
+from conformance.client import Client
 from conformance.direct import APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, Direct
 from conformance.placeholders import Json
 
@@ -320,3 +323,29 @@ def test_what_reviews_say_is_what_is_done() -> None:
 def test_membership_of_the_masters_cannot_be_spelled_otherwise() -> None:
     for group in ("System:Masters", "system:masters ", " system:masters", "system:masters\x00", "system:master"):
         assert not user_in("x", "", (group,)).is_master
+
+
+def test_a_right_to_the_metrics_of_one_pod_shows_no_other(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('admin-token,admin,1,"system:masters"\nuser-token,alice,2\n')
+    rules = [{"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["list"], "resourceNames": ["node-1"]}]
+    path = "/apis/metrics.k8s.io/v1beta1/nodes"
+
+    with served(tmp_path / "out", "--platform", "3x4", "--token-auth-file", str(tokens)) as server:
+        client = Client(server.url)
+        for plural, value in (
+            ("clusterroles", role("ClusterRole", "metrics", rules)),
+            ("clusterrolebindings", binding("ClusterRoleBinding", "metrics", "metrics", ALICE)),
+        ):
+            created = client.request({"method": "POST", "path": f"{ROOT}/{plural}", "body": value})
+            assert created["status"] == 201
+        for selector, status, names in (
+            ("metadata.name=node-1", 200, ["node-1"]),
+            ("metadata.name=node-2", 403, []),
+            ("metadata.name!=node-2", 403, []),
+        ):
+            query = {"fieldSelector": selector}
+            answer = client.request({"method": "GET", "path": path, "query": query, "auth": "user"})
+            shown = [item["metadata"]["name"] for item in answer["body"].get("items", ())]
+            assert (answer["status"], shown) == (status, names)
+        client.close()
