@@ -24,6 +24,7 @@ from batkube.api.openapi import OpenApi
 from batkube.api.options import DeleteOptions
 from batkube.api.patching import Patching
 from batkube.api.paths import Paths
+from batkube.api.policy_parameters import PolicyParameters
 from batkube.api.registry import Registry
 from batkube.api.served import Served
 from batkube.api.server import ApiServer
@@ -69,7 +70,8 @@ class Api:
         notes = FidelityNotes() if notes is None else notes
         note_unmodelled(store, notes)
         custom = CustomKinds(table, store, admitting.admit, notes)
-        served = Served(table, BuiltIn(store, admitting), OfDefinitions(store, admitting), custom)
+        parts = (store, admitting, PolicyParameters(store, table, authorizer))
+        served = Served(table, BuiltIn(*parts), OfDefinitions(*parts), custom)
         self._served = served
         self._registry = Registry(store, served.behaviour, served, admitting.review, streams.named("api identities"))
         definitions = table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")

@@ -13,6 +13,8 @@ from batkube.api.custom import definitions
 from batkube.api.defaulting import apply_defaults
 from batkube.api.escalation import refuse_escalation
 from batkube.api.field_errors import FieldError
+from batkube.api.policy_parameters import PolicyParameters
+from batkube.api.signers import REQUESTS, review_request
 from batkube.api.strategies import Context
 from batkube.api.writes import Write
 from batkube.cluster.decoding import Decoded, decode
@@ -38,6 +40,8 @@ class Admitting:
         """Let the plugins judge the whole object; return what charges it to the quotas."""
         if old is None and write.asked_name:
             self._require_create(write)
+        if write.stored.storage == REQUESTS:
+            review_request(self._authorizer, write, value, old)
         charges = self._admission.review(self._attempt(write, value, old))
 
         def charge() -> None:
@@ -73,9 +77,10 @@ class Admitting:
 class BuiltIn:
     """The Behaviour of every built-in kind."""
 
-    def __init__(self, store: Store, admission: Admitting) -> None:
+    def __init__(self, store: Store, admission: Admitting, parameters: PolicyParameters) -> None:
         self._store = store
         self._admission = admission
+        self._parameters = parameters
 
     def decode(self, resource: Resource, value: KubeObject) -> Decoded:
         """Return the canonical object, without defaults."""
@@ -107,7 +112,7 @@ class BuiltIn:
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
         """Judge a new object, and warn of a good one."""
-        problems = validation.validate_create(write.resource, value)
+        problems = validation.validate_create(write.resource, value) or self._parameters.judge(write, value, None)
         if not problems:
             write.warnings += warnings.on_create(write.stored, value)
         return problems
@@ -115,6 +120,7 @@ class BuiltIn:
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
         """Judge a changed object, and warn of a good one."""
         problems = validation.validate_update(write.resource, value, old, write.subresource)
+        problems = problems or self._parameters.judge(write, value, old)
         if not problems:
             write.warnings += warnings.on_update(write.stored, value, old, write.subresource)
         return problems
