@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from batkube.cluster.mapping import DEFAULT_SCHEDULER
+from batkube.kernel.private_files import write_private
 from batkube.schedulers.programs import fill_all
 from batkube.simulation.attached import OutsideScheduler
 from batkube.simulation.extenders import Extenders
@@ -20,7 +21,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     """
     kubeconfig = folder / "kubeconfig"
     server = f"http://127.0.0.1:{port}/{secret}"
-    _write_private(kubeconfig, _kubeconfig(server))
+    write_private(kubeconfig, _kubeconfig(server))
     places = {
         "kubeconfig": str(kubeconfig),
         "scheduler-name": "".join(names_served(scheduler)[:1]),
@@ -32,18 +33,12 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     if content:
         path = folder / "configuration.yaml"
         # It has the secret as well, where extenders are asked through the server.
-        _write_private(path, yaml.safe_dump(content, sort_keys=False))
+        write_private(path, yaml.safe_dump(content, sort_keys=False))
         places["configuration"] = str(path)
     else:
         replaced += scheduler.start.configuration_flags
     arguments = [text for text in scheduler.start.arguments if text.partition("=")[0] not in replaced]
     return [str(scheduler.binary), *fill_all([*arguments, *scheduler.arguments], places)]
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a file that nobody but its owner can read, not even while it is being written."""
-    path.touch(mode=0o600)
-    path.write_text(text, encoding="utf-8")
 
 
 def names_served(scheduler: OutsideScheduler) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import os
 import secrets
 import signal
 import ssl
@@ -34,6 +33,7 @@ from batkube.execution.latencies import Delays, Latencies
 from batkube.kernel.clock import Clock
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.private_files import write_private
 from batkube.kernel.quantities import Quantity
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
@@ -193,9 +193,7 @@ def _host(host: str) -> str:
 def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, object]) -> None:
     """Write the kubeconfig, readable for its owner alone, and what is served."""
     with folder.writing():
-        path = folder.file(KUBECONFIG)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            yaml.safe_dump(kubeconfig, file, sort_keys=False)
+        write_private(folder.file(KUBECONFIG), yaml.safe_dump(kubeconfig, sort_keys=False))
         manifest = {
             "batkube": __version__,
             "command": list(service.command),
