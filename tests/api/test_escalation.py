@@ -160,3 +160,23 @@ def test_who_only_lets_a_role_go_needs_none_of_its_rights() -> None:
     written(authorizer(), "clusterroles", released, old=old)
     with pytest.raises(Failure):
         written(authorizer(), "clusterroles", labelled, old=old)
+
+
+def test_a_long_list_of_ones_own_is_not_searched_for_every_wish() -> None:
+    """Name by name, this would be hundreds of millions of comparisons."""
+    names = [f"name-{number}" for number in range(20_000)]
+    held = authorizer({**PODS, "verbs": ["get"], "resourceNames": names[:10_000]})
+    wished = role({**PODS, "verbs": ["get"], "resourceNames": names})
+
+    with pytest.raises(Failure) as refusal:
+        written(held, "clusterroles", wished)
+
+    assert refusal.value.message.count("ResourceNames") == 10_000
+
+
+def test_more_rights_than_can_be_compared_are_refused() -> None:
+    many = [f"v{number}" for number in range(1000)]
+    wished = role({"apiGroups": many, "resources": many, "verbs": many})
+
+    with pytest.raises(Failure, match="these are 1000000000 single rights, and at most 23809 can be compared"):
+        written(authorizer(PODS), "clusterroles", wished)

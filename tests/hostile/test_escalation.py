@@ -349,3 +349,23 @@ def test_a_right_to_the_metrics_of_one_pod_shows_no_other(tmp_path: Path) -> Non
             shown = [item["metadata"]["name"] for item in answer["body"].get("items", ())]
             assert (answer["status"], shown) == (status, names)
         client.close()
+
+
+MANY = [f"v{number}" for number in range(2000)]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"apiGroups": MANY, "resources": MANY, "verbs": MANY, "resourceNames": MANY},
+        {"nonResourceURLs": [f"/{name}/*" for name in MANY], "verbs": MANY},
+    ],
+    ids=["resources", "paths"],
+)
+def test_a_rule_that_names_billions_of_rights_is_refused_at_once(rule: KubeObject) -> None:
+    cluster = Cluster()
+
+    answer = cluster.alice("POST", f"{ROOT}/clusterroles", role("ClusterRole", "vast", [rule]))
+
+    assert answer.status == 403
+    assert "single rights, and at most" in answer.body["message"]

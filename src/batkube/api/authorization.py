@@ -145,7 +145,8 @@ class Authorizer:
         name = role["metadata"]["name"]
         if name in seen:
             return []
-        rules: list[KubeObject] = []
+        #: By what they say, since the parts of a role may repeat one another.
+        rules: dict[bytes, KubeObject] = {}
         for value in role["aggregationRule"].get("clusterRoleSelectors") or ():
             try:
                 selector = selector_of(value)
@@ -155,8 +156,8 @@ class Authorizer:
                 if selector.matches(part["metadata"].get("labels")):
                     deeper = part.get("aggregationRule")
                     more = self._aggregated(part, [*seen, name]) if deeper else part.get("rules") or []
-                    rules += [rule for rule in more if rule not in rules]
-        return rules
+                    rules |= {msgspec.json.encode(rule): rule for rule in more if rule}
+        return list(rules.values())
 
 
 def refusal(user: User, attributes: Attributes, reason: str = "") -> Failure:

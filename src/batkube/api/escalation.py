@@ -7,7 +7,8 @@ pkg/registry/rbac/*/policybased, component-helpers auth/rbac/validation).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from batkube.api.authorization import GROUP, Attributes, Authorizer
 from batkube.api.statuses import Failure, bad_request, forbidden, internal_error, not_found
@@ -24,6 +25,10 @@ _EVERYTHING = (
 )
 #: What the collector of garbage changes to let an object go, and what changes with it.
 _COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
+#: A rule is the product of its lists: a few kilobytes can name billions of single rights, to be compared one by one
+#: with every rule of the user's. This many take half a second; to name one right takes as long as some comparisons.
+_MOST_COMPARISONS = 500_000
+_EFFORT = 20
 _PARTS = ("apiGroups", "resources", "nonResourceURLs", "resourceNames", "verbs")
 
 
@@ -105,8 +110,13 @@ def _missing(
 ) -> tuple[list[KubeObject], Sequence[str]]:
     """Return the parts of `rules` that the user does not have, and what is wrong with its bindings."""
     grants, problems = authorizer.grants(write.user, write.namespace)
-    held = [grant.rule for grant in grants]
-    parts = [part for rule in rules for part in _broken_down(rule)]
+    held = [{field: frozenset(values or ()) for field, values in grant.rule.items()} for grant in grants]
+    most = _MOST_COMPARISONS // (_EFFORT + sum(1 + len(own.get("nonResourceURLs", ())) for own in held))
+    wished = sum(map(_single_rights, rules))
+    if wished > most:
+        problem = f"these are {wished} single rights, and at most {most} can be compared with those of the user"
+        raise forbidden(write.resource, write.name, problem)
+    parts = itertools.chain.from_iterable(map(_broken_down, rules))
     return [part for part in parts if not any(_covers(own, part) for own in held)], problems
 
 
@@ -117,6 +127,14 @@ def _aggregates(role: KubeObject) -> bool:
 def _misnamed(problem: str, plural: str) -> str:
     """Say of a missing role what the real server says here: as if what is written were missing."""
     return problem.replace(f"clusterrole.{GROUP}", f"{plural}.{GROUP}").replace(f"role.{GROUP}", f"{plural}.{GROUP}")
+
+
+def _single_rights(rule: KubeObject) -> int:
+    """Return how many rules `_broken_down` would yield."""
+    groups, resources, names, paths, verbs = (
+        len(rule.get(part) or ()) for part in ("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs")
+    )
+    return (groups * resources * max(names, 1) + paths) * verbs
 
 
 def _broken_down(rule: KubeObject) -> Iterator[KubeObject]:
@@ -133,35 +151,38 @@ def _broken_down(rule: KubeObject) -> Iterator[KubeObject]:
             yield {"nonResourceURLs": [path], "verbs": [verb]}
 
 
-def _covers(own: KubeObject, part: KubeObject) -> bool:
+_Own = Mapping[str, frozenset[str]]
+"""A rule of the user's, its lists as sets, however long they are."""
+
+
+def _covers(own: _Own, part: KubeObject) -> bool:
     """Return whether a rule allows all that a rule of one verb and one thing does."""
+    if not _has(own, "verbs", part["verbs"][0]):
+        return False
+    if "nonResourceURLs" in part:
+        # Names are of resources, and who has a right limited to some has none to a path.
+        return not own.get("resourceNames") and _has_path(own, part["nonResourceURLs"][0])
+    names = own.get("resourceNames")
     return (
-        _has(own, "verbs", part)
-        and _has(own, "apiGroups", part)
-        and all(_has_resource(own.get("resources") or (), resource) for resource in part.get("resources") or ())
-        and all(_has_path(own, path) for path in part.get("nonResourceURLs") or ())
-        and _has_name(own.get("resourceNames"), part.get("resourceNames"))
+        _has(own, "apiGroups", part["apiGroups"][0])
+        and _has_resource(own, part["resources"][0])
+        and (not names or ("resourceNames" in part and part["resourceNames"][0] in names))
     )
 
 
-def _has(own: KubeObject, field: str, part: KubeObject) -> bool:
-    values = own.get(field) or ()
-    return "*" in values or all(value in values for value in part.get(field) or ())
+def _has(own: _Own, field: str, value: str) -> bool:
+    values = own.get(field, ())
+    return value in values or "*" in values
 
 
-def _has_resource(own: Sequence[str], resource: str) -> bool:
-    return "*" in own or resource in own or ("/" in resource and "*/" + resource.partition("/")[2] in own)
+def _has_resource(own: _Own, resource: str) -> bool:
+    _, slash, below = resource.partition("/")
+    return _has(own, "resources", resource) or (bool(slash) and f"*/{below}" in own.get("resources", ()))
 
 
-def _has_path(own: KubeObject, path: str) -> bool:
-    return any(
-        path == mine or (mine.endswith("*") and path.startswith(mine.rstrip("*")))
-        for mine in own.get("nonResourceURLs") or ()
-    )
-
-
-def _has_name(own: list[str] | None, part: list[str] | None) -> bool:
-    return not own or (bool(part) and all(name in own for name in part or ()))
+def _has_path(own: _Own, path: str) -> bool:
+    mine = own.get("nonResourceURLs", ())
+    return path in mine or any(each.endswith("*") and path.startswith(each.rstrip("*")) for each in mine)
 
 
 def _compacted(rules: list[KubeObject]) -> list[KubeObject]:
