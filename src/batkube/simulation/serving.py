@@ -37,7 +37,7 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.quantities import Quantity
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
-from batkube.outputs.folder import MANIFEST, OutputFolder
+from batkube.outputs.folder import OutputFolder
 from batkube.outputs.manifest import write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
@@ -46,7 +46,7 @@ from batkube.simulation.live import LiveAgenda, LiveTime
 from batkube.simulation.served_cluster import PolicyChoice, Surroundings, serve_cluster
 from batkube.version import __version__
 
-KUBECONFIG = "kubeconfig"
+KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
 #: How many changes a client may lag behind before it must list again; etcd keeps five minutes of them.
 _HISTORY = 100_000
 
@@ -138,10 +138,10 @@ async def _serve(
             api.bootstrap(clock.now, listener.port)
         collector = QuietCollector(asyncio.get_running_loop(), lambda: store.version)
         with time.running(), collector.collecting():
-            _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token))
+            _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token), notes)
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
             await ended.wait()
-            write_json(folder.path / "fidelity.json", notes.rows())
+            write_json(folder.path / FIDELITY, notes.rows())
     finally:
         await listener.close()
 
@@ -190,12 +190,13 @@ def _host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, object]) -> None:
+def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, object], notes: FidelityNotes) -> None:
     """Write the kubeconfig, readable for its owner alone, and what is served."""
     with folder.writing():
         path = folder.file(KUBECONFIG)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             yaml.safe_dump(kubeconfig, file, sort_keys=False)
+        write_json(folder.file(FIDELITY), notes.rows())
         manifest = {
             "batkube": __version__,
             "command": list(service.command),
@@ -204,7 +205,8 @@ def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, 
             "speed": service.speed,
             "seed": service.seed,
         }
-        write_json(folder.file(MANIFEST), manifest)
+        # kubectl changes its file (`kubectl config set-context`), and notes are added until the end.
+        folder.seal(manifest, living=(KUBECONFIG, FIDELITY))
 
 
 def _kubeconfig(url: str, authority: bytes, token: str) -> dict[str, object]:
