@@ -22,9 +22,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.locks import open_lock
 from batkube.outputs.folder import OutputFolder, refuse_link, refuse_others_files, refuse_unwritable, run_listing
 from batkube.outputs.manifest import MANIFEST, listing_in, read_manifest
 from batkube.outputs.partials import sweep
@@ -104,12 +105,12 @@ class ExperimentFolder:
         """Make the folder, keep other experiments out of it, and throw away what a killed one left half-written."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+            lock = open_lock(self.path / _LOCK)
             (self.path / "runs").mkdir(exist_ok=True)
         except OSError as error:
             problem = f"cannot be written: {error.strerror or error}"
             raise InputError(self.path, problem=problem, remedy="choose another --out") from error
-        with os.fdopen(lock):
+        with lock:
             _lock(lock, self.path)
             sweep(self.path / "runs")
             yield
@@ -195,10 +196,10 @@ def _damage(folder: Path) -> str:
     return f"{', '.join(damaged)} {'is' if len(damaged) == 1 else 'are'} not what the run wrote" if damaged else ""
 
 
-def _lock(descriptor: int, path: Path) -> None:
-    """Keep others out until the file is closed, were it by SIGKILL."""
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Keep others out until `file` is closed, were it by SIGKILL."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         problem = "another experiment is being run into this folder"
         raise InputError(path, problem=problem, remedy="wait for its end, or choose another --out") from None
