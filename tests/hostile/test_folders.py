@@ -293,6 +293,7 @@ def test_a_disk_without_room_for_temporary_files_is_one_message(desk: Path, word
     assert result.code in (1, 2)
     assert "Traceback" not in result.complaint
     assert not (desk / "out" / "manifest.json").exists()
+    assert not left_behind(desk)
 
 
 def test_a_python_run_without_room_for_temporary_files_is_told_so(desk: Path) -> None:

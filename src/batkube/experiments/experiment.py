@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.conducting import Conductor, Listener, Progress
 from batkube.experiments.description import read_experiment
-from batkube.experiments.folder import ExperimentFolder, RunState
+from batkube.experiments.folder import ExperimentFolder, RunState, run_folder
 from batkube.experiments.own_code import own_code
 from batkube.experiments.parts import Part
 from batkube.experiments.plan import Plan, make_plan
@@ -57,7 +57,7 @@ class ExperimentResults:
 
     def run(self, name: str) -> Results:
         """Return the results of the run of that name."""
-        return Results(ExperimentFolder(self.folder).run_folder(name))
+        return Results(run_folder(self.folder, name))
 
 
 def experiment(

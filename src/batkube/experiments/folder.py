@@ -98,7 +98,7 @@ class ExperimentFolder:
 
     def run_folder(self, name: str) -> Path:
         """Return where a run's outputs are, or will be."""
-        return self.path / "runs" / name
+        return run_folder(self.path, name)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -185,6 +185,11 @@ class ExperimentFolder:
         for folder, listing in listings.items():
             self._ended.pop(folder.name, None)
             listing.remove(folder)
+
+
+def run_folder(experiment: Path, name: str) -> Path:
+    """Return where the outputs of a run are, in the folder of an experiment."""
+    return experiment / "runs" / name
 
 
 def _damage(folder: Path) -> str:

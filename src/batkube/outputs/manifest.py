@@ -42,7 +42,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def listing_in(manifest: Mapping[str, Any]) -> Listing | None:
     """Return the list of files that a manifest holds; None if it has none, or is not as it was written."""
     unsealed = {key: value for key, value in manifest.items() if key != _SEAL}
-    if _FILES not in manifest or _sealed(unsealed) != manifest:
+    if not isinstance(manifest.get(_FILES), dict) or _sealed(unsealed) != manifest:
         return None
     return Listing({**manifest[_FILES], MANIFEST: None})
 
@@ -69,6 +69,11 @@ def fingerprint(path: Path) -> dict[str, str]:
     return {"path": str(path), "sha256": stamp(path)["sha256"]}
 
 
+def json_text(content: object) -> bytes:
+    """Return `content` as JSON, indented, keys in the order given."""
+    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+
 def write_json(path: Path, content: object) -> None:
     """Write `content` indented, keys in the order given."""
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+    path.write_bytes(json_text(content))

@@ -20,19 +20,19 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO
 
 from batkube.outputs.manifest import listing_in, read_manifest
 
 _NAME = re.compile(r"\.(?P<name>.+)\.partial-[a-z0-9_]{8}")
 _LIST = "files.txt"
-_FIRST_LINE = "batkube: what is written here is removed by the next run beside it, once this one is gone\n"
+_FIRST_LINE = b"batkube: what is written here is removed by the next run beside it, once this one is gone\n"
 
 
 class Partial:
     """The hidden folder of one destination, and the lock on it."""
 
-    def __init__(self, folder: Path, names: TextIO) -> None:
+    def __init__(self, folder: Path, names: BinaryIO) -> None:
         self._folder = folder
         self._names = names
         self.new = folder / "new"
@@ -42,22 +42,25 @@ class Partial:
     def beside(cls, target: Path) -> Partial:
         """Return a new one for `target`."""
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
-        # It is given its name when it is locked already, so that nobody can take it for one that was left.
-        names = (folder / f"{_LIST}.new").open("x+", encoding="utf-8")
-        _lock(names)
-        names.write(_FIRST_LINE)
-        names.flush()
-        (folder / f"{_LIST}.new").rename(folder / _LIST)
-        partial = cls(folder, names)
-        # A folder inside, since the one that mkdtemp makes is closed to everybody else and the output must not be.
-        partial.new.mkdir()
+        try:
+            # The list is given its name when it is locked already, so that nobody can take it for one that was left.
+            names = (folder / f"{_LIST}.new").open("xb+", buffering=0)
+            _lock(names)
+            names.write(_FIRST_LINE)
+            (folder / f"{_LIST}.new").rename(folder / _LIST)
+            partial = cls(folder, names)
+            # A folder inside, since the one that mkdtemp makes is closed to everybody else and the output must not be.
+            partial.new.mkdir()
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return partial
 
     @classmethod
     def left(cls, folder: Path) -> Partial | None:
         """Return the one in `folder` if whoever made it is gone; None if that is not known, or it is not of ours."""
         with contextlib.ExitStack() as undo:
-            names = undo.enter_context((folder / _LIST).open("r+", encoding="utf-8"))
+            names = undo.enter_context((folder / _LIST).open("rb+", buffering=0))
             if names.readline() != _FIRST_LINE or not _lock(names):
                 return None
             undo.pop_all()
@@ -65,8 +68,7 @@ class Partial:
 
     def file(self, name: str) -> Path:
         """Return the path at which to write the file or folder called `name`."""
-        self._names.write(f"{name}\n")
-        self._names.flush()
+        self._names.write(f"{name}\n".encode())
         return self.new / name
 
     def put_in_place(self, target: Path) -> None:
@@ -77,7 +79,7 @@ class Partial:
 
     def clear(self, target: Path) -> None:
         """Put back what was moved away for nothing, and remove what we wrote; what is not of ours stays."""
-        with self._names, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), self._names:
             self._clear_old(target)
             self._clear_new()
             # What is not empty now holds something that is not of ours, and so stays as it is.
@@ -99,7 +101,7 @@ class Partial:
         if not self.new.is_dir() or self.new.is_symlink():
             return
         self._names.seek(0)
-        names = self._names.read().splitlines()[1:]
+        names = self._names.read().decode().splitlines()[1:]
         for path in [path for path in self.new.iterdir() if path.name in names]:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -110,7 +112,7 @@ class Partial:
 def sweep(folder: Path) -> None:
     """Remove from `folder` what runs left half-written whose processes are gone."""
     for path, target in _candidates(folder):
-        with contextlib.suppress(OSError, UnicodeDecodeError):
+        with contextlib.suppress(OSError):
             if path.lstat().st_uid == os.geteuid() and (partial := Partial.left(path)) is not None:
                 partial.clear(target)
 
@@ -123,7 +125,7 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, Path]]:
                 yield Path(entry.path), folder / match["name"]
 
 
-def _lock(file: TextIO) -> bool:
+def _lock(file: BinaryIO) -> bool:
     """Lock a file until it is closed, were it by SIGKILL; return whether it is ours alone now."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

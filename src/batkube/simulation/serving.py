@@ -35,10 +35,11 @@ from batkube.kernel.clock import Clock
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.quantities import Quantity
+from batkube.kernel.replacing import write_whole
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
 from batkube.outputs.folder import OutputFolder
-from batkube.outputs.manifest import write_json
+from batkube.outputs.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.simulation.collecting import QuietCollector
@@ -141,7 +142,7 @@ async def _serve(
             _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token), notes)
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
             await ended.wait()
-            write_json(folder.path / FIDELITY, notes.rows())
+            write_whole(folder.path / FIDELITY, json_text(notes.rows()))
     finally:
         await listener.close()
 
