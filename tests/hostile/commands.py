@@ -8,7 +8,7 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -73,13 +73,12 @@ def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "batkube", *map(str, arguments)]
 
 
-def without_room(folder: Path, line: Sequence[str]) -> Ended:
-    """Run a program that can write to no file, as on a disk that is full."""
-    done = subprocess.run(
-        line, cwd=folder, preexec_fn=_no_room, capture_output=True, text=True, timeout=60, check=False
-    )
+def apart(folder: Path, line: Sequence[str], *, limits: Callable[[], None] | None = None) -> Ended:
+    """Run a program in `folder`, in a process of its own; it must end soon."""
+    done = subprocess.run(line, cwd=folder, preexec_fn=limits, capture_output=True, text=True, timeout=60, check=False)
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
-def _no_room() -> None:
+def no_room_for_files() -> None:
+    """Let no file grow, as on a disk that is full."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
