@@ -72,13 +72,15 @@ def experiment(
     from batkube.experiments.parts import split_part
     from batkube.experiments.plan import make_plan
     from batkube.experiments.workers import worker_processes
+    from batkube.policies.catalogue import check_policy
 
     described = read_experiment(file)
     folder = ExperimentFolder(out)
-    plan = make_plan(described, _planned_program if dry_run else build_scheduler, limit, split_part(only or []))
+    part = split_part(only or [])
     if dry_run:
-        _list(plan, folder)
+        _list(make_plan(described, _planned_program, limit, part, check_policy), folder)
         return
+    plan = make_plan(described, build_scheduler, limit, part)
     command = ["batkube", *sys.argv[1:]]
     try:
         with worker_processes(jobs or default_jobs(plan)) as workers:

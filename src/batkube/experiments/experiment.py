@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.conducting import Conductor, Listener, Progress
 from batkube.experiments.description import read_experiment
-from batkube.experiments.folder import ExperimentFolder, RunState
+from batkube.experiments.folder import ExperimentFolder, RunState, run_folder
 from batkube.experiments.own_code import own_code
 from batkube.experiments.parts import Part
 from batkube.experiments.plan import Plan, make_plan
@@ -56,7 +57,7 @@ class ExperimentResults:
 
     def run(self, name: str) -> Results:
         """Return the results of the run of that name."""
-        return Results(ExperimentFolder(self.folder).run_folder(name))
+        return Results(run_folder(self.folder, name))
 
 
 def experiment(
@@ -103,15 +104,20 @@ def conduct(
     keep_finished: bool = False,
     command: Sequence[str] = (),
     listener: Listener = lambda progress: None,
+    tell: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
 ) -> None:
-    """Run what is not finished of `plan` into `folder`, and write the tables, also when interrupted."""
+    """Run what is not finished of `plan` into `folder`, and write the tables, also when interrupted.
+
+    What was finished is checked first; `tell` is called with each run that is damaged, and so is run again.
+    """
     with folder.held(), _disk_trouble_told(folder.path):
         if force:
             folder.clear()
-        for run in plan.runs if retry_failed else ():
-            ended = folder.ended(run.name)
-            if ended is not None and ended.state is RunState.FAILED:
-                folder.forget(run.name)
+        for told in folder.set_damaged_aside(run.name for run in plan.runs):
+            tell(told)
+        if retry_failed:
+            ends = {run.name: folder.ended(run.name) for run in plan.runs}
+            folder.forget(name for name, end in ends.items() if end is not None and end.state is RunState.FAILED)
         write = partial(write_tables, plan, folder, command, _codes(folder, keep_finished))
         write(parquet=False)
         meanwhile = _Meanwhile(lambda: write(parquet=False), listener)

@@ -27,6 +27,7 @@ def perform(order: Order) -> str | None:
     """Run the scenario into its folder; return what went wrong, or None."""
     forget_peak_memory()
     try:
+        # A worker that outlived an experiment that was killed may have put the same run there.
         execute(
             order.scenario, order.folder, force=True, command=order.command, builder=lambda name: order.programs[name]
         )

@@ -16,6 +16,7 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Instant, human
 from batkube.kernel.journal import Journal
 from batkube.kernel.stopwatch import Stopwatch
+from batkube.kernel.temporary import temporary_files
 from batkube.outputs.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
@@ -77,7 +78,7 @@ def run(
         },
         "batkube.run",
     )
-    folder = Path(tempfile.mkdtemp(prefix="batkube-")) / "run" if out is None else Path(out)
+    folder = _temporary_folder() / "run" if out is None else Path(out)
     try:
         execute(scenario, folder, force=force, builder=_build_aloud)
     except BaseException:
@@ -85,6 +86,11 @@ def run(
             shutil.rmtree(folder.parent, ignore_errors=True)
         raise
     return Run(folder, temporary=out is None)
+
+
+def _temporary_folder() -> Path:
+    with temporary_files():
+        return Path(tempfile.mkdtemp(prefix="batkube-"))
 
 
 def _build_aloud(title: str) -> Path:
