@@ -9,12 +9,15 @@ The sub-commands are imported inside `main`, since their libraries take a while 
 
 from __future__ import annotations
 
-import io
+import atexit
+import errno
 import signal
 import sys
-from types import FrameType
 
+from batkube.cli.signals import heeding
+from batkube.cli.streams import outlets
 from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.shortages import shortage
 
 #: 128 and the number of SIGINT, as shells count.
 _INTERRUPTED = 130
@@ -22,31 +25,50 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line, turning errors into a message and an exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal that knows only ASCII gets question marks, not a crash.
-            stream.reconfigure(errors="replace")
-    handled_before = signal.signal(signal.SIGTERM, _terminate)
+    # While Python takes itself down, Ctrl-C has nothing left to interrupt.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with outlets() as output:
+        code = _exit_code()
+        sys.stdout.flush()
+        # A reader that has seen enough (`| head -1`) is no failure.
+        if code == 0 and output.failure is not None and output.failure.errno != errno.EPIPE:
+            print(f"failed: standard output cannot be written: {output.failure.strerror}", file=sys.stderr)
+            code = 1
+    sys.exit(code)
+
+
+def _exit_code() -> int:
+    """Run the command line and return its exit code, after one message if something went wrong."""
     try:
-        _run()
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except RunFailed as error:
-        print(f"failed: {error}", file=sys.stderr)
-        sys.exit(1)
+        with heeding():
+            return _run()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output (`| head`) has seen enough.
-        sys.stderr.close()
-        sys.exit(0)
-    finally:
-        signal.signal(signal.SIGTERM, handled_before)
+        return _INTERRUPTED
+    except Exception as error:
+        told = _told(error)
+        if isinstance(told, InputError):
+            print(f"error: {told}", file=sys.stderr)
+            return 2
+        if isinstance(told, RunFailed):
+            print(f"failed: {told}", file=sys.stderr)
+            return 1
+        raise
 
 
-def _run() -> None:
+def _told(error: Exception) -> Exception:
+    """Return what to say of an error: for one that nobody foresaw, whose fault it is, unless it is our own."""
+    match error:
+        case RunFailed():
+            return error
+        case RecursionError():
+            return InputError("an input", problem="is nested too deeply", remedy="make it flatter")
+        case OSError():
+            return shortage(error) or RunFailed(str(error))
+    return shortage(error) or error
+
+
+def _run() -> int:
     from batkube.cli.app import app
 
     try:
@@ -55,10 +77,5 @@ def _run() -> None:
         if stop.code == _INTERRUPTED:
             # typer has taken the KeyboardInterrupt and says nothing.
             raise KeyboardInterrupt from None
-        raise
-
-
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    """Treat SIGTERM as Ctrl-C, so that a run keeps what it computed; once, or a second one would stop the writing."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
+        return int(stop.code or 0)
+    return 0
