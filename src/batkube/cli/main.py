@@ -1,81 +1,26 @@
-"""The command `batkube`: what it does about errors and signals.
+"""The command `batkube`.
 
 Exit codes are part of the interface: 0 done, 1 the run failed, 2 bad input or usage, 130 interrupted before or after
-the run itself. An error is one message on standard error, never a traceback; only a bug of ours shows one, because it
-is meant to be reported.
+the run itself.
 
-The sub-commands are imported inside `main`, since their libraries take a while and Ctrl-C may come in the middle.
+Next to nothing is imported before `main` is entered, since Ctrl-C may come from the first moment on.
 """
 
 from __future__ import annotations
 
-import atexit
-import errno
-import signal
 import sys
 
-from batkube.cli.signals import heeding
-from batkube.cli.streams import outlets
-from batkube.kernel.errors import InputError, RunFailed
-from batkube.kernel.shortages import shortage
-
 #: 128 and the number of SIGINT, as shells count.
-_INTERRUPTED = 130
+INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line, turning errors into a message and an exit code."""
-    # While Python takes itself down, Ctrl-C has nothing left to interrupt.
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with outlets() as output:
-        code = _exit_code()
-        sys.stdout.flush()
-        # A reader that has seen enough (`| head -1`) is no failure.
-        if code == 0 and output.failure is not None and output.failure.errno != errno.EPIPE:
-            print(f"failed: standard output cannot be written: {output.failure.strerror}", file=sys.stderr)
-            code = 1
-    sys.exit(code)
-
-
-def _exit_code() -> int:
-    """Run the command line and return its exit code, after one message if something went wrong."""
+    """Run the command line and exit."""
     try:
-        with heeding():
-            return _run()
+        from batkube.cli.answering import answer
+
+        code = answer()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return _INTERRUPTED
-    except Exception as error:
-        told = _told(error)
-        if isinstance(told, InputError):
-            print(f"error: {told}", file=sys.stderr)
-            return 2
-        if isinstance(told, RunFailed):
-            print(f"failed: {told}", file=sys.stderr)
-            return 1
-        raise
-
-
-def _told(error: Exception) -> Exception:
-    """Return what to say of an error: for one that nobody foresaw, whose fault it is, unless it is our own."""
-    match error:
-        case RunFailed():
-            return error
-        case RecursionError():
-            return InputError("an input", problem="is nested too deeply", remedy="make it flatter")
-        case OSError():
-            return shortage(error) or RunFailed(str(error))
-    return shortage(error) or error
-
-
-def _run() -> int:
-    from batkube.cli.app import app
-
-    try:
-        app()
-    except SystemExit as stop:
-        if stop.code == _INTERRUPTED:
-            # typer has taken the KeyboardInterrupt and says nothing.
-            raise KeyboardInterrupt from None
-        return int(stop.code or 0)
-    return 0
+        code = INTERRUPTED
+    sys.exit(code)

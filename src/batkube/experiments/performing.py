@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.shortages import shortage
 from batkube.kernel.stopwatch import forget_peak_memory
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import Scenario
@@ -30,6 +31,8 @@ def perform(order: Order) -> str | None:
         execute(
             order.scenario, order.folder, force=True, command=order.command, builder=lambda name: order.programs[name]
         )
-    except (InputError, RunFailed) as error:
+    except RunFailed as error:
         return str(error)
+    except (InputError, OSError, MemoryError) as error:
+        return str(shortage(error) or error)
     return None
