@@ -31,8 +31,8 @@ _Result = TypeVar("_Result")
 
 #: What a worker runs; it finds its modules where we find ours.
 _PROGRAM = "import sys; sys.path[:] = {path}; from batkube.experiments.worker import serve; serve({descriptor})"
-#: So many of the last lines that a worker printed are kept.
-_SHOWN_LINES = 40
+#: So many of the last lines that a worker printed are kept, of so many of the last bytes.
+_SHOWN_LINES, _SHOWN_BYTES = 40, 1 << 16
 
 
 class WorkerFailed(Exception):
@@ -109,14 +109,16 @@ class _Worker:
                 raise WorkerFailed("the process of the run was ended before it began")
             if self._connection is None:
                 try:
-                    self._connection = self._start()
+                    self._start()
                 except OSError as error:
+                    self.stop()
                     problem = f"cannot be started: {error.strerror or error}"
                     raise InputError("worker process", problem=problem, remedy="run fewer at once: --jobs 1") from error
+            assert self._connection is not None
             return self._connection
 
-    def _start(self) -> Connection[Any, Any]:
-        ours, theirs = Pipe()
+    def _start(self) -> None:
+        self._connection, theirs = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         with theirs:
             self._process = subprocess.Popen(
@@ -127,14 +129,13 @@ class _Worker:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        return ours
 
     def _crash(self) -> str:
         """Say how the process ended and what it printed last, and make ready for another."""
         assert self._process is not None
         assert self._output is not None
         code = self._process.wait()
-        self._output.seek(0)
+        self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - _SHOWN_BYTES))
         lines = self._output.read().decode("utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
         shown = "\n".join(f"    {line}" for line in lines) or "    (it printed nothing)"
         self.stop()
