@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -92,6 +92,19 @@ def children(process: subprocess.Popen[str]) -> list[int]:
     return [int(pid) for text in texts for pid in text.split()]
 
 
+@contextmanager
+def stopped(pids: list[int]) -> Iterator[None]:
+    """Have processes stand still, and leave none of them behind if the test fails."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_run_in_an_endless_loop_ends_at_the_first_signal_and_keeps_what_it_computed(
     tmp_path: Path, number: signal.Signals
@@ -145,19 +158,18 @@ def test_an_experiment_ends_at_the_second_signal_with_its_stopped_workers(
     with under_way(tmp_path, *EXPERIMENT, "--jobs", "2") as process:
         wait_for(lambda: any((tmp_path / "out" / "runs").glob("fcfs-*/manifest.json")))
         workers = children(process)
-        for pid in workers:
-            os.kill(pid, signal.SIGSTOP)
-        process.send_signal(number)
-        # SIGTERM and SIGHUP within a second are one request.
-        time.sleep(1.2)
-        process.send_signal(number)
-        code, messages = end_of(process)
+        with stopped(workers):
+            process.send_signal(number)
+            # SIGTERM and SIGHUP within a second are one request.
+            time.sleep(1.2)
+            process.send_signal(number)
+            code, messages = end_of(process)
+            for pid in workers:
+                wait_for_end(pid)
 
     assert code == 130
     assert "1 of 2 runs are finished and kept in out" in messages
     assert workers
-    for pid in workers:
-        wait_for_end(pid)
 
 
 def test_a_worker_that_the_kernel_kills_fails_its_run_alone(tmp_path: Path) -> None:
