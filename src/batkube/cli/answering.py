@@ -14,8 +14,8 @@ import sys
 from batkube.cli.main import INTERRUPTED
 from batkube.cli.signals import heeding
 from batkube.cli.streams import outlets
-from batkube.kernel.errors import InputError, RunFailed
-from batkube.kernel.shortages import shortage
+from batkube.kernel.errors import InputError
+from batkube.kernel.faults import fault
 
 
 def answer() -> int:
@@ -40,26 +40,12 @@ def _exit_code() -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        told = _told(error)
-        if isinstance(told, InputError):
-            print(f"error: {told}", file=sys.stderr)
-            return 2
-        if isinstance(told, RunFailed):
-            print(f"failed: {told}", file=sys.stderr)
-            return 1
-        raise
-
-
-def _told(error: Exception) -> Exception:
-    """Return what to say of an error: for one that nobody foresaw, whose fault it is, unless it is our own."""
-    match error:
-        case RunFailed():
-            return error
-        case RecursionError():
-            return InputError("an input", problem="is nested too deeply", remedy="make it flatter")
-        case OSError():
-            return shortage(error) or RunFailed(str(error))
-    return shortage(error) or error
+        told = fault(error)
+        if told is None:
+            raise
+        is_input = isinstance(told, InputError)
+        print(f"{'error' if is_input else 'failed'}: {told}", file=sys.stderr)
+        return 2 if is_input else 1
 
 
 def _run() -> int:

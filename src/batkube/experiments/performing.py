@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.kernel.errors import InputError, RunFailed
-from batkube.kernel.shortages import shortage
+from batkube.kernel.faults import fault
 from batkube.kernel.stopwatch import forget_peak_memory
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import Scenario
@@ -31,8 +30,9 @@ def perform(order: Order) -> str | None:
         execute(
             order.scenario, order.folder, force=True, command=order.command, builder=lambda name: order.programs[name]
         )
-    except RunFailed as error:
-        return str(error)
-    except (InputError, OSError, MemoryError) as error:
-        return str(shortage(error) or error)
+    except Exception as error:
+        told = fault(error)
+        if told is None:
+            raise
+        return str(told)
     return None

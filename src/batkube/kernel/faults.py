@@ -1,4 +1,4 @@
-"""What the machine has run out of, where that is why something failed.
+"""Whose fault an error is: yours, theirs, the machine's, or else ours.
 
 Whoever catches an OSError says what could not be done: a folder not written, a program not started. When the cause is a
 limit of the process, that misleads: another folder would not help. The cause is in the error's chain, and is told from
@@ -11,7 +11,7 @@ import errno
 import os
 from collections.abc import Iterator
 
-from batkube.kernel.errors import InputError
+from batkube.kernel.errors import InputError, RunFailed
 
 _FILES = "raise the limit of this shell: ulimit -n 4096"
 _PROCESSES = "raise the limit of this shell (ulimit -u), or run fewer at once"
@@ -28,8 +28,21 @@ _SHORTAGES = {
 _TEXTS = {os.strerror(errno.EMFILE): errno.EMFILE, "can't start new thread": errno.EAGAIN}
 
 
-def shortage(error: BaseException) -> InputError | None:
-    """Return what is to be told instead of `error` when the machine ran out of something; None when it did not."""
+def fault(error: BaseException) -> InputError | RunFailed | None:
+    """Return what is to be told of `error`, foreseen or not; None when it is a bug of ours."""
+    if isinstance(error, RunFailed):
+        return error
+    if isinstance(error, RecursionError):
+        return InputError("an input", problem="is nested too deeply", remedy="make it flatter")
+    if (shortage := _shortage(error)) is not None:
+        return shortage
+    if isinstance(error, InputError):
+        return error
+    return RunFailed(str(error)) if isinstance(error, OSError) else None
+
+
+def _shortage(error: BaseException) -> InputError | None:
+    """Return what the machine ran out of, if that is why `error` was raised."""
     for cause in _causes(error):
         number = errno.ENOMEM if isinstance(cause, MemoryError) else getattr(cause, "errno", None)
         if number not in _SHORTAGES:

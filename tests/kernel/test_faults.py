@@ -1,4 +1,4 @@
-"""What the machine has run out of is found in an error's chain, and nowhere else."""
+"""Whose fault an error is; what the machine has run out of is found in its chain, and nowhere else."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import errno
 
 import pytest
 
-from batkube.kernel.errors import InputError
-from batkube.kernel.shortages import shortage
+from batkube.kernel.errors import Bug, InputError, RunFailed
+from batkube.kernel.faults import fault
 
 
 def chained(cause: BaseException, *, hidden: bool = False) -> InputError:
@@ -34,18 +34,35 @@ def chained(cause: BaseException, *, hidden: bool = False) -> InputError:
     ],
 )
 def test_a_shortage_is_told_instead_of_what_it_led_to(cause: BaseException, remedy: str) -> None:
-    told = shortage(chained(cause))
+    told = fault(chained(cause))
 
-    assert told is not None
+    assert isinstance(told, InputError)
+    assert told.source == "the machine"
     assert remedy in (told.remedy or "")
 
 
-def test_other_troubles_are_no_shortage() -> None:
-    assert shortage(chained(OSError(errno.ENOSPC, "No space left on device"))) is None
-    assert shortage(InputError("w.json", problem="is not JSON")) is None
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_what_a_foreseen_error_says_stays(number: int) -> None:
+    foreseen = chained(OSError(number, "No space left on device"))
+
+    assert fault(foreseen) is foreseen
 
 
 def test_a_lock_that_somebody_holds_is_no_shortage() -> None:
-    held = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+    foreseen = chained(BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), hidden=True)
 
-    assert shortage(chained(held, hidden=True)) is None
+    assert fault(foreseen) is foreseen
+
+
+def test_a_failed_run_is_told_as_it_is_whatever_led_to_it() -> None:
+    failure = RunFailed("policy Mine: failed in mine.py:3")
+    failure.__cause__ = MemoryError()
+
+    assert fault(failure) is failure
+
+
+def test_what_nobody_foresaw_is_the_machine_s_the_input_s_or_a_bug() -> None:
+    assert isinstance(fault(OSError(errno.EIO, "Input/output error")), RunFailed)
+    assert isinstance(fault(RecursionError()), InputError)
+    assert fault(ZeroDivisionError()) is None
+    assert fault(Bug("an invariant")) is None
