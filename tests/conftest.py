@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import skipped
 
 import batkube
 
@@ -18,6 +19,11 @@ settings.register_profile("batkube", deadline=None, derandomize=True, suppress_h
 settings.load_profile("batkube")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have what is skipped listed at the end."""
+    config.pluginmanager.register(skipped)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.conducting import Conductor, Listener, Progress
-from batkube.experiments.description import read_experiment
+from batkube.experiments.description import read_experiment, with_time_limit
 from batkube.experiments.folder import ExperimentFolder, RunState, run_folder
 from batkube.experiments.own_code import own_code
 from batkube.experiments.parts import Part
@@ -68,6 +68,7 @@ def experiment(
     jobs: int | None = None,
     limit: int | None = None,
     only: Part | None = None,
+    time_limit: str | float | None = None,
     force: bool = False,
     retry_failed: bool = False,
     keep_finished: bool = False,
@@ -76,12 +77,13 @@ def experiment(
     """Run what is not finished of an experiment, and return its results.
 
     `experiment` is a file, or a mapping like one, whose paths are relative to the current folder. Of the grid
-    only the part with the labels in `only` is run, and of that the first `limit` runs. Runs are done by `executor`, or
-    else in `jobs` processes of ours. Schedulers are built by `builder` first, or else as on the command line.
-    Runs that fail do not raise: see `failures` of what is returned.
+    only the part with the labels in `only` is run, and of that the first `limit` runs. Each run may take `time_limit`
+    in real time: 60 is seconds, or "10m". Runs are done by `executor`, or else in `jobs` processes of ours. Schedulers
+    are built by `builder` first, or else as on the command line. Runs that fail do not raise: see `failures` of what is
+    returned.
     """
     described = read_experiment(Path(experiment) if isinstance(experiment, str) else experiment)
-    plan = make_plan(described, builder or installed, limit, only)
+    plan = make_plan(with_time_limit(described, time_limit), builder or installed, limit, only)
     with nullcontext(executor) if executor else worker_processes(jobs or default_jobs(plan)) as chosen:
         conduct(
             plan,

@@ -23,7 +23,7 @@ from batkube.outputs.manifest import fingerprint
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
 from batkube.simulation.attached import Builder
-from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, Scenario, make_scenario, scenario_values
+from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, TIME_LIMIT, Scenario, make_scenario, scenario_values
 
 _Found = TypeVar("_Found")
 
@@ -148,8 +148,9 @@ class _Planner:
         hashes = {name: self._hash(path) if path.exists() else "" for name, path in programs.items()}
         contents = {str(path): self.inputs[path] for path in scenario.input_files}
         contents |= {name: digest for name, digest in hashes.items() if "/" in name}
+        described = {key: value for key, value in scenario.describe().items() if key != TIME_LIMIT}
         decisive = {
-            "scenario": _without_places(scenario.describe(), contents),
+            "scenario": _without_places(described, contents),
             "programs": list(hashes.values()),
             "labels": dict(point.labels),
             "repeat": point.repeat,

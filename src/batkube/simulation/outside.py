@@ -112,7 +112,7 @@ def start_all(
             own_folder = folder / scheduler.folder
             own_folder.mkdir(parents=True, exist_ok=True)
             started.append(start(scheduler, own_folder))
-    except InputError:
+    except BaseException:
         stop(started)
         raise
     return started

@@ -25,6 +25,7 @@ from batkube.simulation.attached import Builder
 from batkube.simulation.loop import run_until
 from batkube.simulation.record import Record
 from batkube.simulation.scenario import KEYS, Scenario, make_scenario
+from batkube.simulation.time_limit import TimeIsUp, time_limit
 
 _STRANGERS = FidelityNote("pods", "pods that belong to no job of the workload were placed, and never ran")
 
@@ -125,7 +126,6 @@ def execute(
     folder = OutputFolder(out, force=force)
     stopwatch = Stopwatch()
     inputs = read_inputs(scenario, builder)
-    failure: RunFailed | None = None
     with folder.writing():
         with (
             folder.file("journal.jsonl").open("wb") as journal_file,
@@ -133,15 +133,15 @@ def execute(
             folder.file("machine_states.csv").open("w", encoding="utf-8", newline="") as states_file,
         ):
             journal = Journal(journal_file)
-            simulation = assemble(inputs, journal, pods_file, states_file, folder.file("scheduler"))
+            simulation: Simulation | None = None
+            failure: RunFailed | None = None
             try:
-                _complete(simulation, inputs, progress)
-            except RunFailed as error:
-                failure = error
-            except KeyboardInterrupt as interrupt:
-                place = inputs.policy and place_in(inputs.policy, interrupt)  # where a policy loops for ever
-                told = f", in {place}" if place else ""
-                failure = RunFailed(f"interrupted at {human(simulation.clock.now)} of virtual time{told}")
+                with time_limit(scenario.time_limit):
+                    simulation = assemble(inputs, journal, pods_file, states_file, folder.file("scheduler"))
+                    _complete(simulation, inputs, progress)
+            except (RunFailed, KeyboardInterrupt, MemoryError) as error:
+                failure = _failure(error, inputs, simulation)
+            assert simulation is not None
             simulation.machine_states.flush()
             digest = journal.digest
         record = Record(inputs, simulation, digest, failure, command, stopwatch)
@@ -149,6 +149,20 @@ def execute(
     if failure is not None:
         raise RunFailed(f"{failure}\n  what was computed until then is in {folder.path}") from failure
     return record
+
+
+def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None) -> RunFailed:
+    """Return why a run failed. What went wrong before there was one is raised instead: nothing was computed."""
+    if isinstance(error, RunFailed) and simulation is not None:
+        return error
+    if simulation is None and not isinstance(error, TimeIsUp):
+        raise error
+    what = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"
+    place = inputs.policy and place_in(inputs.policy, error)  # where a policy loops for ever
+    told = f", in {place}" if place else ""
+    if simulation is None:
+        raise RunFailed(f"{what} before the first instant{told}") from error
+    return RunFailed(f"{what} at {human(simulation.clock.now)} of virtual time{told}")
 
 
 def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:
