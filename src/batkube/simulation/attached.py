@@ -106,9 +106,9 @@ class Coordinated:
         """End every program."""
         for attachment in self.attachments:
             attachment.server.admit()
-            strangers = attachment.page.connects - attachment.server.accepted
-            if strangers > 0:
-                self.witness.note_strangers(attachment.process.name, strangers)
+            name, door = attachment.process.name, attachment.server.door
+            self.witness.note_others(name, attachment.page.connects - door.let_in - door.vanished)
+            self.witness.note_strangers(name, attachment.page.connects, door)
         self.coordinator.stop()
         for log in self.logs:
             log.close()

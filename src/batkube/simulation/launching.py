@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,8 +21,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     """
     kubeconfig = folder / "kubeconfig"
     server = f"http://127.0.0.1:{port}/{secret}"
-    kubeconfig.write_text(_kubeconfig(server))
-    kubeconfig.chmod(0o600)
+    _write_secretly(kubeconfig, _kubeconfig(server))
     places = {
         "kubeconfig": str(kubeconfig),
         "scheduler-name": "".join(names_served(scheduler)[:1]),
@@ -32,12 +32,18 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     content = fill_all(extenders.led_through(scheduler.configuration, server), places)
     if content:
         path = folder / "configuration.yaml"
-        path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        _write_secretly(path, yaml.safe_dump(content, sort_keys=False))
         places["configuration"] = str(path)
     else:
         replaced += scheduler.start.configuration_flags
     arguments = [text for text in scheduler.start.arguments if text.partition("=")[0] not in replaced]
     return [str(scheduler.binary), *fill_all([*arguments, *scheduler.arguments], places)]
+
+
+def _write_secretly(path: Path, text: str) -> None:
+    """Write a file that nobody else can read at any moment, for the secret path to the API stands in it."""
+    with open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(text)
 
 
 def names_served(scheduler: OutsideScheduler) -> list[str]:

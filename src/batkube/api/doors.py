@@ -1,0 +1,186 @@
+"""The door of one program: a port on the loopback by which nobody else comes in.
+
+Any process of the machine can connect to a port on the loopback. What it does there must not move anything in a run, so
+whoever connects is looked at before anything of his is read or counted, and a stranger is cut off at once. Invited are
+the program and the processes that it started.
+
+Somebody who connects and closes at once cannot be looked at any more. If what he sent begins with the passphrase, a
+part of every path that only the program has been told, he was the program; if he sent nothing, it makes no difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from batkube.api.peers import Address, SocketTable, session_of, sockets_of
+
+_BACKLOG = 4096
+_BUFFER = 1 << 22
+#: Closing such a socket resets its connection: nothing remains of it (socket(7): on, for 0 seconds).
+_RESET = struct.pack("ii", 1, 0)
+_FIRST_WORDS = 1024
+
+_Caller = tuple[socket.socket, Address]
+
+
+class Door:
+    """A listening socket, and who may come in."""
+
+    def __init__(self, passphrase: str) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+        self.listener.setblocking(False)
+        self._greeting = re.compile(rf"[A-Z]+ /{re.escape(passphrase)}/".encode())
+        self._table = _working_table()
+        #: The process that is invited, with those of its session.
+        self._invited: int | None = None
+        self._accepted = 0
+        #: Connections of the program's, ever.
+        self.let_in = 0
+        #: Connections that were closed in silence before it could be told whose they were, ever.
+        self.vanished = 0
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self.listener.getsockname()[1])
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether strangers can be told from the program; if not, everybody comes in."""
+        return self._table is not None
+
+    def invite(self, pid: int) -> None:
+        """Let a program in, which has begun a session of its own; until then nobody is."""
+        self._invited = pid
+
+    @property
+    def turned_away(self) -> int:
+        """Connections of strangers, ever."""
+        return self._accepted - self.let_in - self.vanished
+
+    def newcomers(self) -> list[socket.socket]:
+        """Accept those who wait, at most as many as can wait at a time, and return the program's connections.
+
+        They never block, and take whole answers at once.
+        """
+        if self._invited is None:
+            return []
+        waiting = list(islice(self._waiting(), _BACKLOG))
+        self._accepted += len(waiting)
+        invited = self._told_apart(waiting, self._invited)
+        for sock in invited:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        self.let_in += len(invited)
+        return invited
+
+    def _waiting(self) -> Iterator[_Caller]:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                with contextlib.suppress(ConnectionAbortedError):
+                    sock, address = self.listener.accept()
+                    sock.setblocking(False)
+                    yield sock, address
+
+    def _told_apart(self, waiting: Sequence[_Caller], program: int) -> list[socket.socket]:
+        """Return the program's connections in their order, and cut the others off."""
+        if self._table is None:
+            return [sock for sock, _ in waiting]
+        inodes = [self._inode(address) for _, address in waiting]
+        held = _held_by(program, {inode for inode in inodes if inode})
+        invited = []
+        for (sock, address), inode in zip(waiting, inodes, strict=True):
+            # What the program closed while we looked through all that it holds was not among that any more.
+            is_closed = inode == 0 or (inode not in held and self._inode(address) == 0)
+            if inode in held or (is_closed and self._was_programs(sock)):
+                invited.append(sock)
+            else:
+                _cut_off(sock)
+        return invited
+
+    def _inode(self, address: Address) -> int | None:
+        """Return the socket at the other end, 0 when it is closed, None when it is another user's."""
+        assert self._table is not None
+        return _own_inode(self._table, address, self.listener.getsockname())
+
+    def _was_programs(self, sock: socket.socket) -> bool:
+        """Return whether a connection that is closed was the program's, by what was said on it."""
+        words = b""
+        with contextlib.suppress(OSError):
+            words = sock.recv(_FIRST_WORDS, socket.MSG_PEEK)
+        self.vanished += not words
+        return self._greeting.match(words) is not None
+
+    def is_awaiting(self, connections: Iterable[socket.socket]) -> bool:
+        """Return whether the program still connects, or anything is on its way on one of its connections."""
+        table, here = self._table, self.listener.getsockname()
+        if table is None or self._invited is None:
+            return False
+        if any(_is_under_way(table, sock, here) for sock in connections):
+            return True
+        connecting = {end.inode for end in table.connecting(self.port)}
+        return bool(_held_by(self._invited, connecting))
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.listener.close()
+        if self._table is not None:
+            self._table.close()
+
+
+def _own_inode(table: SocketTable, address: Address, here: Address) -> int | None:
+    """Return the socket at the other end, 0 when it is closed; None when it is another user's."""
+    end = table.find(address, here)
+    if end is None or not end.inode:
+        return 0
+    return end.inode if end.uid == os.geteuid() else None
+
+
+def _held_by(program: int, inodes: set[int]) -> set[int]:
+    """Return those of the sockets that a program holds, or a process that it started."""
+    held = inodes & sockets_of(program)
+    if held == inodes:
+        return held
+    return held.union(*(inodes & sockets_of(pid) for pid in session_of(program)))
+
+
+def _is_under_way(table: SocketTable, sock: socket.socket, here: Address) -> bool:
+    """Return whether bytes are on their way, to us or to the other end; those that wait there to be read are not."""
+    try:
+        address = sock.getpeername()
+    except OSError:
+        return False
+    ours, theirs = table.find(here, address), table.find(address, here)
+    if theirs is None:
+        return False
+    return theirs.unsent > 0 or (ours is not None and ours.unsent > 0 and not theirs.unread)
+
+
+def _cut_off(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    sock.close()
+
+
+def _working_table() -> SocketTable | None:
+    """Return the kernel's table of sockets, if it is there and tells the truth of a connection of our own."""
+    try:
+        table = SocketTable()
+    except OSError:
+        return None
+    with (
+        contextlib.suppress(OSError),
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as own,
+    ):
+        inode = _own_inode(table, own.getsockname(), listener.getsockname())
+        if inode == os.fstat(own.fileno()).st_ino and inode in sockets_of(os.getpid()):
+            return table
+    table.close()
+    return None

@@ -1,0 +1,125 @@
+"""Who is at the other end of a connection over the loopback, as the kernel knows it.
+
+TCP does not tell. But both ends belong to one kernel, which names the other end's socket by its inode (sock_diag(7), in
+some ten microseconds), and /proc/PID/fd lists the sockets that a process holds. A socket that was closed has no
+inode any more, and nobody can tell then whose it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import errno
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_NETLINK_SOCK_DIAG = 4
+_BY_FAMILY, _ERROR, _DONE = 20, 2, 3
+_REQUEST, _DUMP = 0x1, 0x300
+_ANY_STATE = 0xFFFFFFFF
+#: linux/netlink.h: nlmsghdr.
+_HEADER = struct.Struct("=IHHII")
+#: linux/inet_diag.h: the start of inet_diag_req_v2, and inet_diag_sockid, whose ports and addresses go as on the wire.
+_QUESTION = struct.Struct("=BBxxI")
+_PLACES = struct.Struct("!HH4s12x4s12x")
+_ANY_INTERFACE_AND_COOKIE = bytes(4) + b"\xff" * 8
+#: inet_diag_msg: after the family the state; then the places; at the end the fields of `End`.
+_ANSWER = struct.Struct("=xB54xIIII")
+_ANSWER_BYTES = 1 << 16
+
+
+class State(enum.IntEnum):
+    """The states of a socket that matter here (net/tcp_states.h)."""
+
+    SYN_SENT = 2
+    LISTEN = 10
+
+
+class End(NamedTuple):
+    """One end of a connection."""
+
+    state: int
+    #: Bytes that have come and are not read, and bytes that the other end has not acknowledged.
+    unread: int
+    unsent: int
+    uid: int
+    #: 0 when it was closed.
+    inode: int
+
+
+Address = tuple[str, int]
+_NOWHERE: Address = ("0.0.0.0", 0)
+
+
+class SocketTable:
+    """The kernel's table of TCP sockets. Raises OSError if the kernel does not let us ask."""
+
+    def __init__(self) -> None:
+        self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
+        self._netlink.connect((0, 0))
+
+    def find(self, of: Address, to: Address) -> End | None:
+        """Return the end at `of` of the connection between `of` and `to`; None when it was closed long ago."""
+        found = next(self._ask(_REQUEST, _ANY_STATE, of, to), None)
+        # When there is no such connection, the kernel falls back to whoever listens at `of`.
+        return None if found is None or found.state == State.LISTEN else found
+
+    def connecting(self, to_port: int) -> list[End]:
+        """Return the sockets that wait to be connected to a port."""
+        return list(self._ask(_REQUEST | _DUMP, 1 << State.SYN_SENT, _NOWHERE, ("0.0.0.0", to_port)))
+
+    def _ask(self, flags: int, states: int, of: Address, to: Address) -> Iterator[End]:
+        places = _PLACES.pack(of[1], to[1], socket.inet_aton(of[0]), socket.inet_aton(to[0]))
+        question = _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, states) + places + _ANY_INTERFACE_AND_COOKIE
+        self._netlink.send(_HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, flags, 0, 0) + question)
+        while True:
+            answer = memoryview(self._netlink.recv(_ANSWER_BYTES))
+            while answer:
+                length, kind, _, _, _ = _HEADER.unpack_from(answer)
+                if kind == _DONE:
+                    return
+                if kind == _ERROR:
+                    _refuse_unless_missing(answer)
+                    return
+                yield End(*_ANSWER.unpack_from(answer, _HEADER.size))
+                answer = answer[-(-length // 4) * 4 :]
+            if flags == _REQUEST:
+                return
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._netlink.close()
+
+
+def _refuse_unless_missing(answer: memoryview) -> None:
+    code = -struct.unpack_from("=i", answer, _HEADER.size)[0]
+    if code != errno.ENOENT:
+        raise OSError(code, os.strerror(code))
+
+
+def sockets_of(pid: int) -> set[int]:
+    """Return the inodes of the sockets that a process holds; none if it has ended or is not ours to look at."""
+    held: set[int] = set()
+    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                kind, _, inode = os.readlink(entry.path).partition(":[")
+                if kind == "socket":
+                    held.add(int(inode.rstrip("]")))
+    return held
+
+
+def session_of(leader: int) -> list[int]:
+    """Return the processes of the session that one began: what it started, unless that began a session of its own.
+
+    A process cannot join another's session, so a stranger is never among them.
+    """
+    members = []
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
+            if os.getsid(pid := int(name)) == leader:
+                members.append(pid)
+    return members
