@@ -12,6 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import batkube
+from batkube.schedulers.builds import built
+from batkube.schedulers.installed import cache_folder
+from batkube.schedulers.programs import program
 
 # A slow machine is no failure, and a failure must be one for everybody: the same examples every time.
 settings.register_profile("batkube", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -27,6 +30,12 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the shared test data: set BATKUBE_SHARED_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def kube_scheduler() -> str:
+    """The path of kube-scheduler 1.34.4 on the virtual clock: built on first use, kept in the user's cache."""
+    return str(built(program("kube-scheduler@1.34.4"), cache_folder(), print))
 
 
 class Simulate(Protocol):

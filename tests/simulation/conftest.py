@@ -17,12 +17,6 @@ from conftest import REPOSITORY
 
 
 @pytest.fixture(scope="session")
-def kube_scheduler() -> str:
-    """The path of kube-scheduler 1.34.4 on the virtual clock."""
-    return str(built(program("kube-scheduler@1.34.4"), cache_folder(), print))
-
-
-@pytest.fixture(scope="session")
 def wayward(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of the scheduler of tests/go/schedulers, which misbehaves as it is told."""
     binary = built(local_program(REPOSITORY / "tests" / "go" / "schedulers", "."), cache_folder())
