@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api.peers import SocketTable, State, session_of, sockets_of
+from batkube.api.peers import HeldSockets, SocketTable, State, session_of
 
 
 @pytest.fixture
@@ -75,8 +75,18 @@ def test_a_process_holds_its_own_sockets_and_one_that_is_gone_holds_none() -> No
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     with socket.socket() as own:
-        assert os.fstat(own.fileno()).st_ino in sockets_of(os.getpid())
-    assert sockets_of(ended.pid) == set()
+        wanted = {os.fstat(own.fileno()).st_ino}
+        assert HeldSockets(os.getpid()).among(wanted) == wanted
+        assert HeldSockets(ended.pid).among(wanted) == set()
+
+
+def test_a_descriptor_that_stands_for_another_socket_by_now_is_looked_at_again() -> None:
+    held = HeldSockets(os.getpid())
+    for _ in range(3):
+        with socket.socket() as own:
+            inode = os.fstat(own.fileno()).st_ino
+            assert held.among({inode}) == {inode}
+    assert held.among({inode + 1_000_000}) == set()
 
 
 def test_a_session_is_its_leader_and_what_that_started() -> None:

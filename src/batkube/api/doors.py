@@ -18,7 +18,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from batkube.api.peers import Address, SocketTable, session_of, sockets_of
+from batkube.api.peers import Address, HeldSockets, SocketTable, session_of
 
 _BACKLOG = 4096
 _BUFFER = 1 << 22
@@ -29,6 +29,21 @@ _FIRST_WORDS = 1024
 _Caller = tuple[socket.socket, Address]
 
 
+class _Program:
+    """Who is invited: a process, and those that it has started."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._own = HeldSockets(pid)
+
+    def sockets(self, inodes: set[int]) -> set[int]:
+        """Return those of the sockets that are the program's."""
+        held = self._own.among(inodes)
+        if held != inodes:
+            held = held.union(*(HeldSockets(pid).among(inodes) for pid in session_of(self._pid)))
+        return held
+
+
 class Door:
     """A listening socket, and who may come in."""
 
@@ -37,8 +52,8 @@ class Door:
         self.listener.setblocking(False)
         self._greeting = re.compile(rf"[A-Z]+ /{re.escape(passphrase)}/".encode())
         self._table = _working_table()
-        #: The process that is invited, with those of its session.
-        self._invited: int | None = None
+        #: Who is invited; nobody as long as the program has not started.
+        self._program: _Program | None = None
         self._accepted = 0
         #: Connections of the program's, ever.
         self.let_in = 0
@@ -56,8 +71,8 @@ class Door:
         return self._table is not None
 
     def invite(self, pid: int) -> None:
-        """Let a program in, which has begun a session of its own; until then nobody is."""
-        self._invited = pid
+        """Let a program in, which has begun a session of its own."""
+        self._program = _Program(pid)
 
     @property
     def turned_away(self) -> int:
@@ -69,11 +84,11 @@ class Door:
 
         They never block, and take whole answers at once.
         """
-        if self._invited is None:
+        if self._program is None:
             return []
         waiting = list(islice(self._waiting(), _BACKLOG))
         self._accepted += len(waiting)
-        invited = self._told_apart(waiting, self._invited)
+        invited = self._told_apart(waiting, self._program)
         for sock in invited:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
@@ -88,12 +103,12 @@ class Door:
                     sock.setblocking(False)
                     yield sock, address
 
-    def _told_apart(self, waiting: Sequence[_Caller], program: int) -> list[socket.socket]:
+    def _told_apart(self, waiting: Sequence[_Caller], program: _Program) -> list[socket.socket]:
         """Return the program's connections in their order, and cut the others off."""
         if self._table is None:
             return [sock for sock, _ in waiting]
         inodes = [self._inode(address) for _, address in waiting]
-        held = _held_by(program, {inode for inode in inodes if inode})
+        held = program.sockets({inode for inode in inodes if inode})
         invited = []
         for (sock, address), inode in zip(waiting, inodes, strict=True):
             # What the program closed while we looked through all that it holds was not among that any more.
@@ -120,12 +135,11 @@ class Door:
     def is_awaiting(self, connections: Iterable[socket.socket]) -> bool:
         """Return whether the program still connects, or anything is on its way on one of its connections."""
         table, here = self._table, self.listener.getsockname()
-        if table is None or self._invited is None:
+        if table is None or self._program is None:
             return False
         if any(_is_under_way(table, sock, here) for sock in connections):
             return True
-        connecting = {end.inode for end in table.connecting(self.port)}
-        return bool(_held_by(self._invited, connecting))
+        return bool(self._program.sockets({end.inode for end in table.connecting(self.port)}))
 
     def close(self) -> None:
         """Stop listening."""
@@ -140,14 +154,6 @@ def _own_inode(table: SocketTable, address: Address, here: Address) -> int | Non
     if end is None or not end.inode:
         return 0
     return end.inode if end.uid == os.geteuid() else None
-
-
-def _held_by(program: int, inodes: set[int]) -> set[int]:
-    """Return those of the sockets that a program holds, or a process that it started."""
-    held = inodes & sockets_of(program)
-    if held == inodes:
-        return held
-    return held.union(*(inodes & sockets_of(pid) for pid in session_of(program)))
 
 
 def _is_under_way(table: SocketTable, sock: socket.socket, here: Address) -> bool:
@@ -180,7 +186,7 @@ def _working_table() -> SocketTable | None:
         socket.create_connection(listener.getsockname()) as own,
     ):
         inode = _own_inode(table, own.getsockname(), listener.getsockname())
-        if inode == os.fstat(own.fileno()).st_ino and inode in sockets_of(os.getpid()):
+        if inode and inode == os.fstat(own.fileno()).st_ino and HeldSockets(os.getpid()).among({inode}):
             return table
     table.close()
     return None

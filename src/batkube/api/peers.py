@@ -100,16 +100,32 @@ def _refuse_unless_missing(answer: memoryview) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def sockets_of(pid: int) -> set[int]:
-    """Return the inodes of the sockets that a process holds; none if it has ended or is not ours to look at."""
-    held: set[int] = set()
-    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
-        for entry in entries:
-            with contextlib.suppress(OSError):
-                kind, _, inode = os.readlink(entry.path).partition(":[")
-                if kind == "socket":
-                    held.add(int(inode.rstrip("]")))
-    return held
+class HeldSockets:
+    """The sockets that a process holds. One that has ended, or is not ours to look at, holds none."""
+
+    def __init__(self, pid: int) -> None:
+        self._folder = f"/proc/{pid}/fd"
+        #: The inode behind each descriptor that we have looked at; 0 for what is no socket.
+        self._inodes: dict[str, int] = {}
+
+    def among(self, wanted: set[int]) -> set[int]:
+        """Return those of the `wanted` inodes that the process holds.
+
+        A program with thousands of connections opens more of them, so only what is new is looked at first.
+        """
+        self._look()
+        if not wanted.issubset(self._inodes.values()):
+            self._inodes.clear()  # a descriptor may have been closed, and stand for another socket since
+            self._look()
+        return wanted.intersection(self._inodes.values())
+
+    def _look(self) -> None:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self._folder):
+                if name not in self._inodes:
+                    with contextlib.suppress(FileNotFoundError):
+                        kind, _, inode = os.readlink(f"{self._folder}/{name}").partition(":[")
+                        self._inodes[name] = int(inode[:-1]) if kind == "socket" else 0
 
 
 def session_of(leader: int) -> list[int]:
