@@ -36,7 +36,7 @@ ATTACKS = {
     "silence and garbage": ["silence", "garbage"],
 }
 #: How many jobs of burst an attacked run has.
-ATTACKED_JOBS = 48
+ATTACKED_JOBS = 32
 
 
 class Result(NamedTuple):

@@ -2,7 +2,7 @@
 
 `python strangers.py FOLDER [KIND …]` waits for a run that is written into FOLDER, reads the port from the kubeconfig of
 its program and begins before the program has come up. With `as-nobody` among the kinds, and started by root, it is
-another user's process.
+another user's process; with `own-port` it goes where the program logs that it listens itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 PODS = "/api/v1/namespaces/default/pods"
 NOBODY = 65534
-AS_NOBODY = "as-nobody"
+AS_NOBODY, OWN_PORT = "as-nobody", "own-port"
 
 Address = tuple[str, int]
 
@@ -95,18 +95,31 @@ def _say(address: Address, words: bytes, times: int) -> None:
 
 def server_of(folder: Path) -> tuple[Address, str]:
     """Wait for the kubeconfig of a run; return where its server is, and the secret part of the path."""
+    url = urlsplit(_found(folder, "kubeconfig", r"server: (http://\S+)\n"))
+    return (str(url.hostname), int(url.port or 0)), url.path
+
+
+def own_port_of(folder: Path) -> Address:
+    """Wait until the program of a run logs where it listens."""
+    host, _, port = _found(folder, "log.txt", r"listening on (\S+)\n").partition(":")
+    return host, int(port)
+
+
+def _found(folder: Path, name: str, pattern: str) -> str:
+    """Wait until a file of the run's program holds something; return that."""
     while True:
-        for path in folder.glob(".*.partial-*/new/scheduler/kubeconfig"):
+        for path in folder.glob(f".*.partial-*/new/scheduler/{name}"):
             with contextlib.suppress(OSError):
-                if found := re.search(r"server: (http://\S+)\n", path.read_text()):
-                    url = urlsplit(found[1])
-                    return (str(url.hostname), int(url.port or 0)), url.path
+                if found := re.search(pattern, path.read_text()):
+                    return found[1]
         time.sleep(0.001)
 
 
 def main(folder: Path, kinds: list[str]) -> None:
     """Do everything in turn."""
     address, secret = server_of(folder)
+    if OWN_PORT in kinds:
+        address = own_port_of(folder)
     if AS_NOBODY in kinds and os.geteuid() == 0:
         os.setuid(NOBODY)
     while True:

@@ -87,3 +87,13 @@ def test_a_paced_run_with_strangers_at_its_port_loses_nothing_and_tells_of_them(
 
     assert list(run.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"] * 3
     assert _turned_away(run) > 0
+
+
+def test_who_speaks_to_a_program_at_a_port_of_its_own_is_told_of(
+    simulate: Simulate, wayward: str, tmp_path: Path
+) -> None:
+    with _strangers(tmp_path, ["own-port", "whole_requests"]):
+        run = simulate(JOBS[:1], PROFILES, scheduler=wayward, scheduler_args={"way": "listens"})
+
+    messages = [note["message"] for note in json.loads((run.path / "fidelity.json").read_text())]
+    assert any("spoke to a program, at a port of its own" in message for message in messages)

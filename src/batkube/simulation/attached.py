@@ -106,9 +106,10 @@ class Coordinated:
         """End every program."""
         for attachment in self.attachments:
             attachment.server.admit()
-            name, door = attachment.process.name, attachment.server.door
-            self.witness.note_others(name, attachment.page.connects - door.let_in - door.vanished)
-            self.witness.note_strangers(name, attachment.page.connects, door)
+            name, page, door = attachment.process.name, attachment.page, attachment.server.door
+            elsewhere = page.connects - door.let_in - door.vanished
+            self.witness.note_others(name, elsewhere, page.bytes_read - attachment.server.sent)
+            self.witness.note_strangers(name, page.connects, door)
         self.coordinator.stop()
         for log in self.logs:
             log.close()

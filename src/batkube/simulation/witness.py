@@ -28,6 +28,10 @@ _OTHERS = FidelityNote(
 _STRANGERS = FidelityNote(
     "connections", "others than the program connected to its port and were turned away; nothing they sent has counted"
 )
+_SPOKEN_TO = FidelityNote(
+    "connections",
+    "others than the run's server spoke to a program, at a port of its own; that may have changed its course",
+)
 _UNGUARDED = FidelityNote(
     "connections",
     "the kernel does not tell who connects to a program's port; any process of this machine could have taken part",
@@ -66,10 +70,15 @@ class Witness:
         self._failures[key] = (count, why)
         self._journal.append(at, "attempt", pod=_name(key), failed=count)
 
-    def note_others(self, program: str, count: int) -> None:
-        """Take note that a program has connected, so many times, to somebody who is not on the run's clock."""
-        if count > 0:
-            self._notes.add(_OTHERS, example=program, count=count)
+    def note_others(self, program: str, connects: int, heard: int) -> None:
+        """Take note that a program has connected, so many times, to somebody who is not on the run's clock.
+
+        `heard` are the bytes it read that the run's server has not sent: theirs, or else of who has connected to it.
+        """
+        if connects > 0:
+            self._notes.add(_OTHERS, example=program, count=connects)
+        elif heard > 0:
+            self._notes.add(_SPOKEN_TO, example=program)
 
     def note_strangers(self, program: str, connects: int, door: Door) -> None:
         """Take note of those who came to the door of a program that itself has connected at least `connects` times."""
