@@ -149,12 +149,16 @@ def _a_process_that_has_ended() -> int:
 def test_a_connection_for_which_there_is_no_room_yet_is_awaited_if_it_is_the_programs(door: Door) -> None:
     door.listener.listen(0)
     with _connect(door), socket.socket() as waiting:
-        waiting.setblocking(False)
-        waiting.connect_ex(("127.0.0.1", door.port))
+        (own,) = door.newcomers()
+        assert not door.is_awaiting([own])
+        with _connect(door):
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", door.port))
 
-        assert door.is_awaiting([])
-        door.invite(_a_process_that_has_ended())
-        assert not door.is_awaiting([])
+            assert door.is_awaiting([own])
+            door.invite(_a_process_that_has_ended())
+            assert not door.is_awaiting([own])
+        own.close()
 
 
 def test_bytes_that_have_not_arrived_are_awaited_and_those_that_wait_to_be_read_are_not(door: Door) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api.peers import HeldSockets, SocketTable, State, session_of
+from batkube.api.peers import HeldSockets, SocketTable, session_of
 
 
 @pytest.fixture
@@ -59,16 +59,16 @@ def test_whoever_listens_at_an_address_is_not_taken_for_a_connection_from_there(
     assert table.find(listener.getsockname(), ("127.0.0.1", 1)) is None
 
 
-def test_those_who_still_connect_are_listed(table: SocketTable) -> None:
+def test_those_who_are_connected_or_still_wait_to_be_are_listed(table: SocketTable) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as waiting:
         here = full.getsockname()
-        assert table.connecting(here[1]) == []
-        with socket.create_connection(here):
+        assert table.calling(here[1]) == []
+        with socket.create_connection(here) as connected:
             waiting.setblocking(False)
             waiting.connect_ex(here)
 
-            (end,) = table.connecting(here[1])
-            assert (end.state, end.inode) == (State.SYN_SENT, os.fstat(waiting.fileno()).st_ino)
+            found = {(end.inode, end.port) for end in table.calling(here[1])}
+            assert found == {(os.fstat(one.fileno()).st_ino, one.getsockname()[1]) for one in (connected, waiting)}
 
 
 def test_a_process_holds_its_own_sockets_and_one_that_is_gone_holds_none() -> None:

@@ -134,12 +134,22 @@ class Door:
 
     def is_awaiting(self, connections: Iterable[socket.socket]) -> bool:
         """Return whether the program still connects, or anything is on its way on one of its connections."""
-        table, here = self._table, self.listener.getsockname()
-        if table is None or self._program is None:
+        if self._table is None or self._program is None:
             return False
-        if any(_is_under_way(table, sock, here) for sock in connections):
-            return True
-        return bool(self._program.sockets({end.inode for end in table.connecting(self.port)}))
+        calling = {end.inode: end for end in self._table.calling(self.port) if end.inode}
+        own = {calling[inode].port: calling[inode] for inode in self._program.sockets(set(calling))}
+        for sock in connections:
+            address = _address_of(sock)
+            theirs = own.pop(address[1], None)
+            if theirs is not None and (theirs.unsent or (not theirs.unread and self._is_sending(address))):
+                return True
+        return bool(own)  # those that are not accepted yet
+
+    def _is_sending(self, to: Address) -> bool:
+        """Return whether something that we sent has not arrived."""
+        assert self._table is not None
+        ours = self._table.find(self.listener.getsockname(), to)
+        return ours is not None and ours.unsent > 0
 
     def close(self) -> None:
         """Stop listening."""
@@ -156,16 +166,13 @@ def _own_inode(table: SocketTable, address: Address, here: Address) -> int | Non
     return end.inode if end.uid == os.geteuid() else None
 
 
-def _is_under_way(table: SocketTable, sock: socket.socket, here: Address) -> bool:
-    """Return whether bytes are on their way, to us or to the other end; those that wait there to be read are not."""
+def _address_of(sock: socket.socket) -> Address:
+    """Return where a connection comes from; nowhere if it was reset."""
     try:
-        address = sock.getpeername()
+        address: Address = sock.getpeername()
     except OSError:
-        return False
-    ours, theirs = table.find(here, address), table.find(address, here)
-    if theirs is None:
-        return False
-    return theirs.unsent > 0 or (ours is not None and ours.unsent > 0 and not theirs.unread)
+        return "", 0
+    return address
 
 
 def _cut_off(sock: socket.socket) -> None:

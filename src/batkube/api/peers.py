@@ -8,7 +8,6 @@ inode any more, and nobody can tell then whose it was.
 from __future__ import annotations
 
 import contextlib
-import enum
 import errno
 import os
 import socket
@@ -20,28 +19,22 @@ _NETLINK_SOCK_DIAG = 4
 _BY_FAMILY, _ERROR, _DONE = 20, 2, 3
 _REQUEST, _DUMP = 0x1, 0x300
 _ANY_STATE = 0xFFFFFFFF
+_LISTEN = 10
 #: linux/netlink.h: nlmsghdr.
 _HEADER = struct.Struct("=IHHII")
 #: linux/inet_diag.h: the start of inet_diag_req_v2, and inet_diag_sockid, whose ports and addresses go as on the wire.
 _QUESTION = struct.Struct("=BBxxI")
 _PLACES = struct.Struct("!HH4s12x4s12x")
 _ANY_INTERFACE_AND_COOKIE = bytes(4) + b"\xff" * 8
-#: inet_diag_msg: after the family the state; then the places; at the end the fields of `End`.
-_ANSWER = struct.Struct("=xB54xIIII")
+#: inet_diag_msg: after the family the state, then the places, of which we read the first port, then the rest of `End`.
+_ANSWER = struct.Struct("=xBxx2s50xIIII")
 _ANSWER_BYTES = 1 << 16
-
-
-class State(enum.IntEnum):
-    """The states of a socket that matter here (net/tcp_states.h)."""
-
-    SYN_SENT = 2
-    LISTEN = 10
 
 
 class End(NamedTuple):
     """One end of a connection."""
 
-    state: int
+    port: int
     #: Bytes that have come and are not read, and bytes that the other end has not acknowledged.
     unread: int
     unsent: int
@@ -63,17 +56,16 @@ class SocketTable:
 
     def find(self, of: Address, to: Address) -> End | None:
         """Return the end at `of` of the connection between `of` and `to`; None when it was closed long ago."""
-        found = next(self._ask(_REQUEST, _ANY_STATE, of, to), None)
         # When there is no such connection, the kernel falls back to whoever listens at `of`.
-        return None if found is None or found.state == State.LISTEN else found
+        return next((end for state, end in self._ask(_REQUEST, of, to) if state != _LISTEN), None)
 
-    def connecting(self, to_port: int) -> list[End]:
-        """Return the sockets that wait to be connected to a port."""
-        return list(self._ask(_REQUEST | _DUMP, 1 << State.SYN_SENT, _NOWHERE, ("0.0.0.0", to_port)))
+    def calling(self, port: int) -> list[End]:
+        """Return all that are connected to a port, or wait to be: their ends."""
+        return [end for _, end in self._ask(_REQUEST | _DUMP, _NOWHERE, ("0.0.0.0", port))]
 
-    def _ask(self, flags: int, states: int, of: Address, to: Address) -> Iterator[End]:
+    def _ask(self, flags: int, of: Address, to: Address) -> Iterator[tuple[int, End]]:
         places = _PLACES.pack(of[1], to[1], socket.inet_aton(of[0]), socket.inet_aton(to[0]))
-        question = _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, states) + places + _ANY_INTERFACE_AND_COOKIE
+        question = _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, _ANY_STATE) + places + _ANY_INTERFACE_AND_COOKIE
         self._netlink.send(_HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, flags, 0, 0) + question)
         while True:
             answer = memoryview(self._netlink.recv(_ANSWER_BYTES))
@@ -84,7 +76,8 @@ class SocketTable:
                 if kind == _ERROR:
                     _refuse_unless_missing(answer)
                     return
-                yield End(*_ANSWER.unpack_from(answer, _HEADER.size))
+                state, place, *rest = _ANSWER.unpack_from(answer, _HEADER.size)
+                yield state, End(int.from_bytes(place), *rest)
                 answer = answer[-(-length // 4) * 4 :]
             if flags == _REQUEST:
                 return
