@@ -151,10 +151,12 @@ def test_a_connection_for_which_there_is_no_room_yet_is_awaited_if_it_is_the_pro
     with _connect(door), socket.socket() as waiting:
         (own,) = door.newcomers()
         assert not door.is_awaiting([own])
+        assert not door.is_overrun
         with _connect(door):
             waiting.setblocking(False)
             waiting.connect_ex(("127.0.0.1", door.port))
 
+            assert door.is_overrun
             assert door.is_awaiting([own])
             door.invite(_a_process_that_has_ended())
             assert not door.is_awaiting([own])

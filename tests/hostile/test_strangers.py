@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import batkube
+from batkube import RunFailed
+from batkube.api import doors
 from conftest import REPOSITORY, Simulate
 
 STRANGERS = Path(__file__).with_name("strangers.py")
@@ -73,6 +75,24 @@ def test_a_run_with_strangers_at_its_port_has_the_same_results_and_tells_of_them
 
     assert _outputs(run) == undisturbed[0]
     assert _turned_away(run) > 0
+
+
+def test_a_crowd_that_leaves_no_room_for_the_program_may_end_a_run_and_never_changes_it(
+    simulate: Simulate, wayward: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(out: str) -> list[bytes | str]:
+        way = {"way": "crowds"}
+        return _outputs(simulate(JOBS[:1], PROFILES, scheduler=wayward, scheduler_args=way, out=tmp_path / out))
+
+    expected = run("quiet")
+    monkeypatch.setattr(doors, "_BACKLOG", 1)  # thousands wait as well as one does, but take longer to come
+    with _strangers(tmp_path, ["silence", "floods"]):
+        try:
+            outcome = run("crowded")
+        except RunFailed as failure:
+            outcome = [str(failure)]
+
+    assert outcome == expected or "was crowded out by others" in str(outcome)
 
 
 def test_a_paced_run_with_strangers_at_its_port_loses_nothing_and_tells_of_them(

@@ -25,6 +25,9 @@ _BUFFER = 1 << 22
 #: Closing such a socket resets its connection: nothing remains of it (socket(7): on, for 0 seconds).
 _RESET = struct.pack("ii", 1, 0)
 _FIRST_WORDS = 1024
+_SO_MEMINFO = 55
+#: linux/sock_diag.h: the last of SK_MEMINFO_*, how many packets a socket has dropped.
+_DROPPED = struct.Struct("=32xI")
 
 _Caller = tuple[socket.socket, Address]
 
@@ -69,6 +72,12 @@ class Door:
     def is_guarded(self) -> bool:
         """Whether strangers can be told from the program; if not, everybody comes in."""
         return self._table is not None
+
+    @property
+    def is_overrun(self) -> bool:
+        """Whether so many have come at a time that the kernel had no room for some of them."""
+        (dropped,) = _DROPPED.unpack(self.listener.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _DROPPED.size))
+        return bool(dropped)
 
     def invite(self, pid: int) -> None:
         """Let a program in, which has begun a session of its own."""

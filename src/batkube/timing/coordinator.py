@@ -36,6 +36,10 @@ WATCHDOG = Duration(120 * NANOSECONDS_PER_SECOND)
 _ATTACH_S = 5.0
 #: For how long bytes may be on their way over the loopback before the kernel is asked whether they are.
 _TRANSIT_S = 0.05
+#: A deterministic program waits five seconds of real time for a connection, and would then go on another course (see
+#: go/_std/runtime/virtual_network.go). A run that has come so close to it is given up.
+_CROWDED_S = 3.0
+_CROWDED_OUT = "was crowded out by others who connected to its port in thousands, and would have taken another course"
 #: A program collects its garbage once it has used this much more than twice what its last collection left.
 _GARBAGE_BYTES = 256 << 20
 
@@ -54,6 +58,10 @@ class Door(Protocol):
     @property
     def vanished(self) -> int:
         """Connections that were closed in silence before it could be told whose they were, ever."""
+
+    @property
+    def is_overrun(self) -> bool:
+        """Whether so many have come at a time that there was no room for some of them."""
 
     @property
     def is_guarded(self) -> bool:
@@ -161,6 +169,8 @@ class Attachment:
             raise process.failure(f"has not become idle for {self._watchdog_s:g} s of real time")
         if self.page.pid == 0 and waited_s > _ATTACH_S:
             raise process.failure(f"does not read the virtual clock; {NOT_BUILT}")
+        if waited_s > _CROWDED_S and self.server.door.is_overrun and self.server.is_awaiting:
+            raise process.failure(_CROWDED_OUT)
 
     def _has_read_all(self, watch: Stopwatch) -> bool:
         if not self._counts or self.page.bytes_read >= self.server.sent:
@@ -173,6 +183,8 @@ class Attachment:
         if watch.real_s > _TRANSIT_S:
             self._check_health(watch.real_s)
             self._counts = self.server.is_awaiting
+            if self._counts and self.server.door.is_overrun:
+                raise self.process.failure(_CROWDED_OUT)
 
     @property
     def rounds_to_settle(self) -> int:
