@@ -36,7 +36,7 @@ ATTACKS = {
     "silence and garbage": ["silence", "garbage"],
 }
 #: How many jobs of burst an attacked run has.
-ATTACKED_JOBS = 32
+ATTACKED_JOBS = 24
 
 
 class Result(NamedTuple):
@@ -134,6 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--attacked", type=int, default=0, help="so many runs instead, every other one attacked")
+    parser.add_argument("--load", type=int, default=os.cpu_count() or 1, help="so many processes busy meanwhile")
     parser.add_argument("--scheduler", default="kube-scheduler@1.34.4", help="a name of the catalogue, or a path")
     parser.add_argument("--toolchain", default="", help="what to call the Go toolchain it was built with")
     options = parser.parse_args()
@@ -141,9 +142,8 @@ def main() -> None:
     shared = Path(given) if given else HERE.parent.parent / "shared" / "data"
     built = f" ({options.toolchain})" if options.toolchain else ""
     cores = os.cpu_count() or 1
-    title = f"{Path(options.scheduler).name}{built}, {platform.machine()}, {cores} cores, each busy with something else"
-    lines = ["", f"## {title}", ""]
-    with other_load(cores), tempfile.TemporaryDirectory() as name:
+    lines = []
+    with other_load(options.load), tempfile.TemporaryDirectory() as name:
         if options.attacked:
             lines += [
                 f"The first {ATTACKED_JOBS} jobs of burst, every other run with strangers at the program's port.",
@@ -157,6 +157,8 @@ def main() -> None:
                 found = results_of(case, options.scheduler, options.runs, shared)
                 (_, makespan, wait), _ = found.most_common(1)[0]
                 lines.append(f"| {case} | {options.runs} | {told(found)} | {makespan} | {wait} |")
+    load = f"{cores} cores, load average {os.getloadavg()[2]:.1f}"
+    lines = ["", f"## {Path(options.scheduler).name}{built}, {platform.machine()}, {load}", "", *lines]
     print("\n".join(lines))
     with RESULTS.open("a", encoding="utf-8") as results:
         results.write("\n".join(lines) + "\n")
