@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 from batkube.api.assembly import Api
 from batkube.api.authentication import MASTERS, authenticated
 from batkube.api.connections import MAX_BODY, Handler
+from batkube.api.doors import Door
 from batkube.api.messages import Request, Response, Stream
 from batkube.api.polling import PolledServer
 from batkube.cluster.mapping import NODE, POD
@@ -139,11 +140,7 @@ def _attach(
 
 
 class Listening(Protocol):
-    """A server that a program can find."""
-
-    @property
-    def port(self) -> int:
-        """The port that is listened on."""
+    """A server behind a door."""
 
     def close(self) -> None:
         """Stop listening."""
@@ -154,7 +151,7 @@ _Server = TypeVar("_Server", bound=Listening)
 
 def start_program(
     scheduler: OutsideScheduler,
-    listen: Callable[[Handler], _Server],
+    listen: Callable[[Handler, Door], _Server],
     api: Api,
     token: str,
     folder: Path,
@@ -165,8 +162,9 @@ def start_program(
     secret = secrets.token_urlsafe()
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
-    server = listen(_Gate(api, secret, token, extenders))
-    command = command_line(scheduler, folder, server.port, secret, extenders)
+    door = Door(secret)
+    server = listen(_Gate(api, secret, token, extenders), door)
+    command = command_line(scheduler, folder, door.port, secret, extenders)
     page = ClockPage(clock.now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
     # Without TZ, Go would log in the machine's own time zone.
     try:
@@ -174,6 +172,7 @@ def start_program(
     except InputError:
         server.close()
         raise
+    door.invite(process.pid)
     return process, server
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batkube.api.connections import Handler
+from batkube.api.doors import Door
 from batkube.cluster.store import Store
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
@@ -38,11 +39,11 @@ def pace(
     """Start the schedulers; their clock moves by the scenario's rules."""
     api, token = make_api(store, clock, streams, old_versions(schedulers))
 
-    def listen(handler: Handler) -> PacedServer:
+    def listen(handler: Handler, door: Door) -> PacedServer:
         if not scenario.time.pacing.replay:
-            return PacedServer(handler)
+            return PacedServer(handler, door)
         tally.notes.add(REPLAYED, example="time: {replay: on}")
-        return PacedServer(ReplayingApi(handler, store, lambda: clock.now))
+        return PacedServer(ReplayingApi(handler, store, lambda: clock.now), door)
 
     programs = start_all(
         schedulers,
