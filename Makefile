@@ -5,7 +5,11 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format golden benchmark reality clean
+PIP := -m pip --quiet --disable-pip-version-check
+# All but what builds real schedulers or needs a real control plane.
+LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments kernel outputs platforms policies workloads)
+
+.PHONY: demo test check format golden benchmark reality lock test-lowest clean
 
 demo: $(VENV)/.run ## run the main job: a workload on 32 machines under three policies, with a comparison and a chart
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
@@ -32,8 +36,20 @@ benchmark: $(VENV)/.run ## measure; appends to benchmarks/results
 reality: $(VENV)/.dev ## a real control plane in real time, next to the simulation (twenty minutes, on a quiet machine)
 	$(BIN)/python scripts/reality.py --out reality-out
 
+lock: ## take the newest versions of all dependencies into constraints.txt; review the difference
+	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python $(PIP) install -e '.[dev]'
+	{ head -1 constraints.txt; $(VENV)-lock/bin/python $(PIP) freeze --exclude-editable; } > constraints.new
+	mv constraints.new constraints.txt && rm -rf $(VENV)-lock
+
+test-lowest: ## the tests that need no building, with the lowest versions that pyproject.toml allows
+	rm -rf $(VENV)-lowest && $(PYTHON) -m venv $(VENV)-lowest
+	$(PYTHON) scripts/lowest_versions.py > $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/python $(PIP) install -c $(VENV)-lowest/lowest.txt -e '.[parquet]' pytest hypothesis
+	$(VENV)-lowest/bin/python -m pytest -q -o filterwarnings=default -k 'not real_scheduler' $(LOWEST_TESTS)
+
 clean:
-	rm -rf $(VENV) demo-out reality-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-lowest demo-out reality-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "batkube needs Python 3.11 or newer on the PATH, or: make PYTHON=/path/to/python3" >&2; exit 1; }
@@ -41,12 +57,12 @@ $(BIN)/python:
 		echo "python3 -m venv does not work; trying to install the system's python3-venv" >&2; \
 		apt-get update -q && apt-get install -y -q python3-venv && $(PYTHON) -m venv $(VENV); }
 
-$(VENV)/.run: pyproject.toml | $(BIN)/python
+$(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing batkube into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python $(PIP) install -c constraints.txt -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing batkube and its test tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.run

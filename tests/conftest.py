@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import skipped
 
 import batkube
+from batkube.schedulers.builds import built
+from batkube.schedulers.installed import cache_folder
+from batkube.schedulers.programs import program
+from batkube.schedulers.recipes import local_program
 
 # A slow machine is no failure, and a failure must be one for everybody: the same examples every time.
 settings.register_profile("batkube", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("batkube")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have what is skipped listed at the end."""
+    config.pluginmanager.register(skipped)
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +38,19 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the shared test data: set BATKUBE_SHARED_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def kube_scheduler() -> str:
+    """The path of kube-scheduler 1.34.4 on the virtual clock: built on first use, kept in the user's cache."""
+    return str(built(program("kube-scheduler@1.34.4"), cache_folder(), print))
+
+
+@pytest.fixture(scope="session")
+def wayward(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of the scheduler of tests/go/schedulers, which misbehaves as it is told."""
+    binary = built(local_program(REPOSITORY / "tests" / "go" / "schedulers", "."), cache_folder())
+    return str(Path(shutil.copy(binary, tmp_path_factory.mktemp("wayward") / "wayward")))
 
 
 class Simulate(Protocol):

@@ -12,9 +12,7 @@ large is imported.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as of `typing`, which takes longer to import than all else here
 if TYPE_CHECKING:
     from batkube.experiments.experiment import ExperimentResults, experiment
     from batkube.kernel.errors import BatkubeError, Bug, InputError, RunFailed
@@ -47,6 +45,8 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'batkube' has no attribute {name!r}")
+    import importlib
+
     return getattr(importlib.import_module(_MODULES[name]), name)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from batkube.api.authentication import ANONYMOUS, AUDIENCE, Authenticator, authenticated, read_token_file
+from batkube.api.authentication import ANONYMOUS, AUDIENCE, Authenticator, User, authenticated, read_token_file
 from batkube.api.service_account_tokens import ServiceAccountTokens
 from batkube.api.statuses import Failure
 from batkube.api.token_requests import TokenRequests
 from batkube.cluster.store import Key, Store
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import START, Instant, seconds
+from batkube.kernel.instants import START, Instant, rfc3339, seconds
 
 ADMIN = authenticated("admin", "1", ("system:masters",))
 ALICE = authenticated("alice", "2", ())
@@ -100,9 +100,15 @@ class Cluster:
         }
         self.store.create("serviceaccounts", [Key("d/sa")], [account], self.now)
         self.store.create("pods", [Key("d/p")], [pod], self.now)
-        self.tokens = ServiceAccountTokens(self.store, b"secret", random.Random(1), lambda: self.now)
+        self.tokens = ServiceAccountTokens(self.store, random.Random(1), lambda: self.now)
         self.requests = TokenRequests(self.store, self.tokens)
         self.authenticator = Authenticator({}, self.tokens)
+
+    def user(self, token: str) -> User | None:
+        try:
+            return self.authenticator.user({"authorization": f"Bearer {token}"})
+        except Failure:
+            return None
 
     def token(self, **spec: object) -> str:
         answer = self.requests.answer({"spec": spec}, "d", "sa", self.now)
@@ -127,7 +133,7 @@ def test_a_token_of_a_pod_tells_of_the_pod_and_its_node() -> None:
 
     claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
     assert claims["kubernetes.io"]["pod"] == {"name": "p", "uid": "u-p"}
-    user = cluster.tokens.user(token)
+    user = cluster.user(token)
     assert user is not None
     assert user.extra["authentication.kubernetes.io/pod-name"] == ("p",)
     assert user.extra["authentication.kubernetes.io/node-name"] == ("n",)
@@ -139,13 +145,26 @@ def test_a_token_dies_with_time_with_its_pod_and_with_its_account() -> None:
     bound = cluster.token(boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "p"})
 
     cluster.store.delete("pods", [Key("d/p")], cluster.now)
-    assert cluster.tokens.user(bound) is None
-    assert cluster.tokens.user(plain) is not None
+    assert cluster.user(bound) is None
+    assert cluster.user(plain) is not None
     cluster.now = Instant(seconds(600))
-    assert cluster.tokens.user(plain) is None
+    assert cluster.user(plain) is None
     again = cluster.token()
     cluster.store.delete("serviceaccounts", [Key("d/sa")], cluster.now)
-    assert cluster.tokens.user(again) is None
+    assert cluster.user(again) is None
+
+
+def test_a_finalizer_that_holds_an_object_back_does_not_keep_its_tokens_alive() -> None:
+    cluster = Cluster()
+    token = cluster.token(boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "p"})
+    (pod,) = cluster.store.objects("pods", [Key("d/p")])
+    going = {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": rfc3339(cluster.now)}}
+
+    cluster.store.replace("pods", [Key("d/p")], [going], cluster.now)
+
+    assert cluster.user(token) is not None
+    cluster.now = Instant(seconds(61))
+    assert cluster.user(token) is None
 
 
 def test_a_forged_or_foreign_token_is_nobodys() -> None:
@@ -153,8 +172,8 @@ def test_a_forged_or_foreign_token_is_nobodys() -> None:
     header, claims, _ = cluster.token().split(".")
 
     for token in ("", "x", "a.b.c", f"{header}.{claims}.", f"{header}.{claims}.AAAA", "é.é.é"):
-        assert cluster.tokens.user(token) is None
-    assert cluster.tokens.user(cluster.token(audiences=["someone-else"])) is None
+        assert cluster.tokens.recognised(token, [AUDIENCE]) is None
+    assert cluster.user(cluster.token(audiences=["someone-else"])) is None
 
 
 def test_a_token_request_is_filled_in() -> None:

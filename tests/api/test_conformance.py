@@ -49,10 +49,12 @@ def assert_all_agree(folder: Path) -> None:
     assert not differences, "\n".join(differences)
 
 
+@pytest.mark.headline
 def test_our_own_recorded_cases_agree() -> None:
     assert_all_agree(CASES)
 
 
+@pytest.mark.headline
 def test_the_shared_recorded_cases_agree(shared_data: Path) -> None:
     folder = shared_data / "kube-apiserver" / "cases"
     if not folder.is_dir():

@@ -33,7 +33,7 @@ class Cluster:
         self.customs = CustomKinds(self.table, self.store, lambda write, value, old: None, self.notes)
         resource = self.table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert resource is not None
-        self.lifecycle = Lifecycle(self.store, resource, self._delete_all)
+        self.lifecycle = Lifecycle(self.store, resource, self._delete_all, self.customs.is_own)
 
     def _delete_all(self, storage: str, now: Instant) -> None:
         self.store.delete(

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import pytest
 
-from batkube.api.authentication import authenticated
+from batkube.api.authentication import User, authenticated
 from batkube.api.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, GROUP, Authorizer
 from batkube.api.escalation import refuse_escalation
+from batkube.api.options import WriteOptions
 from batkube.api.statuses import Failure
+from batkube.api.writes import Write
+from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import START
 
 ADMIN = authenticated("admin", "1", ("system:masters",))
 ALICE = authenticated("alice", "2", ())
 PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
+
+
+def written(
+    authorizer: Authorizer,
+    plural: str,
+    value: KubeObject,
+    user: User = ALICE,
+    old: KubeObject | None = None,
+    asked_name: str = "",
+) -> None:
+    """Have `user` write a role or binding of the whole cluster."""
+    resource = KindTable.builtin().resource(GROUP, "v1", plural)
+    assert resource is not None
+    options = WriteOptions(False, "tests", "Ignore", None)
+    write = Write(resource, resource, "", value["metadata"]["name"], "", options, user, START, asked_name=asked_name)
+    refuse_escalation(authorizer, write, value, old)
 
 
 def role(*rules: dict[str, list[str]]) -> KubeObject:
@@ -37,8 +56,8 @@ def authorizer(*held: dict[str, list[str]]) -> Authorizer:
 def test_rights_that_are_held_can_be_granted() -> None:
     held = authorizer({"apiGroups": ["*"], "resources": ["pods", "*/log"], "verbs": ["*"]})
 
-    refuse_escalation(held, ALICE, "clusterroles", role(PODS, {**PODS, "resources": ["pods/log"]}), "")
-    refuse_escalation(held, ALICE, "clusterrolebindings", binding("strong"), "")
+    written(held, "clusterroles", role(PODS, {**PODS, "resources": ["pods/log"]}))
+    written(held, "clusterrolebindings", binding("strong"))
 
 
 def test_rights_that_are_not_held_cannot_and_are_listed() -> None:
@@ -46,7 +65,7 @@ def test_rights_that_are_not_held_cannot_and_are_listed() -> None:
     wished = role(PODS, {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}, {**PODS, "resources": ["nodes"]})
 
     with pytest.raises(Failure) as refusal:
-        refuse_escalation(held, ALICE, "clusterroles", wished, "")
+        written(held, "clusterroles", wished)
 
     assert refusal.value.message == (
         'clusterroles.rbac.authorization.k8s.io "r" is forbidden: user "alice" (groups=["system:authenticated"]) is '
@@ -60,9 +79,9 @@ def test_rights_that_are_not_held_cannot_and_are_listed() -> None:
 def test_a_right_to_one_name_is_no_right_to_all() -> None:
     held = authorizer({**PODS, "resourceNames": ["a"]})
 
-    refuse_escalation(held, ALICE, "clusterroles", role({**PODS, "resourceNames": ["a"]}), "")
+    written(held, "clusterroles", role({**PODS, "resourceNames": ["a"]}))
     with pytest.raises(Failure):
-        refuse_escalation(held, ALICE, "clusterroles", role(PODS), "")
+        written(held, "clusterroles", role(PODS))
 
 
 @pytest.mark.parametrize(("plural", "verb"), [("clusterroles", "escalate"), ("clusterrolebindings", "bind")])
@@ -70,13 +89,13 @@ def test_a_special_right_allows_it(plural: str, verb: str) -> None:
     value = role(PODS) if plural == "clusterroles" else binding("strong")
 
     with pytest.raises(Failure):
-        refuse_escalation(authorizer(), ALICE, plural, value, "")
+        written(authorizer(), plural, value)
     right = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": [verb]}
-    refuse_escalation(authorizer(right), ALICE, plural, value, "")
+    written(authorizer(right), plural, value)
 
 
 def test_an_administrator_may_grant_anything() -> None:
-    refuse_escalation(authorizer(), ADMIN, "clusterroles", role(PODS), "")
+    written(authorizer(), "clusterroles", role(PODS), ADMIN)
 
 
 def test_bindings_that_lead_nowhere_are_told_in_the_refusal() -> None:
@@ -85,13 +104,79 @@ def test_bindings_that_lead_nowhere_are_told_in_the_refusal() -> None:
     store.create(CLUSTER_BINDINGS, [Key("b")], [lost], START)
 
     with pytest.raises(Failure) as refusal:
-        refuse_escalation(Authorizer(store), ALICE, "clusterroles", role(PODS), "")
+        written(Authorizer(store), "clusterroles", role(PODS))
 
     assert refusal.value.message.endswith(f'; resolution errors: [clusterroles.{GROUP} "nope" not found]')
 
 
 def test_a_binding_to_a_missing_role_is_not_found() -> None:
     with pytest.raises(Failure) as refusal:
-        refuse_escalation(authorizer(), ALICE, "clusterrolebindings", binding("nope"), "")
+        written(authorizer(), "clusterrolebindings", binding("nope"))
 
     assert (refusal.value.code, refusal.value.message) == (404, f'clusterrolebindings.{GROUP} "nope" not found')
+
+
+AGGREGATION = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
+EVERYTHING = (
+    {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+    {"nonResourceURLs": ["*"], "verbs": ["*"]},
+)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [(AGGREGATION, None), (AGGREGATION, {}), ({}, AGGREGATION), (AGGREGATION, AGGREGATION)],
+    ids=["set on a new role", "added", "taken away", "kept"],
+)
+def test_only_who_may_do_everything_touches_a_role_that_aggregates(new: KubeObject, old: KubeObject | None) -> None:
+    value = {**role(PODS), **new}
+    before = None if old is None else {**role(), **old}
+
+    for held in ((PODS,), (PODS, EVERYTHING[1])):
+        with pytest.raises(Failure) as refusal:
+            written(authorizer(*held), "clusterroles", value, old=before)
+        assert refusal.value.message == (
+            f'clusterroles.{GROUP} "r" is forbidden: must have cluster-admin privileges to use the aggregationRule'
+        )
+    written(authorizer(*EVERYTHING), "clusterroles", value, old=before)
+    escalate = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": ["escalate"]}
+    written(authorizer(escalate), "clusterroles", value, old=before)
+
+
+def test_a_right_to_escalate_one_role_does_not_count_for_a_posted_one_of_its_name() -> None:
+    right = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": ["escalate"], "resourceNames": ["r"]}
+
+    written(authorizer(right), "clusterroles", role(PODS), old=role(), asked_name="r")
+    with pytest.raises(Failure):
+        written(authorizer(right), "clusterroles", role(PODS))
+
+
+def test_who_only_lets_a_role_go_needs_none_of_its_rights() -> None:
+    old = {"metadata": {"name": "r", "finalizers": ["a/b"]}, "rules": [PODS]}
+    released = {"metadata": {"name": "r", "resourceVersion": "7"}, "rules": [PODS]}
+
+    labelled = {**released, "metadata": {**released["metadata"], "labels": {"a": "b"}}}
+
+    written(authorizer(), "clusterroles", released, old=old)
+    with pytest.raises(Failure):
+        written(authorizer(), "clusterroles", labelled, old=old)
+
+
+def test_a_long_list_of_ones_own_is_not_searched_for_every_wish() -> None:
+    """Name by name, this would be hundreds of millions of comparisons."""
+    names = [f"name-{number}" for number in range(20_000)]
+    held = authorizer({**PODS, "verbs": ["get"], "resourceNames": names[:10_000]})
+    wished = role({**PODS, "verbs": ["get"], "resourceNames": names})
+
+    with pytest.raises(Failure) as refusal:
+        written(held, "clusterroles", wished)
+
+    assert refusal.value.message.count("ResourceNames") == 10_000
+
+
+def test_more_rights_than_can_be_compared_are_refused() -> None:
+    many = [f"v{number}" for number in range(1000)]
+    wished = role({"apiGroups": many, "resources": many, "verbs": many})
+
+    with pytest.raises(Failure, match="these are 1000000000 single rights, and at most 23809 can be compared"):
+        written(authorizer(PODS), "clusterroles", wished)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: a run keeps what it computed, and nothing ends in a traceback."""
+"""Ctrl-C, SIGTERM and SIGHUP: a run keeps what it computed, and nothing ends in a traceback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Waiting(Policy):
 COMMAND = ["run", "--workload", "w.json", "--platform", "2x1", "--out", "out"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_run_that_is_stopped_keeps_what_it_computed(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     (tmp_path / "waiting.py").write_text(WAITING)
@@ -66,7 +66,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
 @pytest.mark.parametrize("moment", ["typer", "batkube.simulation.run", "batkube.outputs.comparison"])
 def test_outside_a_run_it_is_one_word_and_130(tmp_path: Path, moment: str, number: str) -> None:
     program = stop_at(moment).format(number)

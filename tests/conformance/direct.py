@@ -110,11 +110,15 @@ class Direct:
         *,
         content_type: str = "application/json",
         query: Mapping[str, str] | None = None,
+        token: str = "admin-token",
     ) -> Answer:
-        """Return the answer to a request of the administrator."""
-        response = self.api.handle(self._request(method, path, body, content_type, query or {}))
+        """Return the answer to a request of the administrator, or of whom `token` belongs to."""
+        request = self._request(method, path, body, content_type, query or {})
+        request.headers = {**request.headers, "authorization": f"Bearer {token}"}
+        response = self.api.handle(request)
         assert isinstance(response, Response)
-        return Answer(response.status, msgspec.json.decode(response.body))
+        is_json = response.content_type.startswith("application/json")
+        return Answer(response.status, msgspec.json.decode(response.body) if is_json else response.body.decode())
 
     def watch(self, path: str, query: Mapping[str, str] | None = None) -> Watched | Answer:
         """Open a watch; return it, or the answer of a server that refuses."""

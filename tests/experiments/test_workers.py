@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.process_ends import wait_for_end
 
 from batkube.experiments.workers import WorkerFailed, WorkerProcesses
+from batkube.kernel.errors import InputError
 
 
 @pytest.fixture
@@ -87,6 +91,77 @@ def test_killing_ends_what_is_running_at_once(workers: WorkerProcesses) -> None:
 
     with pytest.raises(WorkerFailed):
         future.result(timeout=30)
+
+
+def test_killing_ends_a_worker_that_is_only_being_started(
+    workers: WorkerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starting = threading.Event()
+
+    class SlowStart(subprocess.Popen[bytes]):
+        """Takes a while to start, as processes do on a loaded machine."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - of subprocess
+            starting.set()
+            time.sleep(0.3)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", SlowStart)
+    future = workers.submit(time.sleep, 600)
+    assert starting.wait(30)
+
+    workers.kill()
+
+    with pytest.raises(WorkerFailed):
+        future.result(timeout=30)
+
+
+def test_after_killing_no_worker_is_started_for_a_call_that_was_taken(
+    workers: WorkerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, killed = threading.Event(), threading.Event()
+    call = workers._call
+
+    def call_late(message: bytes) -> object:
+        taken.set()
+        assert killed.wait(30)
+        return call(message)
+
+    monkeypatch.setattr(workers, "_call", call_late)
+    future = workers.submit(time.sleep, 600)
+    assert taken.wait(30)
+
+    threading.Timer(0.2, killed.set).start()
+    workers.kill()
+
+    with pytest.raises(WorkerFailed, match="before it began"):
+        future.result(timeout=30)
+
+
+def test_a_stopped_worker_is_killed_all_the_same(workers: WorkerProcesses) -> None:
+    pid = workers.submit(os.getpid).result()
+    future = workers.submit(time.sleep, 600)
+    while not future.running():
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGSTOP)
+
+    workers.kill()
+
+    wait_for_end(pid)
+
+
+def test_a_refused_process_is_nobody_s_failure_and_the_next_call_tries_again(
+    workers: WorkerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(subprocess, "Popen", refuse)
+        with pytest.raises(InputError, match="cannot be started: Resource temporarily unavailable"):
+            workers.submit(abs, -1).result()
+
+    assert workers.submit(abs, -1).result() == 1
 
 
 #: A call that starts a program, as a run starts a scheduler, says who is who, and does not end.

@@ -172,7 +172,7 @@ def test_unusable_arguments_are_refused(make_run: MakeRun, tmp_path: Path) -> No
         compare([path])
     with pytest.raises(InputError, match="3 is not one of the 2 runs"):
         compare([path, path], baseline=3)
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="does not exist"):
         compare([path, path], csv=tmp_path / "nowhere" / "x.csv")
 
 

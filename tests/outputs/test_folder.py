@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.folder import MANIFEST, OutputFolder
+from batkube.outputs.folder import OutputFolder
 
 
 def write(folder: OutputFolder, text: str = "new", *, failed: bool = False) -> Path:
@@ -17,7 +16,7 @@ def write(folder: OutputFolder, text: str = "new", *, failed: bool = False) -> P
         if failed:
             folder.keep_completed_run()
         folder.file("jobs.csv").write_text(text)
-        folder.file(MANIFEST).write_text(json.dumps({"result": "failed" if failed else "completed"}))
+        folder.seal({"batkube": "0", "result": "failed" if failed else "completed"})
     return folder.path
 
 
@@ -48,18 +47,25 @@ def test_what_a_killed_run_left_is_not_in_the_way(tmp_path: Path) -> None:
     assert left.is_dir()
 
 
-@pytest.mark.parametrize("force", [False, True])
-def test_a_link_to_a_folder_stands_for_that_folder(tmp_path: Path, force: bool) -> None:
+def test_a_link_to_an_empty_folder_stands_for_that_folder(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "out").symlink_to("disk")
-    if force:
-        write(OutputFolder(tmp_path / "disk"), "old")
 
-    write(OutputFolder(tmp_path / "out", force=force))
+    write(OutputFolder(tmp_path / "out"))
 
     assert (tmp_path / "out").is_symlink()
     assert text_in(tmp_path / "disk") == "new"
     assert names_in(tmp_path) == ["disk", "out"]
+
+
+def test_a_run_behind_a_link_is_replaced_under_its_own_name_only(tmp_path: Path) -> None:
+    write(OutputFolder(tmp_path / "disk"), "old")
+    (tmp_path / "out").symlink_to("disk")
+
+    with pytest.raises(InputError, match=f"name the folder itself: {tmp_path / 'disk'}"):
+        OutputFolder(tmp_path / "out", force=True)
+
+    assert text_in(tmp_path / "disk") == "old"
 
 
 @pytest.mark.parametrize("target", ["nowhere", "out"])

@@ -60,6 +60,7 @@ def latencies(shared_data: Path, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.headline
 @pytest.mark.parametrize(
     ("name", "workload"), [("burst170", "200_delay170.json"), ("spaced170", "spaced_200_delay170.json")]
 )

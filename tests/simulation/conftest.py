@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from batkube.schedulers.builds import build_path, built
+from batkube.schedulers.builds import build_path
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.programs import program
-from batkube.schedulers.recipes import local_program
-from conftest import REPOSITORY
-
-
-@pytest.fixture(scope="session")
-def kube_scheduler() -> str:
-    """The path of kube-scheduler 1.34.4 on the virtual clock."""
-    return str(built(program("kube-scheduler@1.34.4"), cache_folder(), print))
-
-
-@pytest.fixture(scope="session")
-def wayward(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The path of the scheduler of tests/go/schedulers, which misbehaves as it is told."""
-    binary = built(local_program(REPOSITORY / "tests" / "go" / "schedulers", "."), cache_folder())
-    return str(Path(shutil.copy(binary, tmp_path_factory.mktemp("wayward") / "wayward")))
 
 
 @pytest.fixture(scope="session")

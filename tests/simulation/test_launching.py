@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,17 @@ def _started(scheduler: OutsideScheduler, folder: Path) -> tuple[list[str], dict
     command = command_line(scheduler, folder, 4711, "secret", Extenders([], 1))
     file = folder / "configuration.yaml"
     return command, yaml.safe_load(file.read_text()) if file.exists() else {}
+
+
+def test_nobody_else_can_read_the_secret_and_no_argument_tells_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        command, _ = _started(_scheduler(), tmp_path)
+    finally:
+        os.umask(before)
+
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+    assert not any("secret" in argument for argument in command)
 
 
 def test_kube_scheduler_is_started_with_our_kubeconfig_and_without_an_election(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 
 import pytest
 from tests.asked_paths import AskedPaths
 
+from batkube.api.doors import Door
 from batkube.simulation.paced_server import PacedServer
 
 GET = b"GET /secret/api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -26,13 +28,15 @@ def paths() -> AskedPaths:
 
 @pytest.fixture
 def server(paths: AskedPaths) -> Iterator[PacedServer]:
-    paced = PacedServer(paths)
+    door = Door("secret")
+    door.invite(os.getpid())
+    paced = PacedServer(paths, door)
     yield paced
     paced.close()
 
 
 def _client(server: PacedServer) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    return socket.create_connection(("127.0.0.1", server.door.port), timeout=10)
 
 
 def _serve(server: PacedServer, received: int) -> None:

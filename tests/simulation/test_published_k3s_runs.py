@@ -54,6 +54,7 @@ def test_the_recorded_columns_tell_of_client_image_checks_and_the_node_of_the_cl
     assert means["notice.first"] > 2 * means["notice.later"]
 
 
+@pytest.mark.headline
 @pytest.mark.parametrize(
     ("scheduler", "workload", "makespan_within", "wait_within"),
     [

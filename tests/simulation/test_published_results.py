@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from conftest import Simulate
 
 
+@pytest.mark.headline
 @pytest.mark.parametrize(
     ("workload", "platform", "policy", "makespan", "mean_wait"),
     [
@@ -36,6 +37,7 @@ def test_the_2020_experiments_have_their_theoretical_values(
     assert run.schedule["mean_waiting_time"] == pytest.approx(mean_wait, abs=0.05)  # the references have one decimal
 
 
+@pytest.mark.headline
 def test_easy_gives_batsim_s_801_starting_times_and_allocations(shared_data: Path) -> None:
     folder = shared_data / "medium_late"
     with (folder / "easy" / "out_jobs.csv").open(newline="") as file:

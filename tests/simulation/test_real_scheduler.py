@@ -48,6 +48,7 @@ def _most_in_use(pods: pd.DataFrame, cpu_of: dict[str, float]) -> dict[str, floa
     return most
 
 
+@pytest.mark.headline
 @pytest.mark.parametrize(
     ("workload", "makespan", "mean_wait"),
     [("200_delay170.json", 2210.0, 979.2), ("spaced_200_delay170.json", 2280.0, 57.6)],
@@ -126,6 +127,7 @@ def _mixed(simulate: Simulate, kube_scheduler: str, out: Path, seed: int) -> bat
     return simulate(jobs, profiles, platform="8x2", scheduler=kube_scheduler, seed=seed, out=out)
 
 
+@pytest.mark.headline
 def test_the_same_scenario_gives_the_same_bytes_and_another_seed_other_nodes(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:

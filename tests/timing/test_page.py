@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 import struct
 from collections.abc import Iterator
 
@@ -47,6 +48,15 @@ def program(page: ClockPage) -> Iterator[OtherSide]:
     program = OtherSide(page)
     yield program
     program.close()
+
+
+def test_nobody_else_can_open_the_page_and_nobody_can_take_it_from_under_us(page: ClockPage) -> None:
+    path = page.environment["BATKUBE_PAGE"]
+
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    for size in (0, 8192):
+        with pytest.raises(PermissionError):
+            os.truncate(path, size)
 
 
 def test_a_new_page_says_what_the_program_must_know_from_its_first_moment(page: ClockPage, program: OtherSide) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 import socket
 from collections.abc import Iterator
 
 import pytest
 from tests.asked_paths import AskedPaths
 
+from batkube.api.doors import Door
 from batkube.api.polling import PolledServer
 
 GET = b"GET /api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -23,7 +25,9 @@ def paths() -> AskedPaths:
 
 @pytest.fixture
 def server(paths: AskedPaths) -> Iterator[PolledServer]:
-    polled = PolledServer(paths)
+    door = Door("secret")
+    door.invite(os.getpid())
+    polled = PolledServer(paths, door)
     yield polled
     polled.close()
 
@@ -37,13 +41,13 @@ def test_what_was_read_is_answered_only_when_told_in_the_order_of_connections(
     server: PolledServer, paths: AskedPaths
 ) -> None:
     with (
-        socket.create_connection(("127.0.0.1", server.port)) as first,
-        socket.create_connection(("127.0.0.1", server.port)) as second,
+        socket.create_connection(("127.0.0.1", server.door.port)) as first,
+        socket.create_connection(("127.0.0.1", server.door.port)) as second,
     ):
         second.sendall(BIND)
         first.sendall(GET)
         _collect(server, len(GET) + len(BIND))
-        assert (server.accepted, paths.asked) == (2, [])
+        assert (server.door.let_in, paths.asked) == (2, [])
         assert not server.send_one()
         server.answer()
         assert paths.asked == ["/api/v1/pods/a", "/api/v1/namespaces/default/pods/a/binding"]
@@ -55,7 +59,7 @@ def test_what_was_read_is_answered_only_when_told_in_the_order_of_connections(
 
 
 def test_decisions_are_the_writes_about_one_pod(server: PolledServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.port)) as client:
+    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
         client.sendall(GET + BIND + EVENT)
         _collect(server, len(GET + BIND + EVENT))
         assert server.decisions == 1
@@ -64,7 +68,7 @@ def test_decisions_are_the_writes_about_one_pod(server: PolledServer) -> None:
 
 
 def test_a_connection_that_ended_is_answered_first_and_then_dropped(server: PolledServer, paths: AskedPaths) -> None:
-    with socket.create_connection(("127.0.0.1", server.port)) as client:
+    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
         client.sendall(GET)
         client.shutdown(socket.SHUT_WR)
         _collect(server, len(GET))
@@ -80,8 +84,8 @@ def test_a_long_answer_goes_out_in_pieces_before_the_next_connection_has_its_tur
 ) -> None:
     body = paths.body = bytes(range(256)) * 1024
     with (
-        socket.create_connection(("127.0.0.1", server.port)) as first,
-        socket.create_connection(("127.0.0.1", server.port)) as second,
+        socket.create_connection(("127.0.0.1", server.door.port)) as first,
+        socket.create_connection(("127.0.0.1", server.door.port)) as second,
     ):
         first.sendall(GET)
         second.sendall(GET)
@@ -105,16 +109,16 @@ def _all_of(client: socket.socket, size: int) -> bytes:
 
 
 def test_connections_are_admitted_without_being_read(server: PolledServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.port)) as client:
+    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
         client.sendall(GET)
-        while server.accepted == 0:
+        while server.door.let_in == 0:
             server.admit()
         assert server.received == 0
         _collect(server, len(GET))
 
 
 def test_a_connection_that_the_server_ends_is_dropped_when_everything_is_sent(server: PolledServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.port)) as client:
+    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
         client.sendall(b"this is not HTTP\r\n\r\n")
         _collect(server, 20)
         server.answer()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from batkube.api import field_errors
-from batkube.api.authentication import AUDIENCE, Authenticator, User, user_in
+from batkube.api.authentication import AUDIENCE, Authenticator, TokenRefused, User, user_in
 from batkube.api.authorization import Attributes, Authorizer
 from batkube.api.field_errors import FieldError
 from batkube.api.selector_attributes import judge_selectors, unparsable_selectors
@@ -122,12 +122,16 @@ class Reviews:
         token = spec.get("token", "")
         if not token:
             raise bad_request("token is required for TokenReview in authentication")
-        audiences = [audience for audience in spec.get("audiences") or (AUDIENCE,) if audience == AUDIENCE]
-        subject = self._authenticator.user_of_token(token) if audiences else None
-        if subject is None:
-            review["status"] = {"user": {}, "error": "invalid bearer token"}
+        problem = "invalid bearer token"
+        try:
+            found = self._authenticator.recognised(token, spec.get("audiences") or (AUDIENCE,))
+        except TokenRefused as refusal:
+            found, problem = None, f"[{problem}, {refusal}]"
+        if found is None:
+            review["status"] = {"user": {}, "error": problem}
         else:
-            review["status"] = {"authenticated": True, "user": _user_info(subject), "audiences": audiences}
+            audiences = list(found.audiences)
+            review["status"] = {"authenticated": True, "user": _user_info(found.user), "audiences": audiences}
         return review
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 
 from batkube.api.access_reviews import Reviews
@@ -25,6 +24,7 @@ from batkube.api.openapi import OpenApi
 from batkube.api.options import DeleteOptions
 from batkube.api.patching import Patching
 from batkube.api.paths import Paths
+from batkube.api.policy_parameters import PolicyParameters
 from batkube.api.registry import Registry
 from batkube.api.served import Served
 from batkube.api.server import ApiServer
@@ -70,14 +70,15 @@ class Api:
         notes = FidelityNotes() if notes is None else notes
         note_unmodelled(store, notes)
         custom = CustomKinds(table, store, admitting.admit, notes)
-        served = Served(table, BuiltIn(store, admitting), OfDefinitions(store, admitting), custom)
+        parts = (store, admitting, PolicyParameters(store, table, authorizer))
+        served = Served(table, BuiltIn(*parts), OfDefinitions(*parts), custom)
         self._served = served
         self._registry = Registry(store, served.behaviour, served, admitting.review, streams.named("api identities"))
         definitions = table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert definitions is not None
-        lifecycle = Lifecycle(store, definitions, self._delete_instances)
+        lifecycle = Lifecycle(store, definitions, self._delete_instances, custom.is_own)
         self._deleter = Deleter(store, lifecycle.mark_for_deletion)
-        tokens = _tokens(store, streams, now)
+        tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator = Authenticator(users, tokens)
         bodies = Bodies(served)
         self.watches = Watches(store, timers, now)
@@ -145,11 +146,6 @@ class Api:
 def _verbs(custom: CustomKinds) -> Verbs:
     """Return what discovery tells of the verbs of a resource."""
     return lambda resource: custom.discovery_verbs(resource) if resource.custom else resource.verbs
-
-
-def _tokens(store: Store, streams: Streams, now: Callable[[], Instant]) -> ServiceAccountTokens:
-    chance: random.Random = streams.named("api tokens")
-    return ServiceAccountTokens(store, chance.randbytes(32), chance, now)
 
 
 __all__ = ["DEFINITIONS", "Api"]

@@ -30,7 +30,7 @@ _KEPT = 1000
 
 
 class Attributes(msgspec.Struct, frozen=True):
-    """What a request asks for, as far as access to it is concerned. With a path it is not about a resource."""
+    """What a request asks for, as far as access to it is concerned. With a path, even "", it is about no resource."""
 
     verb: str
     group: str = ""
@@ -39,7 +39,7 @@ class Attributes(msgspec.Struct, frozen=True):
     subresource: str = ""
     namespace: str = ""
     name: str = ""
-    path: str = ""
+    path: str | None = None
 
 
 class Decision(NamedTuple):
@@ -79,7 +79,7 @@ class Authorizer:
         if user.is_master:
             return _MASTER
         grants, problems = self.grants(user, attributes.namespace)
-        fits = _fits_path if attributes.path else _fits_resource
+        fits = _fits_resource if attributes.path is None else _fits_path
         for rule, source in grants:
             if fits(rule, attributes):
                 return Decision(True, f"RBAC: allowed by {source}")
@@ -145,7 +145,8 @@ class Authorizer:
         name = role["metadata"]["name"]
         if name in seen:
             return []
-        rules: list[KubeObject] = []
+        #: By what they say, since the parts of a role may repeat one another.
+        rules: dict[bytes, KubeObject] = {}
         for value in role["aggregationRule"].get("clusterRoleSelectors") or ():
             try:
                 selector = selector_of(value)
@@ -155,13 +156,13 @@ class Authorizer:
                 if selector.matches(part["metadata"].get("labels")):
                     deeper = part.get("aggregationRule")
                     more = self._aggregated(part, [*seen, name]) if deeper else part.get("rules") or []
-                    rules += [rule for rule in more if rule not in rules]
-        return rules
+                    rules |= {msgspec.json.encode(rule): rule for rule in more if rule}
+        return list(rules.values())
 
 
 def refusal(user: User, attributes: Attributes, reason: str = "") -> Failure:
     """Return the 403 that tells `user` what it may not do (apiserver: responsewriters/errors.go)."""
-    if attributes.path:
+    if attributes.path is not None:
         problem = f"User {go_quote(user.name)} cannot {attributes.verb} path {go_quote(attributes.path)}"
     else:
         resource = attributes.resource + (f"/{attributes.subresource}" if attributes.subresource else "")
@@ -172,7 +173,7 @@ def refusal(user: User, attributes: Attributes, reason: str = "") -> Failure:
         )
     problem = problem.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     resource = f"{attributes.resource}.{attributes.group}" if attributes.group else attributes.resource
-    about = f"{resource} {go_quote(attributes.name)}" if attributes.name else resource
+    about = f"{resource} {go_quote(attributes.name)}" if attributes.resource and attributes.name else resource
     message = f"{about} is forbidden: {problem}" if about else f"forbidden: {problem}"
     details = {"name": attributes.name, "group": attributes.group, "kind": attributes.resource}
     return Failure(
@@ -236,7 +237,7 @@ def _fits_path(rule: KubeObject, attributes: Attributes) -> bool:
     verbs = rule.get("verbs") or ()
     if attributes.verb not in verbs and "*" not in verbs:
         return False
-    path = attributes.path
+    path = attributes.path or ""
     return any(
         path == allowed or (allowed.endswith("*") and path.startswith(allowed.rstrip("*")))
         for allowed in rule.get("nonResourceURLs") or ()

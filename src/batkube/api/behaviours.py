@@ -7,12 +7,14 @@ from collections.abc import Callable
 from batkube.api import strategies, validation, warnings
 from batkube.api.admission import Admission, Attempt
 from batkube.api.authorization import GROUP as RBAC
-from batkube.api.authorization import Authorizer
+from batkube.api.authorization import Attributes, Authorizer
 from batkube.api.conversion import convert
 from batkube.api.custom import definitions
 from batkube.api.defaulting import apply_defaults
 from batkube.api.escalation import refuse_escalation
 from batkube.api.field_errors import FieldError
+from batkube.api.policy_parameters import PolicyParameters
+from batkube.api.signers import REQUESTS, review_request
 from batkube.api.strategies import Context
 from batkube.api.writes import Write
 from batkube.cluster.decoding import Decoded, decode
@@ -31,11 +33,15 @@ class Admitting:
     def admit(self, write: Write, value: KubeObject, old: KubeObject | None) -> None:
         """Let the plugins change or refuse an object, before strategies and validation."""
         self._admission.admit(self._attempt(write, value, old))
-        if write.resource.group == RBAC and not write.user.is_master:
-            refuse_escalation(self._authorizer, write.user, write.resource.plural, value, write.namespace)
+        if write.resource.group == RBAC:
+            refuse_escalation(self._authorizer, write, value, old)
 
     def review(self, write: Write, value: KubeObject, old: KubeObject | None) -> Callable[[], None]:
         """Let the plugins judge the whole object; return what charges it to the quotas."""
+        if old is None and write.asked_name:
+            self._require_create(write)
+        if write.stored.storage == REQUESTS:
+            review_request(self._authorizer, write, value, old)
         charges = self._admission.review(self._attempt(write, value, old))
 
         def charge() -> None:
@@ -43,6 +49,17 @@ class Admitting:
                 self._store.replace("resourcequotas", [key], [quota], write.now)
 
         return charge
+
+    def _require_create(self, write: Write) -> None:
+        """Refuse a PUT or apply that would create, and was let in as an update or patch, to whom may not create.
+
+        Kubernetes: apiserver/pkg/endpoints/handlers/update.go, withAuthorization.
+        """
+        resource, name = write.resource, write.asked_name
+        # A namespace is within itself, for this as for every other verb.
+        namespace = name if resource.storage == "namespaces" else write.namespace
+        wish = Attributes("create", resource.group, resource.version, resource.plural, "", namespace, name)
+        self._authorizer.require(write.user, wish)
 
     def _attempt(self, write: Write, value: KubeObject, old: KubeObject | None) -> Attempt:
         return self._admission.attempt(
@@ -60,9 +77,10 @@ class Admitting:
 class BuiltIn:
     """The Behaviour of every built-in kind."""
 
-    def __init__(self, store: Store, admission: Admitting) -> None:
+    def __init__(self, store: Store, admission: Admitting, parameters: PolicyParameters) -> None:
         self._store = store
         self._admission = admission
+        self._parameters = parameters
 
     def decode(self, resource: Resource, value: KubeObject) -> Decoded:
         """Return the canonical object, without defaults."""
@@ -94,7 +112,7 @@ class BuiltIn:
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
         """Judge a new object, and warn of a good one."""
-        problems = validation.validate_create(write.resource, value)
+        problems = validation.validate_create(write.resource, value) or self._parameters.judge(write, value, None)
         if not problems:
             write.warnings += warnings.on_create(write.stored, value)
         return problems
@@ -102,6 +120,7 @@ class BuiltIn:
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
         """Judge a changed object, and warn of a good one."""
         problems = validation.validate_update(write.resource, value, old, write.subresource)
+        problems = problems or self._parameters.judge(write, value, old)
         if not problems:
             write.warnings += warnings.on_update(write.stored, value, old, write.subresource)
         return problems

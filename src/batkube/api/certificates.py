@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from batkube.kernel.instants import EPOCH, Instant
+from batkube.kernel.private_files import write_private
+from batkube.kernel.temporary import temporary_files
 
 #: Names by which any API server may be called (Kubernetes: kubeadm's certificate).
 _NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
@@ -101,9 +103,8 @@ def _context(certificate: bytes, key: ec.EllipticCurvePrivateKey) -> ssl.SSLCont
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    with tempfile.TemporaryDirectory(prefix="batkube-") as folder:
+    with temporary_files(), tempfile.TemporaryDirectory(prefix="batkube-") as folder:
         path = Path(folder) / "server.pem"
-        path.touch(mode=0o600)
-        path.write_bytes(certificate + secret)
+        write_private(path, certificate + secret)
         context.load_cert_chain(path)
     return context

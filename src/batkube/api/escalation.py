@@ -1,48 +1,127 @@
 """Nobody can grant rights that it does not have.
 
-Whoever writes a role must have every right in it, or the right to `escalate`; whoever writes a binding must have every
-right of the role, or the right to `bind` it (Kubernetes: pkg/registry/rbac/*/policybased, component-helpers
-auth/rbac/validation).
+Whoever writes a role must have every right in it, or the right to `escalate`; for one that aggregates others, every
+right there is. Whoever writes a binding must have every right of the role, or the right to `bind` it (Kubernetes:
+pkg/registry/rbac/*/policybased, component-helpers auth/rbac/validation).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from batkube.api.authentication import User
 from batkube.api.authorization import GROUP, Attributes, Authorizer
-from batkube.api.statuses import Failure
+from batkube.api.statuses import Failure, bad_request, forbidden, internal_error, not_found
+from batkube.api.writes import Write
 from batkube.cluster.go_text import go_quote
 from batkube.cluster.store import KubeObject
 
 _ROLES = ("roles", "clusterroles")
 _RESOURCE_OF = {"Role": "roles", "ClusterRole": "clusterroles"}
+#: All rights, of which an administrator has the very same rules.
+_EVERYTHING = (
+    {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+    {"nonResourceURLs": ["*"], "verbs": ["*"]},
+)
+#: What the collector of garbage changes to let an object go, and what changes with it.
+_COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
+#: A rule is the product of its lists: a few kilobytes can name billions of single rights, to be compared one by one
+#: with every rule of the user's. This many take half a second; to name one right takes as long as some comparisons.
+_MOST_COMPARISONS = 500_000
+_EFFORT = 20
 _PARTS = ("apiGroups", "resources", "nonResourceURLs", "resourceNames", "verbs")
 
 
-def refuse_escalation(authorizer: Authorizer, user: User, plural: str, value: KubeObject, namespace: str) -> None:
-    """Raise a 403 if `user`, who writes a role or binding (`plural` says which), would grant what it does not have."""
-    if user.is_master:
+def refuse_escalation(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+    """Raise a 403 if who writes a role or binding would grant what it does not have; `old` is None for a new one."""
+    if write.user.is_master or (old is not None and _lets_go_only(value, old)):
         return
-    name = value["metadata"].get("name", "")
-    if plural in _ROLES:
-        wish = Attributes("escalate", GROUP, "*", plural, namespace=namespace, name=name)
-        rules, problem = value.get("rules") or [], ""
+    if write.resource.plural in _ROLES:
+        _check_role(authorizer, write, value, old)
     else:
-        reference = value["roleRef"]
-        resource = _RESOURCE_OF.get(reference.get("kind", ""), "")
-        wish = Attributes("bind", GROUP, "*", resource, namespace=namespace, name=reference.get("name", ""))
-        rules, problem = authorizer.rules_of(reference, namespace)
-    if authorizer.allows(user, wish).allowed:
+        _check_binding(authorizer, write, value)
+
+
+def _lets_go_only(value: KubeObject, old: KubeObject) -> bool:
+    """Return whether an update changes nothing but what the collector of garbage does, which holds no rights.
+
+    Kubernetes: pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields.
+    """
+    return bool(value["metadata"].get("resourceVersion")) and _without(value, _COLLECTED) == _without(old, _COLLECTED)
+
+
+def _without(value: KubeObject, fields: Collection[str]) -> KubeObject:
+    metadata = {name: content for name, content in value["metadata"].items() if name not in fields}
+    return {**value, "metadata": metadata}
+
+
+def _check_role(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+    plural = write.resource.plural
+    wish = Attributes("escalate", GROUP, "*", plural, namespace=write.namespace, name=write.asked_name)
+    if authorizer.allows(write.user, wish).allowed:
         return
+    _check_rules(authorizer, write, value, value.get("rules") or [])
+    # An aggregation rule gathers whatever comes to be labelled, and so nobody can say what it will grant.
+    if any(_aggregates(role) for role in (value, old or {})) and _missing(authorizer, write, _EVERYTHING)[0]:
+        problem = "must have cluster-admin privileges to use the aggregationRule"
+        raise forbidden(write.resource, value["metadata"].get("name", ""), problem)
+
+
+def _check_binding(authorizer: Authorizer, write: Write, value: KubeObject) -> None:
+    reference = value["roleRef"]
+    resource = _RESOURCE_OF.get(reference.get("kind", ""), "")
+    group, name = reference.get("apiGroup", ""), reference.get("name", "")
+    wish = Attributes("bind", group, "*", resource, namespace=write.namespace, name=name)
+    if resource and authorizer.allows(write.user, wish).allowed:
+        return
+    rules, problem = authorizer.rules_of(reference, write.namespace)
     if problem:
-        role = value["roleRef"]["name"]
-        raise Failure(404, "NotFound", _misnamed(problem, plural), {"name": role, "group": GROUP, "kind": plural})
-    grants, problems = authorizer.grants(user, namespace)
-    held = [grant.rule for grant in grants]
-    missing = [part for rule in rules for part in _broken_down(rule) if not any(_covers(own, part) for own in held)]
-    if missing:
-        raise _refusal(user, plural, name, missing, [_misnamed(problem, plural) for problem in problems])
+        raise _unresolved(write, resource, name, problem)
+    _check_rules(authorizer, write, value, rules)
+
+
+def _unresolved(write: Write, resource: str, name: str, problem: str) -> Failure:
+    """Return what the real server answers when the role that shall be bound cannot be looked at."""
+    if not resource:
+        return internal_error(problem)
+    if resource == "roles" and not write.namespace:
+        return bad_request("Namespace parameter required.")
+    return not_found(write.resource, name)
+
+
+def _check_rules(authorizer: Authorizer, write: Write, value: KubeObject, rules: Sequence[KubeObject]) -> None:
+    missing, problems = _missing(authorizer, write, rules)
+    if not missing:
+        return
+    groups = " ".join(go_quote(group) for group in write.user.groups)
+    rights = "\n".join(sorted({_shown(rule) for rule in _compacted(missing)}))
+    text = (
+        f"user {go_quote(write.user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently "
+        f"held:\n{rights}"
+    )
+    if problems:
+        named = [_misnamed(problem, write.resource.plural) for problem in problems]
+        text += f"; resolution errors: [{named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}]"
+    raise forbidden(write.resource, value["metadata"].get("name", ""), text)
+
+
+def _missing(
+    authorizer: Authorizer, write: Write, rules: Sequence[KubeObject]
+) -> tuple[list[KubeObject], Sequence[str]]:
+    """Return the parts of `rules` that the user does not have, and what is wrong with its bindings."""
+    grants, problems = authorizer.grants(write.user, write.namespace)
+    held = [{field: frozenset(values or ()) for field, values in grant.rule.items()} for grant in grants]
+    most = _MOST_COMPARISONS // (_EFFORT + sum(1 + len(own.get("nonResourceURLs", ())) for own in held))
+    wished = sum(map(_single_rights, rules))
+    if wished > most:
+        problem = f"these are {wished} single rights, and at most {most} can be compared with those of the user"
+        raise forbidden(write.resource, write.name, problem)
+    parts = itertools.chain.from_iterable(map(_broken_down, rules))
+    return [part for part in parts if not any(_covers(own, part) for own in held)], problems
+
+
+def _aggregates(role: KubeObject) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
 def _misnamed(problem: str, plural: str) -> str:
@@ -50,17 +129,12 @@ def _misnamed(problem: str, plural: str) -> str:
     return problem.replace(f"clusterrole.{GROUP}", f"{plural}.{GROUP}").replace(f"role.{GROUP}", f"{plural}.{GROUP}")
 
 
-def _refusal(user: User, plural: str, name: str, missing: list[KubeObject], problems: list[str]) -> Failure:
-    groups = " ".join(go_quote(group) for group in user.groups)
-    rights = "\n".join(sorted({_shown(rule): None for rule in _compacted(missing)}))
-    message = (
-        f"{plural}.{GROUP} {go_quote(name)} is forbidden: user {go_quote(user.name)} (groups=[{groups}]) is attempting "
-        f"to grant RBAC permissions not currently held:\n{rights}"
+def _single_rights(rule: KubeObject) -> int:
+    """Return how many rules `_broken_down` would yield."""
+    groups, resources, names, paths, verbs = (
+        len(rule.get(part) or ()) for part in ("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs")
     )
-    if problems:
-        shown = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-        message = f"{message}; resolution errors: [{shown}]"
-    return Failure(403, "Forbidden", message, {"name": name, "group": GROUP, "kind": plural})
+    return (groups * resources * max(names, 1) + paths) * verbs
 
 
 def _broken_down(rule: KubeObject) -> Iterator[KubeObject]:
@@ -77,35 +151,38 @@ def _broken_down(rule: KubeObject) -> Iterator[KubeObject]:
             yield {"nonResourceURLs": [path], "verbs": [verb]}
 
 
-def _covers(own: KubeObject, part: KubeObject) -> bool:
+_Own = Mapping[str, frozenset[str]]
+"""A rule of the user's, its lists as sets, however long they are."""
+
+
+def _covers(own: _Own, part: KubeObject) -> bool:
     """Return whether a rule allows all that a rule of one verb and one thing does."""
+    if not _has(own, "verbs", part["verbs"][0]):
+        return False
+    if "nonResourceURLs" in part:
+        # Names are of resources, and who has a right limited to some has none to a path.
+        return not own.get("resourceNames") and _has_path(own, part["nonResourceURLs"][0])
+    names = own.get("resourceNames")
     return (
-        _has(own, "verbs", part)
-        and _has(own, "apiGroups", part)
-        and all(_has_resource(own.get("resources") or (), resource) for resource in part.get("resources") or ())
-        and all(_has_path(own, path) for path in part.get("nonResourceURLs") or ())
-        and _has_name(own.get("resourceNames"), part.get("resourceNames"))
+        _has(own, "apiGroups", part["apiGroups"][0])
+        and _has_resource(own, part["resources"][0])
+        and (not names or ("resourceNames" in part and part["resourceNames"][0] in names))
     )
 
 
-def _has(own: KubeObject, field: str, part: KubeObject) -> bool:
-    values = own.get(field) or ()
-    return "*" in values or all(value in values for value in part.get(field) or ())
+def _has(own: _Own, field: str, value: str) -> bool:
+    values = own.get(field, ())
+    return value in values or "*" in values
 
 
-def _has_resource(own: Sequence[str], resource: str) -> bool:
-    return "*" in own or resource in own or ("/" in resource and "*/" + resource.partition("/")[2] in own)
+def _has_resource(own: _Own, resource: str) -> bool:
+    _, slash, below = resource.partition("/")
+    return _has(own, "resources", resource) or (bool(slash) and f"*/{below}" in own.get("resources", ()))
 
 
-def _has_path(own: KubeObject, path: str) -> bool:
-    return any(
-        path == mine or (mine.endswith("*") and path.startswith(mine.rstrip("*")))
-        for mine in own.get("nonResourceURLs") or ()
-    )
-
-
-def _has_name(own: list[str] | None, part: list[str] | None) -> bool:
-    return not own or (bool(part) and all(name in own for name in part or ()))
+def _has_path(own: _Own, path: str) -> bool:
+    mine = own.get("nonResourceURLs", ())
+    return path in mine or any(each.endswith("*") and path.startswith(each.rstrip("*")) for each in mine)
 
 
 def _compacted(rules: list[KubeObject]) -> list[KubeObject]:

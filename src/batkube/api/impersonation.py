@@ -6,12 +6,13 @@ right to impersonate each of these (Kubernetes: apiserver/pkg/endpoints/filters/
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from batkube.api.authentication import ANONYMOUS, AUTHENTICATED, User, user_in
 from batkube.api.authorization import Attributes, Authorizer
+from batkube.api.validation.names import dns_label, dns_subdomain
 
 _PREFIX = "impersonate-"
 _USER = "impersonate-user"
@@ -21,7 +22,7 @@ _EXTRA = "impersonate-extra-"
 _API = "authentication.k8s.io/v1"
 _UNAUTHENTICATED = ANONYMOUS.groups[0]
 
-_service_account = re.compile(r"system:serviceaccount:([^:]+):([^:]+)").fullmatch
+_ACCOUNT = "system:serviceaccount:"
 
 
 class NobodyToActAs(Exception):
@@ -40,6 +41,8 @@ def acting_as(user: User, headers: Mapping[str, str], authorizer: Authorizer) ->
         if header.startswith(_EXTRA)
     }
     uid = headers.get(_UID, "")
+    if not (name or groups or extra or uid):
+        return user
     if not name:
         wanted = [f"{{Group  {group}    }}" for group in groups]
         wanted += [f"{{UserExtra  {value}  {_API}  {key}}}" for key, values in extra.items() for value in values]
@@ -49,8 +52,24 @@ def acting_as(user: User, headers: Mapping[str, str], authorizer: Authorizer) ->
         authorizer.require(user, attributes)
     account = _service_account(name)
     if account and not groups:
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[1]}")
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account.namespace}")
     return user_in(name, uid, _with_everybody(name, groups), extra)
+
+
+class _Account(NamedTuple):
+    namespace: str
+    name: str
+
+
+def _service_account(user: str) -> _Account | None:
+    """Return the service account that a user's name stands for; one of a name that none can have is a plain user.
+
+    Kubernetes: apiserver/pkg/authentication/serviceaccount/util.go, SplitUsername.
+    """
+    namespace, colon, name = user.removeprefix(_ACCOUNT).partition(":")
+    if not user.startswith(_ACCOUNT) or not colon or dns_label(namespace) or dns_subdomain(name):
+        return None
+    return _Account(namespace, name)
 
 
 def _several(header: str) -> tuple[str, ...]:
@@ -62,7 +81,7 @@ def _wishes(name: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]
     """Return what must be allowed, one by one."""
     account, verb, about = _service_account(name), "impersonate", "authentication.k8s.io"
     if account:
-        wishes = [Attributes(verb, "", "v1", "serviceaccounts", namespace=account[1], name=account[2])]
+        wishes = [Attributes(verb, "", "v1", "serviceaccounts", namespace=account.namespace, name=account.name)]
     else:
         wishes = [Attributes(verb, "", "v1", "users", name=name)]
     wishes += [Attributes(verb, "", "v1", "groups", name=group) for group in groups]

@@ -15,7 +15,8 @@ from batkube.api.messages import JSON, Response
 from batkube.api.methods import no_such_method
 from batkube.api.negotiation import YAML
 from batkube.api.objects import Call, Special
-from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
+from batkube.api.options import list_options
+from batkube.api.selection import Selection
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import rfc3339
 from batkube.kernel.quantities import CPU, MEMORY, Format, Quantity, parse_quantity
@@ -44,12 +45,10 @@ class Metrics:
             if pod is None or not _is_running(pod):
                 raise statuses.not_found(call.resource, f"{asked.namespace}/{asked.name}")
             return _answer(call, self._pod_metrics(call, pod))
-        selector = _selector(call)
-        prefix = f"{asked.namespace}/" if asked.namespace else ""
         found = [
             self._pod_metrics(call, pod)
-            for key, (pod, _) in self._store.entries("pods").items()
-            if key.startswith(prefix) and _is_running(pod) and selector.matches(pod["metadata"].get("labels"))
+            for _, (pod, _) in _selection(call).of(self._store.entries("pods"))
+            if _is_running(pod)
         ]
         return _answer(call, _list(call, found))
 
@@ -61,11 +60,9 @@ class Metrics:
             if node is None:
                 raise statuses.not_found(call.resource, asked.name)
             return _answer(call, _measured(call, node, "NodeMetrics", usage=_written(usage.get(asked.name, {}))))
-        selector = _selector(call)
         found = [
             _measured(call, node, "NodeMetrics", usage=_written(usage.get(key, {})))
-            for key, (node, _) in self._store.entries("nodes").items()
-            if selector.matches(node["metadata"].get("labels"))
+            for key, (node, _) in _selection(call).of(self._store.entries("nodes"))
         ]
         return _answer(call, _list(call, found))
 
@@ -135,13 +132,11 @@ def _measured(call: Call, of: KubeObject, kind: str, **measures: object) -> Kube
     }
 
 
-def _selector(call: Call) -> LabelSelector:
+def _selection(call: Call) -> Selection:
+    """Return what a list asks for. Fields count, too: a client may have been let in for the one name they choose."""
     if call.asked.verb != "list":
         raise no_such_method()
-    try:
-        return parse_labels(call.request.first("labelSelector"))
-    except SelectorError as error:
-        raise statuses.bad_request(f"unable to parse requirement: {error}") from error
+    return Selection(call.asked.namespace, "", list_options(call.request, call.resource, watch=False))
 
 
 def _list(call: Call, items: Iterable[KubeObject]) -> KubeObject:

@@ -213,6 +213,7 @@ class Objects:
             call.user,
             call.now,
             call.warnings,
+            asked.name,
         )
 
     def _create(self, call: Call) -> Response:

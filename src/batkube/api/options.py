@@ -13,7 +13,8 @@ from batkube.api import field_errors as errors
 from batkube.api.field_errors import FieldError, go_quote
 from batkube.api.messages import Request
 from batkube.api.statuses import Failure, bad_request
-from batkube.cluster.field_selectors import EVERYTHING, FieldSelector, parse_fields, select_fields
+from batkube.api.validation.names import path_segment
+from batkube.cluster.field_selectors import EVERYTHING, NAME, FieldSelector, parse_fields, select_fields
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
 
@@ -106,6 +107,24 @@ def list_options(request: Request, resource: Resource, watch: bool) -> ListOptio
         with _refusing_selectors():
             options.fields = select_fields(field_text, resource)
     return options
+
+
+def selected_name(request: Request) -> str:
+    """Return the name to which a list or watch is limited by its field selector; "" if to none, or if it is malformed.
+
+    A right to some names only covers it (Kubernetes: apiserver/pkg/endpoints/request/requestinfo.go).
+    """
+    if "fieldSelector" not in request.query:
+        return ""
+    try:
+        _integer(request, "timeoutSeconds")
+        _integer(request, "limit")
+        parse_labels(request.first("labelSelector"))
+        terms = parse_fields(request.first("fieldSelector"))
+    except (Failure, SelectorError):
+        return ""
+    name = next((term.value for term in terms if term.field == NAME and not term.negated), "")
+    return "" if path_segment(name, False) else name
 
 
 @contextlib.contextmanager

@@ -2,25 +2,26 @@
 
 In a run on virtual time the order of things must not depend on which socket happened to be ready first. So requests are
 read when their sender is idle, answered in the order of connections, and what is due goes out on one connection at a
-time. Everything is counted, so that the coordinator can tell whether anything is still on its way.
+time. Everything is counted, so that the coordinator can tell whether anything is still on its way. Strangers at the
+port are not, since they are not let in (see `doors`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import heapq
+import itertools
 import re
 import select
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from batkube.api.connections import MAX_BODY, Connection, Handler
+from batkube.api.doors import Door
 
 _READ = 1 << 18
 #: What goes out at most at a time. A program hears of thousands of new pods in some such pieces, acts upon each and is
 #: answered, as over a network; else it would open a connection for every one of them before it hears any answer.
 _PIECE = 1 << 16
-_BUFFER = 1 << 22
 #: The first line of a write that is about one pod: a binding, a status, an eviction.
 _ABOUT_A_POD = re.compile(rb"^(?:POST|PUT|PATCH|DELETE) \S+/pods/\S+ HTTP/1\.1\r", re.MULTILINE)
 
@@ -65,62 +66,43 @@ class _Peer:
         """Do nothing: what is pending is sent whole before time goes on."""
 
 
-def listen_on_loopback() -> tuple[socket.socket, select.epoll]:
-    """Return a socket that listens on a free port, and what tells when somebody connects."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
-    listener.setblocking(False)
-    poll = select.epoll()
-    poll.register(listener, select.EPOLLIN)
-    return listener, poll
-
-
-def new_connections(listener: socket.socket) -> Iterator[socket.socket]:
-    """Yield the connections that wait to be accepted; they never block, and take whole answers at once."""
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            sock, _ = listener.accept()
-            sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-            yield sock
-
-
 class PolledServer:
     """A listening server on the loopback for one program."""
 
-    def __init__(self, handler: Handler, max_body: int = MAX_BODY) -> None:
+    def __init__(self, handler: Handler, door: Door, max_body: int = MAX_BODY) -> None:
         self._handler = handler
+        self.door = door
         self._max_body = max_body
-        self._listener, self._poll = listen_on_loopback()
+        self._poll = select.epoll()
+        self._poll.register(door.listener, select.EPOLLIN)
+        self._numbers = itertools.count()
         #: By file descriptor.
         self._peers: dict[int, _Peer] = {}
         self._open: set[Connection] = set()
         #: Those that have to be answered, and those on which something has to go out or that have to end, by number.
         self._asking: dict[int, _Peer] = {}
         self._due: list[tuple[int, _Peer]] = []
-        #: Connections accepted, connections dropped, bytes received and bytes sent, ever.
-        self.accepted = 0
+        #: Of the program: connections dropped, bytes received and bytes sent, ever.
         self.dropped = 0
         self.received = 0
         self.sent = 0
 
-    @property
-    def port(self) -> int:
-        """The port that is listened on."""
-        return int(self._listener.getsockname()[1])
-
     def collect(self, wait_s: float = 0.0) -> bool:
-        """Read what has come, waiting at most `wait_s` for anything; return whether anything had."""
+        """Read what has come, waiting at most `wait_s` for anything; return whether anything of the program's had."""
         ready = [number for number, _ in self._poll.poll(wait_s)]
-        if not ready:
-            return False
-        if self._listener.fileno() in ready:
+        before = self.door.let_in
+        if self.door.listener.fileno() in ready:
             self.admit()
             ready = [number for number, _ in self._poll.poll(0)]
-        for number in ready:
-            if number in self._peers:
-                self._read(self._peers[number])
-        return True
+        speaking = [self._peers[number] for number in ready if number in self._peers]
+        for peer in speaking:
+            self._read(peer)
+        return bool(speaking) or self.door.let_in > before
+
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether anything is on its way between the program and us, as the kernel sees it."""
+        return self.door.is_awaiting(peer.sock for peer in self._peers.values())
 
     @property
     def decisions(self) -> int:
@@ -140,12 +122,11 @@ class PolledServer:
 
     def admit(self) -> None:
         """Accept the connections that wait, without reading: a client cannot go on while the queue of them is full."""
-        for sock in new_connections(self._listener):
+        for sock in self.door.newcomers():
             self._peers[sock.fileno()] = _Peer(
-                self.accepted, sock, self._handler, self._open, self._is_due, self._max_body
+                next(self._numbers), sock, self._handler, self._open, self._is_due, self._max_body
             )
             self._poll.register(sock, select.EPOLLIN)
-            self.accepted += 1
 
     def _is_due(self, peer: _Peer) -> None:
         heapq.heappush(self._due, (peer.number, peer))
@@ -200,4 +181,4 @@ class PolledServer:
         for peer in list(self._peers.values()):
             self._drop(peer)
         self._poll.close()
-        self._listener.close()
+        self.door.close()

@@ -209,6 +209,7 @@ class Registry:
         value = behaviour.store_form(write, value)
         self._match_version(write, value, version)
         self._before_update(write, behaviour, value, old)
+        charge = self._review(write, value, old)
         if _deletable(value):
             if not write.options.dry_run:
                 self.store.delete(write.stored.storage, [write.key], write.now)
@@ -217,7 +218,6 @@ class Registry:
         half_stored = self._half_stored.pop((write.stored.storage, write.key), False)
         if value == old and not half_stored:
             return shown, False
-        charge = self._review(write, value, old)
         if write.options.dry_run:
             return with_version(value, version), False
         charge()

@@ -34,6 +34,8 @@ class Route(msgspec.Struct):
     rest: tuple[str, ...] = ()
     #: Whether the path has `namespaces/NAME/` before the resource.
     namespaced: bool = False
+    #: Whether it is a list or watch by its query, whose field selector may name the one object that it is about.
+    selects: bool = False
 
     @property
     def key(self) -> Key:
@@ -51,12 +53,7 @@ def route(request: Request) -> Route:
     path, method = request.path, request.method
     verb = _VERBS.get(method, "")
     parts = _segments(path)
-    if (
-        not parts
-        or path.startswith("//")
-        or parts[0] not in ("api", "apis")
-        or len(parts) < (3 if parts[0] == "api" else 4)
-    ):
+    if not parts or parts[0] not in ("api", "apis") or len(parts) < (3 if parts[0] == "api" else 4):
         return Route(path, method.lower())
     if parts[0] == "api":
         found = Route(path, verb, True, "", parts[1])
@@ -90,5 +87,6 @@ def _collection_verbs(found: Route, request: Request) -> None:
         return
     if found.verb == "get":
         found.verb = "watch" if request.flag("watch") else "list"
+        found.selects = True
     elif found.verb == "delete":
         found.verb = "deletecollection"

@@ -18,6 +18,7 @@ from batkube.api.impersonation import NobodyToActAs, acting_as
 from batkube.api.messages import JSON, TEXT, Request, Response, Stream
 from batkube.api.negotiation import negotiate_failure
 from batkube.api.objects import NO_SUCH_PATH, Objects
+from batkube.api.options import selected_name
 from batkube.api.paths import Paths
 from batkube.api.routing import Route, route
 from batkube.api.statuses import Failure
@@ -81,8 +82,8 @@ class ApiServer:
         now = self._now()
         user = acting_as(self._authenticator.user(request.headers), request.headers, self._authorizer)
         if not user.is_master:
-            self._authorizer.require(user, _attributes(asked))
-        if asked.is_resource and self._objects.serves_group(asked.group):
+            self._authorizer.require(user, _attributes(asked, request))
+        if asked.is_resource and not asked.path.startswith("//") and self._objects.serves_group(asked.group):
             answer = self._objects.handle(request, asked, user, now)
             self._settle(now)
             return answer
@@ -95,9 +96,10 @@ class ApiServer:
         return Response(failure.code, encode(failure.status(), form.media_type, self._status), form.media_type, headers)
 
 
-def _attributes(asked: Route) -> Attributes:
+def _attributes(asked: Route, request: Request) -> Attributes:
     if not asked.is_resource:
         return Attributes(asked.verb, path=asked.path)
     # A namespace is within itself, so that a role in it can allow to read it.
     namespace = asked.name if asked.resource == "namespaces" and not asked.namespaced else asked.namespace
-    return Attributes(asked.verb, asked.group, asked.version, asked.resource, asked.subresource, namespace, asked.name)
+    name = selected_name(request) if asked.selects else asked.name
+    return Attributes(asked.verb, asked.group, asked.version, asked.resource, asked.subresource, namespace, name)

@@ -59,11 +59,12 @@ def calibrate(
         raise InputError(plot, problem="its ending names no kind of picture", remedy="end it in .svg, .png or .pdf")
     from batkube.calibration.calibrating import calibrate as calibrate_runs
     from batkube.calibration.latencies_text import latencies_text
+    from batkube.outputs.products import write_product
 
     found = calibrate_runs(runs, workload=workload, nodes=nodes, families=_families(family or []))
-    _write(out, latencies_text(found).encode())
+    write_product(out, latencies_text(found).encode())
     if plot is not None:
-        _write(plot, _picture(found, kind))
+        write_product(plot, _picture(found, kind))
     console = Console(highlight=False)
     console.width = max(console.width, 100)
     _show(found, console)
@@ -133,10 +134,3 @@ def _remarks(found: Calibration) -> list[str]:
     why = "assumed; say how many nodes there were with --nodes" if nodes.stated is None else f"of {nodes.stated} nodes"
     remarks.append(f"nodes: jobs ran on {nodes.used}, at most {nodes.most_at_once} at once; {held} ({why})")
     return remarks
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(path, problem=f"cannot be written: {error.strerror}") from error

@@ -40,6 +40,7 @@ def compare(
     batkube compare out published_jobs.csv --csv table.csv
     """
     from batkube.outputs.comparison import compare_runs
+    from batkube.outputs.products import write_product
     from batkube.outputs.results import Results
 
     if len(runs) < 2:
@@ -50,7 +51,7 @@ def compare(
         raise InputError(csv, problem="exists already", remedy="choose another --csv, or add --force to replace it")
     comparison = compare_runs([Results(run) for run in runs], baseline=baseline - 1)
     if csv is not None:
-        _write(csv, comparison.csv())
+        write_product(csv, comparison.csv().encode())
     show(comparison, Console(highlight=False))
 
 
@@ -121,10 +122,3 @@ def _largest(difference: JobDifferences) -> str:
     if not difference.moved:
         return "–"
     return f"{difference.moved_s_largest:+,.2f} s (job {difference.moved_most})"
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(path, problem=f"cannot be written: {error.strerror}") from error

@@ -29,6 +29,10 @@ _Only = Annotated[
     list[str] | None,
     typer.Option(metavar="AXIS=LABEL,…", help="Only runs with these labels, seeds or repeats; several add up."),
 ]
+_TimeLimit = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Stop each run that is not over after so long (real time); it has failed then."),
+]
 _Retry = Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")]
 _Force = Annotated[bool, typer.Option("--force", help="Throw away all runs in the folder, and run everything.")]
 _Keep = Annotated[
@@ -52,6 +56,7 @@ def experiment(
     limit: _Limit = None,
     only: _Only = None,
     executor: Annotated[str, typer.Option(metavar="NAME", help="Who does the runs: processes.")] = "processes",
+    time_limit: _TimeLimit = None,
     retry_failed: _Retry = False,
     force: _Force = False,
     keep_finished: _Keep = False,
@@ -66,19 +71,21 @@ def experiment(
         remedy = "processes; in Python, batkube.experiment takes any executor"
         raise InputError("--executor", problem=f"there is no executor {executor!r}", remedy=remedy)
     from batkube.cli.experiment_progress import experiment_display
-    from batkube.experiments.description import read_experiment
+    from batkube.experiments.description import read_experiment, with_time_limit
     from batkube.experiments.experiment import conduct, default_jobs
     from batkube.experiments.folder import ExperimentFolder
     from batkube.experiments.parts import split_part
     from batkube.experiments.plan import make_plan
     from batkube.experiments.workers import worker_processes
+    from batkube.policies.catalogue import check_policy
 
-    described = read_experiment(file)
+    described = with_time_limit(read_experiment(file), time_limit)
     folder = ExperimentFolder(out)
-    plan = make_plan(described, _planned_program if dry_run else build_scheduler, limit, split_part(only or []))
+    part = split_part(only or [])
     if dry_run:
-        _list(plan, folder)
+        _list(make_plan(described, _planned_program, limit, part, check_policy), folder)
         return
+    plan = make_plan(described, build_scheduler, limit, part)
     command = ["batkube", *sys.argv[1:]]
     try:
         with worker_processes(jobs or default_jobs(plan)) as workers:
@@ -100,7 +107,7 @@ def experiment(
     except KeyboardInterrupt:
         left = sum(folder.ended(run.name) is None for run in plan.runs)
         typer.echo(f"{len(plan.runs) - left} of {len(plan.runs)} runs are finished and kept in {out}", err=True)
-        typer.echo(f"go on with: {_again(file, out, jobs, limit, only or [], keep_finished)}", err=True)
+        typer.echo(f"go on with: {_again(file, out, jobs, limit, only or [], time_limit, keep_finished)}", err=True)
         raise
     _tell(plan, folder, quiet, report)
 
@@ -118,12 +125,21 @@ def _preparing(listener: Listener) -> Listener:
     return listen
 
 
-def _again(file: Path, out: Path, jobs: int | None, limit: int | None, only: list[str], keep_finished: bool) -> str:
+def _again(
+    file: Path,
+    out: Path,
+    jobs: int | None,
+    limit: int | None,
+    only: list[str],
+    time_limit: str | None,
+    keep_finished: bool,
+) -> str:
     """Return the command that goes on: the same one, without what would begin anew."""
     words = ["batkube", "experiment", str(file), "--out", str(out)]
     words += ["--jobs", str(jobs)] if jobs else []
     words += ["--limit", str(limit)] if limit else []
     words += [word for one in only for word in ("--only", one)]
+    words += ["--time-limit", time_limit] if time_limit else []
     words += ["--keep-finished"] if keep_finished else []
     return shlex.join(words)
 

@@ -55,7 +55,9 @@ def report(
         raise InputError(
             "--figures", problem="is for experiments, and this is a run", remedy="draw a run with `batkube gantt`"
         )
-    target = out or (folder.parent if folder.is_file() else folder) / "report.html"
+    from batkube.outputs.report_page import page_place
+
+    target = out or page_place(folder.parent if folder.is_file() else folder)
     if is_experiment:
         from batkube.experiments.report import write_report
 

@@ -18,7 +18,7 @@ from batkube.cluster.outcomes import FinalState
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import make_scenario, read_scenario_file
+from batkube.simulation.scenario import TIME_LIMIT, make_scenario, read_scenario_file
 
 _Scenario = Annotated[
     Path | None,
@@ -87,6 +87,10 @@ _Time = Annotated[
         "also for programs not built for virtual time; realtime[:speed=1].",
     ),
 ]
+_TimeLimit = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Stop a run that is not over after so long (real time), and keep what it has."),
+]
 _Resources = Annotated[
     str | None,
     typer.Option(
@@ -108,6 +112,7 @@ def run(
     decision_cost: _Cost = None,
     patience: _Patience = None,
     watchdog: _Watchdog = None,
+    time_limit: _TimeLimit = None,
     resources: _Resources = None,
     time: _Time = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="The seed of every random stream.")] = None,
@@ -134,6 +139,7 @@ def run(
         "decision-cost": decision_cost,
         "patience": patience,
         "watchdog": watchdog,
+        TIME_LIMIT: time_limit,
         "resources": resources,
         "time": time,
         "seed": seed,

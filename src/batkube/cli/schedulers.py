@@ -57,11 +57,9 @@ def prune(catalogue: _Files = None) -> None:
     stale = outdated(kept_builds(cache_folder()), user_catalogue(catalogue or ()), cache_folder())
     freed = 0
     for kept in stale:
-        if remove(kept.folder):
-            freed += kept.size_bytes
-            typer.echo(f"removed {kept.folder.name}", err=True)
-        else:
-            typer.echo(f"left {kept.folder.name}: somebody is building it", err=True)
+        why_left = remove(kept)
+        freed += 0 if why_left else kept.size_bytes
+        typer.echo(f"left {kept.folder.name}: {why_left}" if why_left else f"removed {kept.folder.name}", err=True)
     typer.echo(f"freed {size_text(freed)}")
 
 

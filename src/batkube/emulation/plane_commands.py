@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from batkube.kernel.private_files import write_private
+
 #: Name of each user, by the name of the kubeconfig that is made for it, and its group.
 _USERS = {
     "kubeconfig": ("admin", "system:masters"),
@@ -151,12 +153,8 @@ class Commands:
         for file, (user, group) in _USERS.items():
             token = secrets.token_urlsafe()
             lines.append(f'{token},{user},{user},"{group}"\n' if group else f"{token},{user},{user}\n")
-            path = self._folder / file
-            path.touch(mode=0o600)
-            path.write_text(self._kubeconfig(user, token), encoding="utf-8")
-        path = self._folder / "tokens.csv"
-        path.touch(mode=0o600)
-        path.write_text("".join(lines), encoding="utf-8")
+            write_private(self._folder / file, self._kubeconfig(user, token))
+        write_private(self._folder / "tokens.csv", "".join(lines))
 
     def _kubeconfig(self, user: str, token: str) -> str:
         cluster = {"server": f"https://127.0.0.1:{self._port}", "certificate-authority": str(self.certificate)}
@@ -177,12 +175,8 @@ def _write_key(path: Path) -> None:
     from cryptography.hazmat.primitives.asymmetric import rsa
 
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    path.touch(mode=0o600)
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
-        )
-    )
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    write_private(path, key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
 
 
 def _free_ports(count: int) -> list[int]:

@@ -23,7 +23,7 @@ from batkube.kernel.instants import START, Instant, format_seconds
 from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import CPU
 from batkube.kernel.stopwatch import Stopwatch, peak_memory_bytes
-from batkube.outputs.folder import MANIFEST, OutputFolder
+from batkube.outputs.folder import OutputFolder
 from batkube.outputs.jobs_csv import MoreColumns, write_jobs
 from batkube.outputs.manifest import fingerprint, write_json
 from batkube.outputs.schedule_csv import summary_of, write_schedule
@@ -101,7 +101,7 @@ class Recorder:
         self._note_gangs()
         self._note_refusals()
         write_json(folder.file("fidelity.json"), self._notes.rows())
-        write_json(folder.file(MANIFEST), self._manifest(digest, failure))
+        folder.seal(self._manifest(digest, failure))
         return outcomes
 
     def _outcome(self, story: JobStory) -> Outcome:

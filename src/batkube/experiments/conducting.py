@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from batkube.experiments.folder import ExperimentFolder, RunState
 from batkube.experiments.performing import Order, perform
 from batkube.experiments.plan import PlannedRun
+from batkube.kernel.errors import InputError
 
 #: Real seconds between two looks at what is running.
 _INTERVAL_S = 0.25
@@ -64,9 +65,14 @@ class Conductor:
         self._failed = sum(ended is not None and ended.state is RunState.FAILED for ended in states.values())
         self._done = self._before - self._failed
         self._stopping = False
+        #: Why nobody can do runs any more.
+        self._trouble: InputError | None = None
 
     def conduct(self, command: Sequence[str]) -> None:
-        """Do all that is not finished; raises KeyboardInterrupt when stopped, once no run is going on any more."""
+        """Do all that is not finished; raises KeyboardInterrupt when stopped, once no run is going on any more.
+
+        When the machine refuses the processes that do runs, no run is at fault: then it is InputError that is raised.
+        """
         self._report()
         try:
             for run in self._to_do:
@@ -74,7 +80,10 @@ class Conductor:
             self._gather()
         except KeyboardInterrupt:
             self._stop()
+            self._gather()
             raise
+        if self._trouble is not None:
+            raise self._trouble
 
     def _submit(self, run: PlannedRun, command: Sequence[str]) -> None:
         order = Order(run.scenario, self._folder.run_folder(run.name).absolute(), run.programs, command)
@@ -98,6 +107,10 @@ class Conductor:
             failure = future.result()
         except CancelledError:
             return
+        except InputError as error:
+            self._trouble = error
+            self._stop()
+            return
         except Exception as error:
             # A bug of ours, or a worker that crashed: it is this run's failure, and the others go on.
             failure = str(error) or repr(error)
@@ -108,11 +121,10 @@ class Conductor:
             self._folder.record_failure(name, failure)
 
     def _stop(self) -> None:
-        """Begin no more runs, and let those that are going on end."""
+        """Begin no more runs."""
         self._stopping = True
         for future in self._futures.values():
             future.cancel()
-        self._gather()
 
     def _report(self) -> None:
         looked_at = itertools.islice(self._futures.items(), _LOOKED_AT)

@@ -6,7 +6,7 @@ What can be known to be wrong is refused here, with its place and the nearest ri
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from batkube.experiments.axes import Axis, AxisReader, label_of
@@ -16,7 +16,7 @@ from batkube.experiments.ranges import spread
 from batkube.experiments.spelling import check_names, nearest
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.simulation.scenario import KEYS
+from batkube.simulation.scenario import KEYS, TIME_LIMIT
 
 _WORDS = ("title", "description", "base", "axes", "seeds", "repeats", "exclude", "figures")
 #: What stands for the file where there is none, in messages and to resolve paths against.
@@ -68,6 +68,11 @@ def read_experiment(given: Path | Mapping[str, object]) -> Experiment:
         exclude=_exclude(content, axes, seeds, source),
         figures=tuple(figures),
     )
+
+
+def with_time_limit(experiment: Experiment, limit: object) -> Experiment:
+    """Return the experiment whose runs may take so long in real time each; None leaves it as its file says."""
+    return experiment if limit is None else replace(experiment, base={**experiment.base, TIME_LIMIT: limit})
 
 
 def _axes(content: Mapping[str, object], source: Path) -> tuple[Axis, ...]:

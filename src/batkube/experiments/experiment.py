@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
@@ -10,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.conducting import Conductor, Listener, Progress
-from batkube.experiments.description import read_experiment
-from batkube.experiments.folder import ExperimentFolder, RunState
+from batkube.experiments.description import read_experiment, with_time_limit
+from batkube.experiments.folder import ExperimentFolder, RunState, run_folder
 from batkube.experiments.own_code import own_code
 from batkube.experiments.parts import Part
 from batkube.experiments.plan import Plan, make_plan
@@ -56,7 +57,7 @@ class ExperimentResults:
 
     def run(self, name: str) -> Results:
         """Return the results of the run of that name."""
-        return Results(ExperimentFolder(self.folder).run_folder(name))
+        return Results(run_folder(self.folder, name))
 
 
 def experiment(
@@ -67,6 +68,7 @@ def experiment(
     jobs: int | None = None,
     limit: int | None = None,
     only: Part | None = None,
+    time_limit: str | float | None = None,
     force: bool = False,
     retry_failed: bool = False,
     keep_finished: bool = False,
@@ -75,12 +77,13 @@ def experiment(
     """Run what is not finished of an experiment, and return its results.
 
     `experiment` is a file, or a mapping like one, whose paths are relative to the current folder. Of the grid
-    only the part with the labels in `only` is run, and of that the first `limit` runs. Runs are done by `executor`, or
-    else in `jobs` processes of ours. Schedulers are built by `builder` first, or else as on the command line.
-    Runs that fail do not raise: see `failures` of what is returned.
+    only the part with the labels in `only` is run, and of that the first `limit` runs. Each run may take `time_limit`
+    in real time: 60 is seconds, or "10m". Runs are done by `executor`, or else in `jobs` processes of ours. Schedulers
+    are built by `builder` first, or else as on the command line. Runs that fail do not raise: see `failures` of what is
+    returned.
     """
     described = read_experiment(Path(experiment) if isinstance(experiment, str) else experiment)
-    plan = make_plan(described, builder or installed, limit, only)
+    plan = make_plan(with_time_limit(described, time_limit), builder or installed, limit, only)
     with nullcontext(executor) if executor else worker_processes(jobs or default_jobs(plan)) as chosen:
         conduct(
             plan,
@@ -103,15 +106,20 @@ def conduct(
     keep_finished: bool = False,
     command: Sequence[str] = (),
     listener: Listener = lambda progress: None,
+    tell: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
 ) -> None:
-    """Run what is not finished of `plan` into `folder`, and write the tables, also when interrupted."""
+    """Run what is not finished of `plan` into `folder`, and write the tables, also when interrupted.
+
+    What was finished is checked first; `tell` is called with each run that is damaged, and so is run again.
+    """
     with folder.held(), _disk_trouble_told(folder.path):
         if force:
             folder.clear()
-        for run in plan.runs if retry_failed else ():
-            ended = folder.ended(run.name)
-            if ended is not None and ended.state is RunState.FAILED:
-                folder.forget(run.name)
+        for told in folder.set_damaged_aside(run.name for run in plan.runs):
+            tell(told)
+        if retry_failed:
+            ends = {run.name: folder.ended(run.name) for run in plan.runs}
+            folder.forget(name for name, end in ends.items() if end is not None and end.state is RunState.FAILED)
         write = partial(write_tables, plan, folder, command, _codes(folder, keep_finished))
         write(parquet=False)
         meanwhile = _Meanwhile(lambda: write(parquet=False), listener)

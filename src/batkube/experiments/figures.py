@@ -38,6 +38,7 @@ def save_figures(folder: Path, target: Path, kind: str = "svg") -> list[Path]:
     """Write every figure of the experiment in `folder` into the folder `target`, and return the files."""
     from batkube.experiments.figure_drawing import draw
     from batkube.outputs.inline_svg import rendered
+    from batkube.outputs.products import write_product
 
     if kind not in FORMATS:
         raise InputError("--format", problem=f"{kind!r} is not one of {', '.join(FORMATS)}")
@@ -47,10 +48,10 @@ def save_figures(folder: Path, target: Path, kind: str = "svg") -> list[Path]:
     paths = [target / f"{number:02}-{_file_name(chart.title)}.{kind}" for number, chart in enumerate(charts, start=1)]
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for chart, path in zip(charts, paths, strict=True):
-            path.write_bytes(rendered(draw(chart), kind))
     except OSError as error:
         raise InputError(target, problem=f"cannot be written: {error.strerror}") from error
+    for chart, path in zip(charts, paths, strict=True):
+        write_product(path, rendered(draw(chart), kind))
     return paths
 
 

@@ -3,11 +3,12 @@
     DIR/experiment.json   what was run
     DIR/results.csv       what came out, and results.parquet where pyarrow is installed
     DIR/timings.csv       what it cost, in real time
-    DIR/runs/NAME/        the output folder of each run
-    DIR/failures/NAME.txt why a run left no output folder
+    DIR/runs/NAME/        the output folder of each run; of one that left nothing, a manifest that says why
+    DIR/set-aside/NAME/   a run that was found damaged, and was done again
 
-A run's folder appears complete or not at all, under a name that holds its hash; so what is there is finished, and
-half-written folders, hidden beside it, are what a killed experiment left.
+A run's folder appears complete or not at all, under a name that holds its hash; so what is there is finished. Before
+it is counted as such, its files are compared with what its manifest says of them. Only runs are ever removed, and only
+what they wrote (`outputs.manifest`).
 """
 
 from __future__ import annotations
@@ -16,16 +17,23 @@ import contextlib
 import enum
 import fcntl
 import json
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.folder import MANIFEST, refuse_unwritable
+from batkube.kernel.locks import open_lock
+from batkube.outputs.folder import OutputFolder, refuse_link, refuse_others_files, refuse_unwritable, run_listing
+from batkube.outputs.manifest import MANIFEST, listing_in, read_manifest
+from batkube.outputs.partials import sweep
+from batkube.version import __version__
 
 DESCRIPTION = "experiment.json"
+#: What marks the description as ours: which version wrote it.
+MARK = "batkube"
 #: Locked while an experiment is run into the folder; the first file that is there.
 _LOCK = ".lock"
 
@@ -63,31 +71,48 @@ class ExperimentFolder:
             raise InputError(path, problem="is a file, not a folder", remedy="choose another --out")
         if not path.exists():
             refuse_unwritable(path)
-        if path.is_dir() and any(path.iterdir()) and not any((path / name).is_file() for name in (DESCRIPTION, _LOCK)):
+        if path.is_dir() and not (self._is_new or MARK in self._description):
             problem = "exists and is not the folder of an experiment"
             raise InputError(path, problem=problem, remedy="choose another --out")
 
+    @property
+    def _is_new(self) -> bool:
+        """Whether nothing has been written here but what comes before the description."""
+        runs = self.path / "runs"
+        return {entry.name for entry in self.path.iterdir()} <= {_LOCK, runs.name} and not any(self._runs)
+
+    @property
+    def _description(self) -> dict[str, Any]:
+        """What experiment.json holds; nothing when there is none that can be read."""
+        try:
+            content = json.loads((self.path / DESCRIPTION).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    @property
+    def _runs(self) -> list[Path]:
+        """All that lies where the folders of runs do, be they of this experiment or of another."""
+        runs = self.path / "runs"
+        return sorted(runs.iterdir()) if runs.is_dir() else []
+
     def run_folder(self, name: str) -> Path:
         """Return where a run's outputs are, or will be."""
-        return self.path / "runs" / name
-
-    def _failure_file(self, name: str) -> Path:
-        return self.path / "failures" / f"{name}.txt"
+        return run_folder(self.path, name)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Make the folder, keep other experiments out of it, and throw away what a killed one left half-written."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / _LOCK).open("w")
+            lock = open_lock(self.path / _LOCK)
             (self.path / "runs").mkdir(exist_ok=True)
         except OSError as error:
             problem = f"cannot be written: {error.strerror or error}"
             raise InputError(self.path, problem=problem, remedy="choose another --out") from error
         with lock:
             _lock(lock, self.path)
-            for partial in sorted((self.path / "runs").glob(".*.partial-*")):
-                shutil.rmtree(partial, ignore_errors=True)
+            sweep(self.path / "runs")
             yield
 
     def ended(self, name: str) -> Ended | None:
@@ -100,62 +125,83 @@ class ExperimentFolder:
         return self._ended[name]
 
     def _look(self, name: str) -> Ended | None:
-        manifest = self._manifest(name)
-        if manifest:
-            completed = manifest.get("result") == "completed"
-            return Ended(
-                RunState.DONE if completed else RunState.FAILED,
-                None if completed else str(manifest.get("failure") or "failed"),
-                manifest.get("digest"),
-                manifest.get("programs", ()),
-                manifest.get("real"),
-            )
-        file = self._failure_file(name)
-        return Ended(RunState.FAILED, file.read_text(encoding="utf-8").rstrip()) if file.is_file() else None
+        manifest = read_manifest(self.run_folder(name))
+        if not manifest:
+            return None
+        completed = manifest.get("result") == "completed"
+        return Ended(
+            RunState.DONE if completed else RunState.FAILED,
+            None if completed else str(manifest.get("failure") or "failed"),
+            manifest.get("digest"),
+            manifest.get("programs", ()),
+            manifest.get("real"),
+        )
 
-    def _manifest(self, name: str) -> dict[str, Any]:
-        try:
-            content = json.loads((self.run_folder(name) / MANIFEST).read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return content if isinstance(content, dict) else {}
+    def set_damaged_aside(self, names: Iterable[str]) -> Iterator[str]:
+        """Move away the runs that are not what was written, so that they are done again; yield what to tell of each."""
+        for name in names:
+            folder = self.run_folder(name)
+            damage = _damage(folder) if os.path.lexists(folder) else ""
+            if damage:
+                self._ended.pop(name, None)
+                yield f"damaged: {folder}: {damage}; it is kept as {self._set_aside(folder)}, and run again"
+
+    def _set_aside(self, folder: Path) -> Path:
+        aside = self.path / "set-aside"
+        aside.mkdir(exist_ok=True)
+        places = (aside / f"{folder.name}{'' if n == 1 else f'-{n}'}" for n in count(1))
+        return folder.rename(next(place for place in places if not os.path.lexists(place)))
 
     def record_failure(self, name: str, message: str) -> None:
         """Keep why a run failed; where the run left a folder, its manifest says it."""
         if self.ended(name) is None:
-            file = self._failure_file(name)
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(message.rstrip() + "\n", encoding="utf-8")
+            folder = OutputFolder(self.run_folder(name))
+            with folder.writing():
+                folder.seal({MARK: __version__, "result": "failed", "failure": message.rstrip()})
 
     @property
     def codes(self) -> list[str]:
         """Which code of ours the runs here were done with, the last one last (`own_code`)."""
-        try:
-            codes = json.loads((self.path / DESCRIPTION).read_bytes())["code"]
-        except (OSError, ValueError, LookupError, TypeError):
-            return []
+        codes = self._description.get("code")
         return codes if isinstance(codes, list) else []
 
     @property
     def is_empty(self) -> bool:
         """Whether no run is over here, be it of this experiment or of another."""
-        return not any(path.exists() and any(path.iterdir()) for path in (self.path / "runs", self.path / "failures"))
+        return not any(map(read_manifest, self._runs))
 
     def clear(self) -> None:
         """Remove all runs, whichever experiment they are of."""
-        self._ended.clear()
-        for name in ("runs", "failures"):
-            shutil.rmtree(self.path / name, ignore_errors=True)
-        (self.path / "runs").mkdir()
+        self.forget(folder.name for folder in self._runs if read_manifest(folder))
 
-    def forget(self, name: str) -> None:
-        """Remove all that is there of a run, so that it can be run anew."""
-        self._ended.pop(name, None)
-        self._failure_file(name).unlink(missing_ok=True)
-        shutil.rmtree(self.run_folder(name), ignore_errors=True)
+    def forget(self, names: Iterable[str]) -> None:
+        """Remove runs, so that they can be run anew. Raises InputError if one holds more than it wrote: all stay."""
+        folders = [self.run_folder(name) for name in names]
+        for path in (self.path, self.path / "runs", *folders):
+            refuse_link(path)
+        listings = {folder: run_listing(folder) for folder in folders}
+        for folder, listing in listings.items():
+            refuse_others_files(folder, listing)
+        for folder, listing in listings.items():
+            self._ended.pop(folder.name, None)
+            listing.remove(folder)
 
 
-def _lock(file: IO[str], path: Path) -> None:
+def run_folder(experiment: Path, name: str) -> Path:
+    """Return where the outputs of a run are, in the folder of an experiment."""
+    return experiment / "runs" / name
+
+
+def _damage(folder: Path) -> str:
+    """Say what is wrong with the files of a run; nothing if they are what it wrote."""
+    listing = listing_in(read_manifest(folder))
+    if listing is None:
+        return f"{MANIFEST} is missing, or is not what the run wrote"
+    damaged = listing.damaged(folder)
+    return f"{', '.join(damaged)} {'is' if len(damaged) == 1 else 'are'} not what the run wrote" if damaged else ""
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
     """Keep others out until `file` is closed, were it by SIGKILL."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.faults import fault
 from batkube.kernel.stopwatch import forget_peak_memory
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import Scenario
@@ -27,9 +27,13 @@ def perform(order: Order) -> str | None:
     """Run the scenario into its folder; return what went wrong, or None."""
     forget_peak_memory()
     try:
+        # A worker that outlived an experiment that was killed may have put the same run there.
         execute(
             order.scenario, order.folder, force=True, command=order.command, builder=lambda name: order.programs[name]
         )
-    except (InputError, RunFailed) as error:
-        return str(error)
+    except Exception as error:
+        told = fault(error)
+        if told is None:
+            raise
+        return str(told)
     return None

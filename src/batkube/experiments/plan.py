@@ -23,9 +23,12 @@ from batkube.outputs.manifest import fingerprint
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
 from batkube.simulation.attached import Builder
-from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, Scenario, make_scenario, scenario_values
+from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, TIME_LIMIT, Scenario, make_scenario, scenario_values
 
 _Found = TypeVar("_Found")
+
+PolicyCheck = Callable[[str, Mapping[str, str]], object]
+"""Raises InputError when there is no policy of that name that takes those arguments."""
 
 #: Characters of the hash in a run's name, and of the rest at most.
 _HASH_LENGTH = 10
@@ -54,12 +57,19 @@ class Plan:
     inputs: Mapping[Path, str]
 
 
-def make_plan(experiment: Experiment, builder: Builder, limit: int | None = None, only: Part | None = None) -> Plan:
+def make_plan(
+    experiment: Experiment,
+    builder: Builder,
+    limit: int | None = None,
+    only: Part | None = None,
+    policy_check: PolicyCheck = load_policy,
+) -> Plan:
     """Return the runs of an experiment, or those of a part of it, the first `limit` of them if that is given.
 
     Every scenario is checked, every input file is read and every scheduler is built, once and before the first run.
+    A policy is tried out by `policy_check`.
     """
-    planner = _Planner(experiment, builder)
+    planner = _Planner(experiment, builder, policy_check)
     wanted = in_part(list(points(experiment)), only or {}, experiment)[:limit]
     if not wanted:
         raise InputError(experiment.source, at="exclude", problem="leaves no run", remedy="exclude less")
@@ -69,9 +79,10 @@ def make_plan(experiment: Experiment, builder: Builder, limit: int | None = None
 class _Planner:
     """Plans runs, looking at each file, each policy and each program once."""
 
-    def __init__(self, experiment: Experiment, builder: Builder) -> None:
+    def __init__(self, experiment: Experiment, builder: Builder, policy_check: PolicyCheck) -> None:
         self._experiment = experiment
         self._builder = builder
+        self._policy_check = policy_check
         self.inputs: dict[Path, str] = {}
         #: What was looked at, and what was found.
         self._seen: dict[tuple[object, ...], Any] = {}
@@ -116,7 +127,7 @@ class _Planner:
             self._once("latencies", (latencies,), lambda: read_latencies(latencies))
         if not scenario.is_outside:
             name, arguments = scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args
-            self._once("policy", (name, *arguments.items()), lambda: load_policy(name, arguments))
+            self._once("policy", (name, *arguments.items()), lambda: self._policy_check(name, arguments))
 
     def _programs(self, scenario: Scenario) -> dict[str, Path]:
         """Return the programs of a scenario, which are checked with their configuration."""
@@ -137,8 +148,9 @@ class _Planner:
         hashes = {name: self._hash(path) if path.exists() else "" for name, path in programs.items()}
         contents = {str(path): self.inputs[path] for path in scenario.input_files}
         contents |= {name: digest for name, digest in hashes.items() if "/" in name}
+        described = {key: value for key, value in scenario.describe().items() if key != TIME_LIMIT}
         decisive = {
-            "scenario": _without_places(scenario.describe(), contents),
+            "scenario": _without_places(described, contents),
             "programs": list(hashes.values()),
             "labels": dict(point.labels),
             "repeat": point.repeat,

@@ -13,9 +13,7 @@ from batkube.experiments.report_sources import method_section, sources_section
 from batkube.experiments.report_troubles import failures_section, fidelity_section
 from batkube.experiments.workers import Here
 from batkube.outputs.markup import Markup, element
-from batkube.outputs.report_page import Section, page, paragraph, write_page
-
-REPORT = "report.html"
+from batkube.outputs.report_page import Section, page, page_place, paragraph, write_page
 
 
 def write_report(folder: Path, target: Path | None = None, executor: Executor | None = None) -> Path:
@@ -23,7 +21,7 @@ def write_report(folder: Path, target: Path | None = None, executor: Executor | 
 
     The Gantt charts are drawn by `executor`, or else here. The same folder gives the same bytes. Raises InputError.
     """
-    path = folder / REPORT if target is None else target
+    path = page_place(folder) if target is None else target
     return write_page(path, report_page(read_findings(folder), executor or Here()))
 
 

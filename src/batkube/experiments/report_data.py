@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.columns import COMPLETED, DIGEST, RUN, STATE, number_columns
-from batkube.experiments.folder import ExperimentFolder, RunState
+from batkube.experiments.folder import RunState, run_folder
 from batkube.experiments.results import read_description
 from batkube.experiments.tables import RESULTS, TIMES
 from batkube.outputs.results import Results
@@ -74,7 +74,7 @@ class Findings:
 
     def run_folder(self, run: str) -> Path:
         """Return where a run's outputs are."""
-        return ExperimentFolder(self.folder).run_folder(run)
+        return run_folder(self.folder, run)
 
     def _read(self, name: str) -> pd.DataFrame:
         import pandas as pd

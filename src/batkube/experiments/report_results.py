@@ -16,8 +16,8 @@ from batkube.experiments.figure_columns import MAIN, Column, column_of
 from batkube.experiments.figure_data import observations, sample_in, values_in, without_copies
 from batkube.experiments.report_cells import mean_cell, value_cell
 from batkube.experiments.report_data import Findings
-from batkube.outputs.folder import MANIFEST
 from batkube.outputs.intervals import Sample, difference_of
+from batkube.outputs.manifest import MANIFEST
 from batkube.outputs.markup import join
 from batkube.outputs.report_page import Section, fold, folded_if_long, paragraph
 from batkube.outputs.report_tables import Cell, Heading, table

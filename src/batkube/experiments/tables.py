@@ -6,7 +6,6 @@ was interrupted on the way. Real times are in timings.csv.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import functools
 import importlib
@@ -14,7 +13,7 @@ import importlib.util
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,10 @@ from batkube.experiments.columns import (
     measured_columns,
     results_among,
 )
-from batkube.experiments.folder import DESCRIPTION, Ended, ExperimentFolder, RunState
+from batkube.experiments.folder import DESCRIPTION, MARK, Ended, ExperimentFolder, RunState
 from batkube.experiments.plan import Plan, PlannedRun
+from batkube.kernel.errors import InputError
+from batkube.kernel.replacing import replacing
 from batkube.outputs.manifest import write_json
 from batkube.version import __version__
 
@@ -59,7 +60,7 @@ def write_description(plan: Plan, folder: ExperimentFolder, command: Sequence[st
     experiment = plan.experiment
     beside = experiment.source.parent
     content = {
-        "batkube": __version__,
+        MARK: __version__,
         "code": codes,
         "title": experiment.title,
         "description": experiment.description,
@@ -86,7 +87,7 @@ def write_description(plan: Plan, folder: ExperimentFolder, command: Sequence[st
             for run, ended in _over(plan, folder)
         ],
     }
-    with _replacing(folder.path / DESCRIPTION) as partial:
+    with replacing(folder.path / DESCRIPTION) as partial:
         write_json(partial, content)
 
 
@@ -106,13 +107,19 @@ def _measured(run_folder: Path, ended: Ended) -> dict[str, str]:
     """Return a run's numbers by column; none for a run that failed, whose numbers are of a part of it only."""
     if ended.state is RunState.FAILED:
         return {}
-    with (run_folder / "schedule.csv").open(encoding="utf-8", newline="") as file:
-        row = dict(next(csv.DictReader(file)))
-    if COUNTED_WHEN_PACED in row:
-        row[OVERALLOCATIONS] = row[COUNTED_WHEN_PACED]
-    else:
-        notes = json.loads((run_folder / "fidelity.json").read_bytes())
-        row[OVERALLOCATIONS] = str(sum(note["count"] for note in notes if _is_overallocation(note)))
+    try:
+        with (run_folder / "schedule.csv").open(encoding="utf-8", newline="") as file:
+            row = dict(next(csv.DictReader(file)))
+        if COUNTED_WHEN_PACED in row:
+            row[OVERALLOCATIONS] = row[COUNTED_WHEN_PACED]
+        else:
+            notes = json.loads((run_folder / "fidelity.json").read_bytes())
+            row[OVERALLOCATIONS] = str(sum(note["count"] for note in notes if _is_overallocation(note)))
+    except (OSError, ValueError, LookupError, TypeError, StopIteration, csv.Error) as error:
+        # They were whole when the run ended, or when the experiment was gone on with.
+        problem = f"schedule.csv or fidelity.json cannot be read any more: {error or type(error).__name__}"
+        remedy = "go on with the same command: the run is then done again"
+        raise InputError(run_folder, problem=problem, remedy=remedy) from error
     return row
 
 
@@ -150,18 +157,10 @@ def _timings(ended: Ended, measured: dict[str, str]) -> list[object]:
 
 
 def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with _replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """Yield where to write what takes the place of the file at `path` when it is complete."""
-    partial = path.with_name(f".{path.name}.partial")
-    yield partial
-    partial.replace(path)
 
 
 @functools.cache
@@ -193,5 +192,5 @@ def _write_parquet(folder: Path) -> None:
     csv.writer(lines, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
     options = pyarrow.csv.ConvertOptions(column_types={name: pyarrow.string() for name in texts})
     table = pyarrow.csv.read_csv(io.BytesIO(lines.getvalue().encode()), convert_options=options)
-    with _replacing(target) as partial:
+    with replacing(target) as partial:
         pyarrow.parquet.write_table(table, partial)

@@ -1,23 +1,26 @@
-"""The output folder: complete, or not there at all.
+"""The output folder: complete, or not there at all, and never in the place of something that is not ours.
 
-A run writes into a hidden folder beside its destination and is renamed into place at the end, so a reader never meets a
-half-written one and a full disk leaves nothing behind. The destination is checked before anything is computed.
+A run writes into a hidden folder beside its destination (`partials`) and is renamed into place at the end, so a reader
+never meets a half-written one and a full disk leaves nothing behind. The destination is checked before anything is
+computed, and again before anything is moved: only a run that is still as it was written is replaced, and only by
+`--force`. Where there is anything else in its folder, we stop and name it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
+from batkube.outputs.listing import Listing
+from batkube.outputs.manifest import MANIFEST, listing_in, read_manifest, write_manifest
+from batkube.outputs.partials import Partial, sweep
 
-MANIFEST = "manifest.json"
+#: So many names of what is in the way are told.
+_SHOWN_NAMES = 5
 
 
 class OutputFolder:
@@ -26,16 +29,18 @@ class OutputFolder:
     def __init__(self, path: Path, *, force: bool = False) -> None:
         """A link to a folder stands for that folder. Raises InputError when nothing may be written there."""
         _refuse_dangling(path)
+        #: The link that was given, if it was one; nothing is removed behind it.
+        self._link = path if path.is_symlink() else None
         #: Where the run will be found. As given, so that messages show what the user typed, unless that is a link.
-        self.path = path.resolve() if path.is_symlink() or path.name in ("", "..") else path
+        self.path = path.resolve() if self._link or path.name in ("", "..") else path
         self._force = force
         self._check()
         refuse_unwritable(self.path)
         #: Where it is written until then.
-        self._partial: Path | None = None
+        self._partial: Partial | None = None
 
     def _check(self) -> None:
-        if not self.path.exists() and not self.path.is_symlink():
+        if not os.path.lexists(self.path):
             return
         if not self.path.is_dir():
             raise InputError(self.path, problem="is a file, not an output folder", remedy="choose another --out")
@@ -47,21 +52,27 @@ class OutputFolder:
             )
         if not any(self.path.iterdir()):
             return
-        if not (self.path / MANIFEST).is_file():
-            raise InputError(
-                self.path,
-                problem="exists and is not the output of a run, so it is not replaced even with --force",
-                remedy="choose another --out",
-            )
+        listing = run_listing(self.path)
         if not self._force:
             raise InputError(
                 self.path, problem="exists already", remedy="choose another --out, or add --force to replace it"
             )
+        refuse_link(self._link or self.path)
+        refuse_others_files(self.path, listing)
 
     def file(self, name: str) -> Path:
         """Return the path at which to write the output called `name`, inside `writing`."""
+        return self._writing.file(name)
+
+    def seal(self, manifest: Mapping[str, object], *, living: Collection[str] = ()) -> None:
+        """Write the manifest, once all else is written; files called `living` may still change in the folder."""
+        self.file(MANIFEST)
+        write_manifest(self._writing.new, manifest, living=living)
+
+    @property
+    def _writing(self) -> Partial:
         assert self._partial is not None, "files are written inside `with folder.writing()`"
-        return self._partial / name
+        return self._partial
 
     def keep_completed_run(self) -> None:
         """Turn to `DIR.failed` when DIR holds a run that completed: one that failed never takes its place."""
@@ -80,32 +91,19 @@ class OutputFolder:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            hidden = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.partial-", dir=self.path.parent))
+            sweep(self.path.parent)
+            self._partial = Partial.beside(self.path)
         except OSError as error:
             raise self._unwritable(error) from error
         try:
-            # A folder inside, since the one that mkdtemp makes is closed to everybody else and the output must not be.
-            self._partial = hidden / "new"
-            self._partial.mkdir()
             yield
-            self._put_in_place(self._partial, hidden / "old")
+            # Somebody may have put something there while the run went on.
+            self._check()
+            self._partial.put_in_place(self.path)
         except OSError as error:
             raise self._unwritable(error) from error
         finally:
-            shutil.rmtree(hidden, ignore_errors=True)
-
-    def _put_in_place(self, new: Path, old: Path) -> None:
-        # Somebody may have put something there while the run went on.
-        self._check()
-        if not self.path.is_dir():
-            new.rename(self.path)
-            return
-        self.path.rename(old)
-        try:
-            new.rename(self.path)
-        except BaseException:
-            old.rename(self.path)
-            raise
+            self._partial.clear(self.path)
 
     def _unwritable(self, error: OSError) -> InputError:
         return InputError(
@@ -113,6 +111,49 @@ class OutputFolder:
             problem=f"cannot be written: {error.strerror or error}; no output was kept",
             remedy="choose an --out on a disk that is writable and has room",
         )
+
+
+def run_listing(folder: Path) -> Listing:
+    """Return which files the run in `folder` wrote. Raises InputError when that is not known."""
+    manifest = read_manifest(folder)
+    if not manifest:
+        problem = "exists and is not the output of a run, so it is not replaced even with --force"
+        raise InputError(folder, problem=problem, remedy="choose another --out")
+    listing = listing_in(manifest)
+    if listing is None:
+        raise InputError(
+            folder / MANIFEST,
+            problem="was edited, or is of an earlier version, so it is not known which files here are a run's",
+            remedy=f"choose another --out; or see what is in {folder}, and remove it yourself",
+        )
+    return listing
+
+
+def refuse_others_files(folder: Path, listing: Listing) -> None:
+    """Raise InputError when more would be lost with the run in `folder` than what it wrote."""
+    remedy = "move that away, or choose another --out"
+    if strangers := listing.strangers(folder):
+        raise InputError(
+            folder, problem=f"holds what no run wrote, so it is not removed: {_told(strangers)}", remedy=remedy
+        )
+    if altered := listing.altered(folder):
+        problem = f"holds what was changed since the run wrote it, so it is not removed: {_told(altered)}"
+        raise InputError(folder, problem=problem, remedy=remedy)
+
+
+def refuse_link(path: Path) -> None:
+    """Raise InputError when something would be removed behind a link."""
+    if path.is_symlink():
+        raise InputError(
+            path,
+            problem=f"is a link to {path.readlink()}, and nothing is removed behind a link",
+            remedy=f"name the folder itself: {path.resolve()}",
+        )
+
+
+def _told(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN_NAMES
+    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def refuse_unwritable(path: Path) -> None:
@@ -138,14 +179,14 @@ def _refuse_dangling(path: Path) -> None:
 
 def _replaceable_by_failed(path: Path) -> bool:
     """Say whether nothing is lost when a failed run takes this place: nothing is there, or another failed run."""
-    if not path.exists() and not path.is_symlink():
+    if not os.path.lexists(path):
         return True
     if not path.is_dir() or path.is_symlink():
         return False
     if not any(path.iterdir()):
         return True
     try:
-        manifest = json.loads((path / MANIFEST).read_bytes())
-    except (OSError, ValueError):
+        refuse_others_files(path, run_listing(path))
+    except InputError:
         return False
-    return isinstance(manifest, dict) and manifest.get("result") == "failed"
+    return read_manifest(path).get("result") == "failed"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.kernel.errors import InputError
+from batkube.outputs.products import write_product
 from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
@@ -55,14 +56,9 @@ def save_gantt(
     kind = target.suffix.lower()
     if kind not in (".svg", ".png", ".html"):
         raise InputError(target, problem="its ending names no kind of picture", remedy="end it in .svg, .png or .html")
-    if not target.parent.is_dir():
-        raise InputError(target, problem=f"the folder {target.parent} does not exist", remedy="create it first")
     picture = picture_of(results, title=title, color_by=color_by, window=window)
     content = _page(picture, results) if kind == ".html" else _rendered(picture, kind.removeprefix("."))
-    try:
-        target.write_bytes(content)
-    except OSError as error:
-        raise InputError(target, problem=f"cannot be written: {error.strerror}") from error
+    write_product(target, content)
 
 
 def gantt_svg(results: Results, *, title: str | None = None, color_by: str = "job") -> str:

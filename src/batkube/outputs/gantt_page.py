@@ -12,11 +12,13 @@ from batkube.outputs.comparison import metric_rows
 from batkube.outputs.gantt_figure import box_outlines_pt
 from batkube.outputs.gantt_picture import Picture
 from batkube.outputs.gantt_rows import MOST_VECTOR_BOXES
+from batkube.outputs.report_page import content_policy
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{title}</title>
 <style>
 body {{ font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }}
@@ -49,7 +51,7 @@ def page(picture: Picture, jobs: pd.DataFrame, svg: str) -> str:
         for row in metric_rows(picture.metrics)
         if row.value is not None
     )
-    return _PAGE.format(title=escape(picture.title), svg=inline, rows=rows)
+    return _PAGE.format(policy=content_policy(), title=escape(picture.title), svg=inline, rows=rows)
 
 
 def with_stories(picture: Picture, jobs: pd.DataFrame, svg: str) -> str:

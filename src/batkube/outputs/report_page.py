@@ -17,6 +17,11 @@ from pathlib import Path
 from batkube.kernel.errors import InputError
 from batkube.outputs.chart_colours import DARK, LIGHT
 from batkube.outputs.markup import Child, Markup, element, join, trusted
+from batkube.outputs.products import write_product
+
+#: By this our own pages are known: only those are replaced without having been named.
+_GENERATOR = '<meta name="generator" content="Batkube">'
+_HEAD_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,8 @@ def page(title: str, lead: Sequence[Child], sections: Sequence[Section]) -> str:
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        element("meta", http_equiv="Content-Security-Policy", content=content_policy(script)),
+        trusted(_GENERATOR),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("title", title),
@@ -54,16 +60,15 @@ def page(title: str, lead: Sequence[Child], sections: Sequence[Section]) -> str:
 
 def write_page(path: Path, content: str) -> Path:
     """Write a page; it takes the place of an older one when it is complete."""
-    if not path.parent.is_dir():
-        raise InputError(path, problem=f"the folder {path.parent} does not exist", remedy="create it first")
-    if path.is_dir():
-        raise InputError(path, problem="is a folder", remedy="name a file, such as report.html")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(content, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(path, problem=f"cannot be written: {error.strerror}") from error
+    write_product(path, content.encode())
+    return path
+
+
+def page_place(folder: Path) -> Path:
+    """Return where the page of a folder goes that nobody has named. Raises InputError if there is somebody else's."""
+    path = folder / "report.html"
+    if path.is_file() and _GENERATOR.encode() not in path.read_bytes()[:_HEAD_BYTES]:
+        raise InputError(path, problem="exists and is no report of Batkube's", remedy="name the page to write with -o")
     return path
 
 
@@ -97,9 +102,11 @@ def _section(section: Section) -> Markup:
     return element("section", heading, section.content, id=section.anchor, aria_labelledby=f"{section.anchor}-title")
 
 
-def _policy(script: str) -> str:
+def content_policy(script: str = "") -> str:
+    """Return the policy of a page that asks the network for nothing, and runs this script and no other."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    scripts = f"; script-src 'sha256-{digest}'" if script else ""
+    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:{scripts}"
 
 
 def _variables(colours: dict[str, str]) -> str:

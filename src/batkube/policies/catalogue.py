@@ -12,7 +12,7 @@ from batkube.policies.arguments import construct
 from batkube.policies.conservative import Conservative
 from batkube.policies.easy import Easy
 from batkube.policies.fcfs import Fcfs
-from batkube.policies.files import policy_from_file
+from batkube.policies.files import check_file, policy_from_file
 from batkube.policies.interface import Policy
 from batkube.policies.priority import Priority
 from batkube.policies.scan import BestFit, FirstFit, RandomPolicy, WorstFit
@@ -45,9 +45,7 @@ def load_policy(spec: str, arguments: Mapping[str, str]) -> Policy:
     `spec` is a built-in name, or a path and a class, `./mine.py:MyPolicy`, relative to the current folder.
     Raises InputError when there is no such policy or it does not take these arguments.
     """
-    path, _, class_name = spec.rpartition(":")
-    if not path and spec.endswith(".py"):
-        path, class_name = spec, ""
+    path, class_name = _file_and_class(spec)
     policy = policy_from_file(Path(path), class_name) if path else _built_in(spec)
     made = construct(policy, spec, arguments)
     if policy.decide is Policy.decide:
@@ -55,6 +53,21 @@ def load_policy(spec: str, arguments: Mapping[str, str]) -> Policy:
             f"policy {spec!r}", problem="has no method decide", remedy="write `def decide(self, view): yield …`"
         )
     return made
+
+
+def check_policy(spec: str, arguments: Mapping[str, str]) -> None:
+    """Raise InputError if `load_policy` would, as far as that can be known without running a file of the user's."""
+    path, _ = _file_and_class(spec)
+    if path:
+        check_file(Path(path))
+    else:
+        load_policy(spec, arguments)
+
+
+def _file_and_class(spec: str) -> tuple[str, str]:
+    """Return the file that `spec` names and the class in it; no file for a built-in policy."""
+    path, _, class_name = spec.rpartition(":")
+    return (spec, "") if not path and spec.endswith(".py") else (path, class_name)
 
 
 def _built_in(name: str) -> type[Policy]:

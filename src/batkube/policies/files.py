@@ -44,14 +44,24 @@ def _policies_of(module: types.ModuleType) -> dict[str, type[Policy]]:
     return own or policies
 
 
-def _run(path: Path) -> types.ModuleType:
+def check_file(path: Path) -> None:
+    """Raise InputError unless `path` is a file of Python, without running anything of it."""
+    _compiled(path)
+
+
+def _compiled(path: Path) -> types.CodeType:
     source = _read(path)
     try:
-        code = compile(source, str(path), "exec", dont_inherit=True)
+        return compile(source, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
         raise InputError(path, at=f"line {error.lineno}", problem=f"is not valid Python: {error.msg}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError, MemoryError) as error:
+        # Null bytes, or brackets nested too deeply for Python's own parser.
         raise InputError(path, problem=f"is not valid Python: {error}") from error
+
+
+def _run(path: Path) -> types.ModuleType:
+    code = _compiled(path)
     # Dataclasses and type hints look their module up, so it must be known; its name cannot be that of another.
     name = f"batkube_policy_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     module = sys.modules[name] = types.ModuleType(name)

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batkube.schedulers.compiling import check_target, compile_program
+from batkube.schedulers.guarding import check_kept, make_closed
 from batkube.schedulers.overlay import digest, overlay_files, write_overlay
 from batkube.schedulers.recipes import GoMod, Program, go_mod, missing_folder
-from batkube.schedulers.records import Record, lock_of, programs_folder, write_record
+from batkube.schedulers.records import OVERLAY, PARTIAL, SOURCE, Record, lock_of, programs_folder, write_record
 from batkube.schedulers.toolchains import Report, Toolchain, find_go, locked, run_go, toolchain
 
 
@@ -32,6 +33,7 @@ def built(wanted: Program, cache: Path, report: Report = lambda _: None, *, go_v
         with locked(lock_of(build.folder), lambda: report(f"waiting for another build of {wanted.title}")):
             if not build.is_current():
                 build.make()
+    check_kept(build.binary, cache)
     return build.binary
 
 
@@ -56,6 +58,7 @@ class _Build:
 
     def __init__(self, wanted: Program, cache: Path, go: Toolchain | None, report: Report = lambda _: None) -> None:
         self._wanted = wanted
+        self._cache = cache
         self._report = report
         self._go = go
         self._overlay = {} if go is None else overlay_files(go.root)
@@ -78,8 +81,9 @@ class _Build:
         """Build the program."""
         wanted = self._wanted
         self._report(f"building {wanted.title}{f' from {wanted.module}' if wanted.module else ''}")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for leftover in self.folder.glob("*.partial"):
+        make_closed(self.folder)
+        check_kept(self.folder, self._cache)
+        for leftover in self.folder.glob(f"*{PARTIAL}"):
             leftover.unlink()
         work = wanted.folder or self._prepare()
         self._report("downloading modules")
@@ -87,7 +91,7 @@ class _Build:
         flags = [] if wanted.folder else ["-mod=mod"]
         total = check_target(wanted, self._line(["list", *flags]), target, work)
         # A name of our own: the compiler of a build that was killed may still be at work.
-        partial = self.folder / f"{os.getpid()}.partial"
+        partial = self.folder / f"{os.getpid()}{PARTIAL}"
         line = self._line(["build", "-v", *flags, *self._build_flags(), "-o", str(partial), target])
         compile_program(wanted, line, work, total, self._report)
         write_record(self.folder, Record.of(wanted, self._go))
@@ -99,12 +103,12 @@ class _Build:
         variables = (f"-X {key}={to}" for key, to in self._wanted.variables)
         flags = ["-trimpath", "-ldflags", " ".join(["-s", "-w", *variables])]
         if self._go is not None:
-            flags += ["-overlay", str(write_overlay(self._overlay, self._go.root, self.folder / ".overlay"))]
+            flags += ["-overlay", str(write_overlay(self._overlay, self._go.root, self.folder / OVERLAY))]
         return flags
 
     @property
     def _source(self) -> Path:
-        return self.folder / ".source"
+        return self.folder / SOURCE
 
     def _prepare(self) -> Path:
         """Fill the folder that the program is built in, and return it."""

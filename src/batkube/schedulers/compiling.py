@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batkube.kernel.errors import BatkubeError, InputError
+from batkube.schedulers.guarding import OWNER_ALONE
 from batkube.schedulers.recipes import Program
 from batkube.schedulers.toolchains import GoFailed, Report, run_go
 
@@ -42,7 +43,7 @@ def compile_program(wanted: Program, command: Sequence[str], work: Path, total: 
     last: deque[str] = deque(maxlen=_KEPT_LINES)
     step = max(1, total // _TOLD)
     count = 0
-    with subprocess.Popen(command, cwd=work, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=work, stderr=subprocess.PIPE, text=True, umask=OWNER_ALONE) as process:
         assert process.stderr is not None
         try:
             for line in process.stderr:

@@ -17,6 +17,8 @@ from batkube.schedulers.recipes import Program
 from batkube.schedulers.toolchains import Toolchain, locked
 
 _FILE = "build.json"
+#: What else builds write: the files that replace Go's, the folder they are made in, the program until it is whole.
+OVERLAY, SOURCE, PARTIAL = ".overlay", ".source", ".partial"
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -71,7 +73,9 @@ def write_record(folder: Path, record: Record) -> None:
 def kept_builds(cache: Path) -> list[Kept]:
     """Return what is kept, by name."""
     folder = programs_folder(cache)
-    return [_look_at(path) for path in sorted(folder.iterdir()) if path.is_dir()] if folder.is_dir() else []
+    if not folder.is_dir():
+        return []
+    return [_look_at(path) for path in sorted(folder.iterdir()) if path.is_dir() and not path.is_symlink()]
 
 
 def _look_at(folder: Path) -> Kept:
@@ -93,14 +97,22 @@ def _size(folder: Path) -> int:
     return total
 
 
-def remove(folder: Path) -> bool:
-    """Remove a build unless somebody works on it at this moment; return whether it is gone."""
+def remove(kept: Kept) -> str:
+    """Remove a build; return why it was left instead: somebody works on it, or it holds more than builds write."""
     try:
-        with locked(lock_of(folder), _busy):
-            shutil.rmtree(folder)
+        with locked(lock_of(kept.folder), _busy):
+            strangers = sorted(path.name for path in kept.folder.iterdir() if not _is_of_build(path, kept))
+            if strangers:
+                return f"no build wrote {', '.join(strangers)}"
+            shutil.rmtree(kept.folder)
     except BlockingIOError:
-        return False
-    return True
+        return "somebody is building it"
+    return ""
+
+
+def _is_of_build(path: Path, kept: Kept) -> bool:
+    """Say whether something in the folder of a build is what builds write there (`builds`)."""
+    return path.name in (_FILE, OVERLAY, SOURCE, kept.record and kept.record.name) or path.suffix == PARTIAL
 
 
 def _busy() -> None:

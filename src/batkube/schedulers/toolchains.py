@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.locks import open_lock
+from batkube.schedulers.guarding import OWNER_ALONE, check_kept, make_closed
 from batkube.schedulers.overlay import SUPPORTED_MINORS
 
 Report = Callable[[str], None]
@@ -88,7 +90,7 @@ def toolchain_at_hand(cache: Path, version: str) -> Toolchain | None:
     """Return the toolchain of a version such as `go1.26.8` if it is here, without downloading it."""
     root = cache / "toolchains" / version
     if root.is_dir():
-        return _kept(root)
+        return _kept(root, cache)
     own = own_toolchain()
     return own if own.version == version else None
 
@@ -170,19 +172,25 @@ def _downloaded(own: Toolchain, version: str, cache: Path, report: Report) -> To
             for path in [partial, *(path for path in partial.rglob("*") if path.is_dir())]:
                 path.chmod(0o755)
             partial.rename(root)
-    return _kept(root)
+    return _kept(root, cache)
 
 
-def _kept(root: Path) -> Toolchain:
-    return Toolchain(str(root / "bin" / "go"), root, root.name)
+def _kept(root: Path, cache: Path) -> Toolchain:
+    go = root / "bin" / "go"
+    check_kept(go, cache)
+    return Toolchain(str(go), root, root.name)
 
 
 @contextlib.contextmanager
 def locked(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of a file, so that one of several processes does the work and the others find it done."""
+    """Hold the lock of a file, so that one of several processes does the work and the others find it done.
+
+    Its folder and the one around that are made if need be: the first thing that is ever kept is a lock.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w")
+        make_closed(path.parent.parent)
+        make_closed(path.parent)
+        file = open_lock(path)
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
         raise InputError(path.parent, problem=problem, remedy="set XDG_CACHE_HOME to a folder of yours") from error
@@ -197,7 +205,7 @@ def locked(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 def run_go(command: Sequence[str], folder: Path) -> str:
     """Run a command of Go's; return what it printed. Raises GoFailed."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, umask=OWNER_ALONE)
     if done.returncode:
         raise GoFailed(command, done.stderr)
     return done.stdout

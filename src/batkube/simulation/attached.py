@@ -121,9 +121,10 @@ class Coordinated:
         """End every program."""
         for attachment in self.attachments:
             attachment.server.admit()
-            strangers = attachment.page.connects - attachment.server.accepted
-            if strangers > 0:
-                self._witness.note_strangers(attachment.process.name, strangers)
+            name, page, door = attachment.process.name, attachment.page, attachment.server.door
+            elsewhere = page.connects - door.let_in - door.vanished
+            self._witness.note_others(name, elsewhere, page.bytes_read - attachment.server.sent)
+            self._witness.note_strangers(name, page.connects, door)
         self._coordinator.stop()
         for log in self._logs:
             log.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from batkube.cluster.mapping import DEFAULT_SCHEDULER
+from batkube.kernel.private_files import write_private
 from batkube.schedulers.programs import fill_all
 from batkube.simulation.attached import OutsideScheduler
 from batkube.simulation.extenders import Extenders
@@ -20,8 +21,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     """
     kubeconfig = folder / "kubeconfig"
     server = f"http://127.0.0.1:{port}/{secret}"
-    kubeconfig.write_text(_kubeconfig(server))
-    kubeconfig.chmod(0o600)
+    write_private(kubeconfig, _kubeconfig(server))
     places = {
         "kubeconfig": str(kubeconfig),
         "scheduler-name": "".join(names_served(scheduler)[:1]),
@@ -32,7 +32,8 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     content = fill_all(extenders.led_through(scheduler.configuration, server), places)
     if content:
         path = folder / "configuration.yaml"
-        path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        # It has the secret as well, where extenders are asked through the server.
+        write_private(path, yaml.safe_dump(content, sort_keys=False))
         places["configuration"] = str(path)
     else:
         replaced += scheduler.start.configuration_flags

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hmac
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Protocol, TypeVar
 from batkube.api.assembly import Api
 from batkube.api.authentication import MASTERS, authenticated
 from batkube.api.connections import MAX_BODY, Handler
+from batkube.api.doors import Door
 from batkube.api.messages import Request, Response, Stream
 from batkube.api.polling import PolledServer
 from batkube.cluster.mapping import NODE, POD
@@ -55,8 +57,10 @@ class _Gate:
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer a request below the secret path as the administrator's."""
-        if request.path.startswith(self._prefix + "/"):
-            request.path = request.path[len(self._prefix) :]
+        # Compared in a time that does not tell how much of a guess was right.
+        end = len(self._prefix)
+        if hmac.compare_digest(request.path[: end + 1].encode(), f"{self._prefix}/".encode()):
+            request.path = request.path[end:]
             if request.path.startswith(EXTENDERS):
                 return self._extenders.ask(request)
             request.headers["authorization"] = self._authorization
@@ -101,7 +105,7 @@ def start_all(
             own_folder = folder / scheduler.folder
             own_folder.mkdir(parents=True, exist_ok=True)
             started.append(start(scheduler, own_folder))
-    except InputError:
+    except BaseException:
         stop(started)
         raise
     return started
@@ -129,11 +133,7 @@ def _attach(
 
 
 class Listening(Protocol):
-    """A server that a program can find."""
-
-    @property
-    def port(self) -> int:
-        """The port that is listened on."""
+    """A server behind a door."""
 
     def close(self) -> None:
         """Stop listening."""
@@ -144,7 +144,7 @@ _Server = TypeVar("_Server", bound=Listening)
 
 def start_program(
     scheduler: OutsideScheduler,
-    listen: Callable[[Handler], _Server],
+    listen: Callable[[Handler, Door], _Server],
     server: RunServer,
     folder: Path,
     now: Instant,
@@ -154,8 +154,9 @@ def start_program(
     secret = secrets.token_urlsafe()
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
-    listener = listen(_Gate(server.api, secret, server.token, extenders))
-    command = command_line(scheduler, folder, listener.port, secret, extenders)
+    door = Door(secret)
+    listener = listen(_Gate(server.api, secret, server.token, extenders), door)
+    command = command_line(scheduler, folder, door.port, secret, extenders)
     page = ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
     # Without TZ, Go would log in the machine's own time zone.
     try:
@@ -163,6 +164,7 @@ def start_program(
     except InputError:
         listener.close()
         raise
+    door.invite(process.pid)
     return process, listener
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batkube.api.connections import Handler
+from batkube.api.doors import Door
 from batkube.cluster.world import World
 from batkube.simulation.attached import OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.outside import EPOCH_NS, start_all, start_program
@@ -33,11 +34,11 @@ def pace(
 ) -> OutsideRun:
     """Start the schedulers; their clock moves by the scenario's rules."""
 
-    def listen(handler: Handler) -> PacedServer:
+    def listen(handler: Handler, door: Door) -> PacedServer:
         if not scenario.time.pacing.replay:
-            return PacedServer(handler)
+            return PacedServer(handler, door)
         tally.notes.add(REPLAYED, example="time: {replay: on}")
-        return PacedServer(ReplayingApi(handler, world.store, lambda: world.clock.now))
+        return PacedServer(ReplayingApi(handler, world.store, lambda: world.clock.now), door)
 
     programs = start_all(
         schedulers,

@@ -86,6 +86,7 @@ class PacedPrograms:
         #: In the order of the scenario's schedulers.
         self.programs = programs
         self._loop = loop
+        self._witness = witness
         self._logs = [AttemptLog(program.process.log, witness.hear_attempt) for program in programs]
 
     def move_to(self, now: Instant, *, jumped: bool = False) -> None:
@@ -149,7 +150,9 @@ class PacedPrograms:
     def stop(self) -> None:
         """End every program."""
         for program in self.programs:
-            program.process.stop()
+            process = program.process
+            self._witness.note_strangers(process.name, process.page.connects, program.server.door)
+            process.stop()
             program.server.close()
         for log in self._logs:
             log.close()

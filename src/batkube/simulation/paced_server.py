@@ -13,7 +13,7 @@ import socket
 from collections import deque
 
 from batkube.api.connections import Connection, Handler
-from batkube.api.polling import listen_on_loopback, new_connections
+from batkube.api.doors import Door
 
 _PIECE = 1 << 18
 _BINDING = re.compile(rb"POST \S+/pods/[^/\s]+/binding HTTP/1\.1\r")
@@ -51,23 +51,20 @@ class _Peer:
 class PacedServer:
     """A listening server on the loopback for one program."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, door: Door) -> None:
         self._handler = handler
-        self._listener, self._poll = listen_on_loopback()
+        self.door = door
+        self._poll = select.epoll()
+        self._poll.register(door.listener, select.EPOLLIN)
         self._peers: dict[int, _Peer] = {}
         #: The connections with something to send, by file descriptor.
         self._due: dict[int, _Peer] = {}
         #: The connections on which a binding waits, in the order in which they came.
         self._bindings: deque[_Peer] = deque()
         self.open_connections: set[Connection] = set()
-        #: Bytes received and sent, ever.
+        #: Bytes received from the program and sent to it, ever.
         self.received = 0
         self.sent = 0
-
-    @property
-    def port(self) -> int:
-        """The port that is listened on."""
-        return int(self._listener.getsockname()[1])
 
     @property
     def waiting(self) -> int:
@@ -78,7 +75,7 @@ class PacedServer:
         """Send what is due, then answer what comes, waiting at most `wait_s` for anything."""
         self._send()
         for number, _ in self._poll.poll(wait_s):
-            if number == self._listener.fileno():
+            if number == self.door.listener.fileno():
                 self._accept()
             elif number in self._peers:
                 self._read(self._peers[number])
@@ -99,7 +96,7 @@ class PacedServer:
         self._due[peer.sock.fileno()] = peer
 
     def _accept(self) -> None:
-        for sock in new_connections(self._listener):
+        for sock in self.door.newcomers():
             self._peers[sock.fileno()] = _Peer(sock, self, self._handler)
             self._poll.register(sock, select.EPOLLIN)
 
@@ -154,7 +151,7 @@ class PacedServer:
         for peer in list(self._peers.values()):
             self._drop(peer)
         self._poll.close()
-        self._listener.close()
+        self.door.close()
 
 
 def _is_complete(request: bytes) -> bool:

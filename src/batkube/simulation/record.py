@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.stopwatch import Stopwatch, peak_memory_bytes
-from batkube.outputs.folder import MANIFEST, OutputFolder
+from batkube.outputs.folder import OutputFolder
 from batkube.outputs.jobs_csv import write_jobs
 from batkube.outputs.manifest import fingerprint, write_json
 from batkube.outputs.schedule_csv import summary_of, write_schedule
@@ -51,7 +51,7 @@ class Record:
             summary |= self.simulation.programs.columns()
         write_schedule(folder.file("schedule.csv"), summary)
         write_json(folder.file("fidelity.json"), self.simulation.world.notes.rows())
-        write_json(folder.file(MANIFEST), self._manifest())
+        folder.seal(self._manifest())
 
     def _manifest(self) -> dict[str, object]:
         scenario, machines = self.inputs.scenario, self.inputs.platform.machines

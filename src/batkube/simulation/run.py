@@ -16,6 +16,7 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Instant, human
 from batkube.kernel.journal import Journal
 from batkube.kernel.stopwatch import Stopwatch
+from batkube.kernel.temporary import temporary_files
 from batkube.outputs.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
@@ -23,6 +24,7 @@ from batkube.simulation.assembly import Inputs, Simulation, assemble, read_input
 from batkube.simulation.attached import Builder
 from batkube.simulation.record import Record
 from batkube.simulation.scenario import KEYS, Scenario, make_scenario
+from batkube.simulation.time_limit import TimeIsUp, time_limit
 
 _STRANGERS = FidelityNote("pods", "pods that belong to no job of the workload were placed, and never ran")
 
@@ -76,7 +78,7 @@ def run(
         },
         "batkube.run",
     )
-    folder = Path(tempfile.mkdtemp(prefix="batkube-")) / "run" if out is None else Path(out)
+    folder = _temporary_folder() / "run" if out is None else Path(out)
     try:
         execute(scenario, folder, force=force, builder=_build_aloud)
     except BaseException:
@@ -84,6 +86,11 @@ def run(
             shutil.rmtree(folder.parent, ignore_errors=True)
         raise
     return Run(folder, temporary=out is None)
+
+
+def _temporary_folder() -> Path:
+    with temporary_files():
+        return Path(tempfile.mkdtemp(prefix="batkube-"))
 
 
 def _build_aloud(title: str) -> Path:
@@ -118,7 +125,6 @@ def execute(
     folder = OutputFolder(out, force=force)
     stopwatch = Stopwatch()
     inputs = read_inputs(scenario, builder)
-    failure: RunFailed | None = None
     with folder.writing():
         with (
             folder.file("journal.jsonl").open("wb") as journal_file,
@@ -126,15 +132,15 @@ def execute(
             folder.file("machine_states.csv").open("w", encoding="utf-8", newline="") as states_file,
         ):
             journal = Journal(journal_file)
-            simulation = assemble(inputs, journal, pods_file, states_file, folder.file("scheduler"))
+            simulation: Simulation | None = None
+            failure: RunFailed | None = None
             try:
-                _complete(simulation, inputs, progress)
-            except RunFailed as error:
-                failure = error
-            except KeyboardInterrupt as interrupt:
-                place = inputs.policy and place_in(inputs.policy, interrupt)  # where a policy loops for ever
-                told = f", in {place}" if place else ""
-                failure = RunFailed(f"interrupted at {human(simulation.world.clock.now)} of virtual time{told}")
+                with time_limit(scenario.time_limit):
+                    simulation = assemble(inputs, journal, pods_file, states_file, folder.file("scheduler"))
+                    _complete(simulation, inputs, progress)
+            except (RunFailed, KeyboardInterrupt, MemoryError) as error:
+                failure = _failure(error, inputs, simulation)
+            assert simulation is not None
             simulation.machine_states.flush()
             digest = journal.digest
         record = Record(inputs, simulation, digest, failure, command, stopwatch)
@@ -142,6 +148,20 @@ def execute(
     if failure is not None:
         raise RunFailed(f"{failure}\n  what was computed until then is in {folder.path}") from failure
     return record
+
+
+def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None) -> RunFailed:
+    """Return why a run failed. What went wrong before there was one is raised instead: nothing was computed."""
+    if isinstance(error, RunFailed) and simulation is not None:
+        return error
+    if simulation is None and not isinstance(error, TimeIsUp):
+        raise error
+    what = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"
+    place = inputs.policy and place_in(inputs.policy, error)  # where a policy loops for ever
+    told = f", in {place}" if place else ""
+    if simulation is None:
+        raise RunFailed(f"{what} before the first instant{told}") from error
+    return RunFailed(f"{what} at {human(simulation.world.clock.now)} of virtual time{told}")
 
 
 def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:

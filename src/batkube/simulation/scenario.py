@@ -64,6 +64,8 @@ class Scenario:
     more_schedulers: tuple[str, ...] = ()
     #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
     attach: tuple[str, ...] = ()
+    #: In real time: a run that is not over after so long is stopped. It has no part in the results of one that is.
+    time_limit: Duration | None = None
 
     @property
     def is_outside(self) -> bool:
@@ -95,9 +97,12 @@ class Scenario:
             "patience": format_seconds(self.patience),
             "watchdog": format_seconds(self.watchdog),
             "attach": list(self.attach),
+            TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
         }
 
 
+#: The key of a scenario that says how long it may take, and nothing of what it is.
+TIME_LIMIT = "time-limit"
 #: What tells an in-process policy from an outside program in `--scheduler`.
 POLICY_PREFIX = "policy:"
 
@@ -112,6 +117,7 @@ def policy_file(scheduler: str) -> Path | None:
 
 
 _Choices = TypeVar("_Choices", bound=enum.StrEnum)
+_Default = TypeVar("_Default", bound=Duration | None)
 
 #: The keys without which there is no run.
 REQUIRED = ("workload", "platform")
@@ -238,6 +244,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
         attach=_attached(values, scheduler, source),
+        time_limit=_duration(values, TIME_LIMIT, None, source),
     )
 
 
@@ -307,7 +314,7 @@ def _decision_cost(values: Mapping[str, object], source: str | Path) -> str:
     return text
 
 
-def _duration(values: Mapping[str, object], key: str, default: Duration, source: str | Path) -> Duration:
+def _duration(values: Mapping[str, object], key: str, default: _Default, source: str | Path) -> Duration | _Default:
     given = values.get(key)
     if given is None:
         return default

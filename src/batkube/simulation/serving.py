@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import os
 import secrets
 import signal
 import ssl
@@ -33,12 +32,14 @@ from batkube.cluster.world import World
 from batkube.controllers.quotas import UsageOf
 from batkube.execution.latencies import Delays, Latencies
 from batkube.kernel.errors import InputError
-from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.private_files import write_private
 from batkube.kernel.quantities import Quantity
+from batkube.kernel.replacing import write_whole
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
-from batkube.outputs.folder import MANIFEST, OutputFolder
-from batkube.outputs.manifest import write_json
+from batkube.outputs.folder import OutputFolder
+from batkube.outputs.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.simulation.collecting import QuietCollector
@@ -47,7 +48,7 @@ from batkube.timing.live import LiveAgenda, LiveTime
 from batkube.timing.loop import Loop
 from batkube.version import __version__
 
-KUBECONFIG = "kubeconfig"
+KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
 #: How many changes a client may lag behind before it must list again; etcd keeps five minutes of them.
 _HISTORY = 100_000
 
@@ -137,10 +138,10 @@ async def _serve(
             api.bootstrap(clock.now, listener.port)
         collector = QuietCollector(asyncio.get_running_loop(), lambda: store.version)
         with time.running(), collector.collecting():
-            _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token))
+            _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token), notes)
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
             await ended.wait()
-            write_json(folder.path / "fidelity.json", notes.rows())
+            write_whole(folder.path / FIDELITY, json_text(notes.rows()))
     finally:
         await listener.close()
 
@@ -189,12 +190,11 @@ def _host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, object]) -> None:
+def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, object], notes: FidelityNotes) -> None:
     """Write the kubeconfig, readable for its owner alone, and what is served."""
     with folder.writing():
-        path = folder.file(KUBECONFIG)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            yaml.safe_dump(kubeconfig, file, sort_keys=False)
+        write_private(folder.file(KUBECONFIG), yaml.safe_dump(kubeconfig, sort_keys=False))
+        write_json(folder.file(FIDELITY), notes.rows())
         manifest = {
             "batkube": __version__,
             "command": list(service.command),
@@ -203,7 +203,8 @@ def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, 
             "speed": service.speed,
             "seed": service.seed,
         }
-        write_json(folder.file(MANIFEST), manifest)
+        # kubectl changes its file (`kubectl config set-context`), and notes are added until the end.
+        folder.seal(manifest, living=(KUBECONFIG, FIDELITY))
 
 
 def _kubeconfig(url: str, authority: bytes, token: str) -> dict[str, object]:

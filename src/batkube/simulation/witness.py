@@ -15,14 +15,26 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
+from batkube.timing.coordinator import Door
 
 EVENTS = "events"
 _FAILED = "FailedScheduling"
 _UNLOGGED = FidelityNote(
     "attempts", "the scheduler logs no failed attempts that are understood; there may be more than its events show"
 )
-_STRANGERS = FidelityNote(
+_OTHERS = FidelityNote(
     "virtual time", "a program connected to others than the run's server; time may go on while it waits for them"
+)
+_STRANGERS = FidelityNote(
+    "connections", "others than the program connected to its port and were turned away; nothing they sent has counted"
+)
+_SPOKEN_TO = FidelityNote(
+    "connections",
+    "others than the run's server spoke to a program, at a port of its own; that may have changed its course",
+)
+_UNGUARDED = FidelityNote(
+    "connections",
+    "the kernel does not tell who connects to a program's port; any process of this machine could have taken part",
 )
 
 
@@ -58,9 +70,23 @@ class Witness:
         self._failures[key] = (count, why)
         self._journal.append(at, "attempt", pod=_name(key), failed=count)
 
-    def note_strangers(self, program: str, count: int) -> None:
-        """Take note that a program has connected to somebody who is not on the run's clock."""
-        self._notes.add(_STRANGERS, example=program, count=count)
+    def note_others(self, program: str, connects: int, heard: int) -> None:
+        """Take note that a program has connected, so many times, to somebody who is not on the run's clock.
+
+        `heard` are the bytes it read that the run's server has not sent: theirs, or else of who has connected to it.
+        """
+        if connects > 0:
+            self._notes.add(_OTHERS, example=program, count=connects)
+        elif heard > 0:
+            self._notes.add(_SPOKEN_TO, example=program)
+
+    def note_strangers(self, program: str, connects: int, door: Door) -> None:
+        """Take note of those who came to the door of a program that itself has connected at least `connects` times."""
+        not_its_own = door.turned_away + max(0, door.vanished - max(0, connects - door.let_in))
+        if not_its_own:
+            self._notes.add(_STRANGERS, example=program, count=not_its_own)
+        if not door.is_guarded:
+            self._notes.add(_UNGUARDED, example=program)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         self.activity += 1

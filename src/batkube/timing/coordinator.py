@@ -25,24 +25,57 @@ from batkube.timing.processes import NOT_BUILT, AttachedProcess
 #: In virtual time: when nothing is due and nothing happens for so long, a run is given up.
 PATIENCE = Duration(3600 * NANOSECONDS_PER_SECOND)
 #: How long to wait for an idle report before probing again, at first and at most: one can get lost (a thread that spins
-#: at the wrong moment), but a program that is long at work is not asked all the time.
-_FIRST_PATIENCE_S, _LAST_PATIENCE_S = 0.002, 0.064
+#: at the wrong moment), but a program that is long at work is not asked all the time. Each time those who wait at the
+#: door are seen to, so that no crowd of strangers keeps the program from connecting.
+_FIRST_PATIENCE_S, _LAST_PATIENCE_S = 0.002, 0.008
 #: A program that does not become idle for so long, in real time, is stuck.
 WATCHDOG = Duration(120 * NANOSECONDS_PER_SECOND)
 #: A Go program takes up its clock before anything else; one that has not after so long was not built for it.
 _ATTACH_S = 5.0
-#: For how long bytes may be on their way over the loopback before the counters are not believed.
+#: For how long bytes may be on their way over the loopback before the kernel is asked whether they are.
 _TRANSIT_S = 0.05
+#: A deterministic program waits five seconds of real time for a connection, and would then go on another course (see
+#: go/_std/runtime/virtual_network.go). A run that has come so close to it is given up.
+_CROWDED_S = 3.0
+_CROWDED_OUT = "was crowded out by others who connected to its port in thousands, and would have taken another course"
 #: A program collects its garbage once it has used this much more than twice what its last collection left.
 _GARBAGE_BYTES = 256 << 20
+
+
+class Door(Protocol):
+    """Where a program connects; others are turned away (`api.doors`)."""
+
+    @property
+    def let_in(self) -> int:
+        """Connections of the program's, ever."""
+
+    @property
+    def turned_away(self) -> int:
+        """Connections of strangers, ever."""
+
+    @property
+    def vanished(self) -> int:
+        """Connections that were closed in silence before it could be told whose they were, ever."""
+
+    @property
+    def is_overrun(self) -> bool:
+        """Whether so many have come at a time that there was no room for some of them."""
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether strangers can be told from the program; if not, everybody is let in."""
 
 
 class Server(Protocol):
     """What a program talks to: a server that reads and writes only when told (`api.polling`)."""
 
     @property
-    def accepted(self) -> int:
-        """Connections accepted, ever."""
+    def door(self) -> Door:
+        """Who has come."""
+
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether anything is on its way between the program and the server, as the kernel sees it."""
 
     @property
     def dropped(self) -> int:
@@ -64,7 +97,7 @@ class Server(Protocol):
         """Accept the connections that wait, without reading."""
 
     def collect(self, wait_s: float = 0.0) -> bool:
-        """Read what has come, waiting at most `wait_s` for anything; return whether anything had."""
+        """Read what has come, waiting at most `wait_s`; return whether anything of the program's had."""
 
     def answer(self) -> None:
         """Answer what was read."""
@@ -134,13 +167,22 @@ class Attachment:
             raise process.failure(f"has not become idle for {self._watchdog_s:g} s of real time")
         if self.page.pid == 0 and waited_s > _ATTACH_S:
             raise process.failure(f"does not read the virtual clock; {NOT_BUILT}")
+        if waited_s > _CROWDED_S and self.server.door.is_overrun and self.server.is_awaiting:
+            raise process.failure(_CROWDED_OUT)
 
     def _has_read_all(self, watch: Stopwatch) -> bool:
         if not self._counts or self.page.bytes_read >= self.server.sent:
             return True
-        if watch.real_s > _TRANSIT_S:
-            self._counts = False
+        self._doubt_counts(watch)
         return False
+
+    def _doubt_counts(self, watch: Stopwatch) -> None:
+        """Believe the counters no longer when they do not meet after a while, though nothing is on its way."""
+        if watch.real_s > _TRANSIT_S:
+            self._check_health(watch.real_s)
+            self._counts = self.server.is_awaiting
+            if self._counts and self.server.door.is_overrun:
+                raise self.process.failure(_CROWDED_OUT)
 
     @property
     def rounds_to_settle(self) -> int:
@@ -167,7 +209,7 @@ class Attachment:
         """Read everything the program wrote; return whether there was anything."""
         if self._counts and self._has_received_all():
             return False
-        before = self.server.received, self.server.accepted
+        before = self.server.received, self.server.door.let_in
         watch = Stopwatch()
         while True:
             came = self.server.collect()
@@ -178,13 +220,12 @@ class Attachment:
                 break
             elif not came:
                 self.server.collect(wait_s=0.001)
-                if watch.real_s > _TRANSIT_S:
-                    self._counts = False
-        return (self.server.received, self.server.accepted) != before
+                self._doubt_counts(watch)
+        return (self.server.received, self.server.door.let_in) != before
 
     def _has_received_all(self) -> bool:
-        server, page = self.server, self.page
-        return server.received >= page.bytes_written and server.accepted >= page.connects
+        door, page = self.server.door, self.page
+        return self.server.received >= page.bytes_written and door.let_in + door.vanished >= page.connects
 
 
 class Coordinator:

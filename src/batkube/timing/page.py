@@ -7,6 +7,7 @@ for `now`, which the program moves within a grant.
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import select
@@ -25,8 +26,11 @@ class ClockPage:
     """One program's clock."""
 
     def __init__(self, now_ns: int, *, deterministic: bool, seed: int) -> None:
-        self._file = os.memfd_create("batkube-clock", 0)
+        self._file = os.memfd_create("batkube-clock", os.MFD_ALLOW_SEALING)
+        os.fchmod(self._file, 0o600)
         os.ftruncate(self._file, _SIZE)
+        # Whoever shrank it would have the kernel kill us at our next look.
+        fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         self._page = mmap.mmap(self._file, _SIZE)
         # A view of eight-byte numbers reads and writes each of them in one piece, which `struct` does not promise.
         self._slots = memoryview(self._page).cast("q")

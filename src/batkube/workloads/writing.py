@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.replacing import replacing
 from batkube.workloads.batsim_writing import batsim_text
 from batkube.workloads.manifests_writing import is_object_name, manifests_text
 from batkube.workloads.model import Job, Workload
@@ -63,20 +63,16 @@ def write_workload(
 
 
 def _write_atomically(path: Path, chunks: Iterable[str]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with temporary.open("wb") as raw:
+        with replacing(path) as partial, partial.open("wb") as raw:
             if path.suffix.lower() == ".gz":
                 # No name and no time inside: the same workload gives the same bytes.
                 with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped:
                     _write(cast(BinaryIO, zipped), chunks)
             else:
                 _write(raw, chunks)
-        temporary.replace(path)
     except OSError as error:
         raise InputError(path, problem=f"cannot be written ({error.strerror})") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _write(stream: BinaryIO, chunks: Iterable[str]) -> None:

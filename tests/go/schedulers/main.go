@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,8 +44,15 @@ func main() {
 		meddle(*way)
 		time.Sleep(1000 * time.Hour)
 	}
+	asked := false
+	if *way == "listens" {
+		listen(&asked)
+	}
 	for {
 		time.Sleep(time.Second)
+		if *way == "listens" && !asked {
+			continue
+		}
 		for _, pod := range waiting() {
 			handle(*way, pod)
 		}
@@ -59,7 +67,7 @@ func handle(way, pod string) {
 	case "idles":
 	case "nowhere":
 		bind(pod, "nowhere")
-	case "crowds":
+	case "crowds", "listens":
 		bind(pod, nodes()[0])
 	case "twice":
 		for _, node := range nodes()[:2] {
@@ -71,6 +79,14 @@ func handle(way, pod string) {
 		fmt.Println("about to be killed")
 		syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 	}
+}
+
+// listen serves at a port of its own, and tells which.
+func listen(asked *bool) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	fmt.Println("listening on", listener.Addr())
+	go http.Serve(listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { *asked = true }))
 }
 
 func meddle(way string) {

@@ -67,6 +67,8 @@ class CustomKinds:
         self._notes = notes
         self._metadata = table.definition(_OBJECT_META)
         self._behaviour = CustomBehaviour(self, admission)
+        #: The groups of built-in kinds. No request for one ever reaches a custom kind, as on the real server.
+        self._own_groups = frozenset(group.name for group in table.groups())
         #: The definitions that are served, by name, which is also the name of their instances in the store.
         self._definitions: dict[str, Definition] = {}
         for definition in store.all(DEFINITIONS).values():
@@ -74,6 +76,13 @@ class CustomKinds:
         store.listen(DEFINITIONS, self._changed)
 
     # Asking
+
+    def is_own(self, name: str) -> bool:
+        """Return whether a definition of this name is in a group of built-in kinds: then it has no instances.
+
+        What is stored under its name, if anything, are objects of the built-in kind that it is called after.
+        """
+        return name.partition(".")[2] in self._own_groups
 
     def definition(self, resource: Resource) -> Definition:
         """Return the definition of a custom resource."""
@@ -141,7 +150,7 @@ class CustomKinds:
     def _follow(self, definition: KubeObject) -> None:
         name = definition["metadata"]["name"]
         known = self._definitions.get(name)
-        if not is_served(definition):
+        if not is_served(definition) or self.is_own(name):
             self._forget(name)
         elif known is not None and _same_kinds(known.object, definition):
             self._definitions[name] = msgspec.structs.replace(known, object=definition)

@@ -27,12 +27,16 @@ _MANAGER = "kube-apiserver"
 DeleteInstances = Callable[[str, Instant], None]
 """Deletes all objects of a custom kind, given by its name in the store, as a deletion of the collection would."""
 
+IsOwn = Callable[[str], bool]
+"""Tells whether a definition is in a group of built-in kinds: then it has no instances, whatever has its name."""
+
 
 class Lifecycle:
     """Brings definitions into the state that their spec asks for."""
 
-    def __init__(self, store: Store, resource: Resource, delete_instances: DeleteInstances) -> None:
+    def __init__(self, store: Store, resource: Resource, delete_instances: DeleteInstances, is_own: IsOwn) -> None:
         self._store = store
+        self._is_own = is_own
         #: The resource of definitions themselves.
         self._resource = resource
         self._delete_instances = delete_instances
@@ -90,13 +94,13 @@ class Lifecycle:
         if name not in self._waiting:
             self._waiting[name] = key
             definition = self._write(key, definition, deleting_instances(definition, now), now)
-            if is_true(definition, ESTABLISHED):
+            if is_true(definition, ESTABLISHED) and not self._is_own(name):
                 self._delete_instances(name, now)
 
     def _finish_one(self, now: Instant) -> bool:
         """Let one definition go whose last instance has gone; return whether there was one."""
         for storage, key in self._waiting.items():
-            if not self._store.all(storage):
+            if self._is_own(storage) or not self._store.all(storage):
                 del self._waiting[storage]
                 definition = self._store.get(DEFINITIONS, key)
                 if definition is not None:

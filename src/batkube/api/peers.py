@@ -1,0 +1,134 @@
+"""Who is at the other end of a connection over the loopback, as the kernel knows it.
+
+TCP does not tell. But both ends belong to one kernel, which names the other end's socket by its inode (sock_diag(7), in
+some ten microseconds), and /proc/PID/fd lists the sockets that a process holds. A socket that was closed has no
+inode any more, and nobody can tell then whose it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_NETLINK_SOCK_DIAG = 4
+_BY_FAMILY, _ERROR, _DONE = 20, 2, 3
+_REQUEST, _DUMP = 0x1, 0x300
+_ANY_STATE = 0xFFFFFFFF
+_LISTEN = 10
+#: linux/netlink.h: nlmsghdr.
+_HEADER = struct.Struct("=IHHII")
+#: linux/inet_diag.h: the start of inet_diag_req_v2, and inet_diag_sockid, whose ports and addresses go as on the wire.
+_QUESTION = struct.Struct("=BBxxI")
+_PLACES = struct.Struct("!HH4s12x4s12x")
+_ANY_INTERFACE_AND_COOKIE = bytes(4) + b"\xff" * 8
+#: inet_diag_msg: after the family the state, then the places, of which we read the first port, then the rest of `End`.
+_ANSWER = struct.Struct("=xBxx2s50xIIII")
+_ANSWER_BYTES = 1 << 16
+
+
+class End(NamedTuple):
+    """One end of a connection."""
+
+    port: int
+    #: Bytes that have come and are not read, and bytes that the other end has not acknowledged.
+    unread: int
+    unsent: int
+    uid: int
+    #: 0 when it was closed.
+    inode: int
+
+
+Address = tuple[str, int]
+_NOWHERE: Address = ("0.0.0.0", 0)
+
+
+class SocketTable:
+    """The kernel's table of TCP sockets. Raises OSError if the kernel does not let us ask."""
+
+    def __init__(self) -> None:
+        self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
+        self._netlink.connect((0, 0))
+
+    def find(self, of: Address, to: Address) -> End | None:
+        """Return the end at `of` of the connection between `of` and `to`; None when it was closed long ago."""
+        # When there is no such connection, the kernel falls back to whoever listens at `of`.
+        return next((end for state, end in self._ask(_REQUEST, of, to) if state != _LISTEN), None)
+
+    def calling(self, port: int) -> list[End]:
+        """Return all that are connected to a port, or wait to be: their ends."""
+        return [end for _, end in self._ask(_REQUEST | _DUMP, _NOWHERE, ("0.0.0.0", port))]
+
+    def _ask(self, flags: int, of: Address, to: Address) -> Iterator[tuple[int, End]]:
+        places = _PLACES.pack(of[1], to[1], socket.inet_aton(of[0]), socket.inet_aton(to[0]))
+        question = _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, _ANY_STATE) + places + _ANY_INTERFACE_AND_COOKIE
+        self._netlink.send(_HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, flags, 0, 0) + question)
+        while True:
+            answer = memoryview(self._netlink.recv(_ANSWER_BYTES))
+            while answer:
+                length, kind, _, _, _ = _HEADER.unpack_from(answer)
+                if kind == _DONE:
+                    return
+                if kind == _ERROR:
+                    _refuse_unless_missing(answer)
+                    return
+                state, place, *rest = _ANSWER.unpack_from(answer, _HEADER.size)
+                yield state, End(int.from_bytes(place), *rest)
+                answer = answer[-(-length // 4) * 4 :]
+            if flags == _REQUEST:
+                return
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._netlink.close()
+
+
+def _refuse_unless_missing(answer: memoryview) -> None:
+    code = -struct.unpack_from("=i", answer, _HEADER.size)[0]
+    if code != errno.ENOENT:
+        raise OSError(code, os.strerror(code))
+
+
+class HeldSockets:
+    """The sockets that a process holds. One that has ended, or is not ours to look at, holds none."""
+
+    def __init__(self, pid: int) -> None:
+        self._folder = f"/proc/{pid}/fd"
+        #: The inode behind each descriptor that we have looked at; 0 for what is no socket.
+        self._inodes: dict[str, int] = {}
+
+    def among(self, wanted: set[int]) -> set[int]:
+        """Return those of the `wanted` inodes that the process holds.
+
+        A program with thousands of connections opens more of them, so only what is new is looked at first.
+        """
+        self._look()
+        if not wanted.issubset(self._inodes.values()):
+            self._inodes.clear()  # a descriptor may have been closed, and stand for another socket since
+            self._look()
+        return wanted.intersection(self._inodes.values())
+
+    def _look(self) -> None:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self._folder):
+                if name not in self._inodes:
+                    with contextlib.suppress(FileNotFoundError):
+                        kind, _, inode = os.readlink(f"{self._folder}/{name}").partition(":[")
+                        self._inodes[name] = int(inode[:-1]) if kind == "socket" else 0
+
+
+def session_of(leader: int) -> list[int]:
+    """Return the processes of the session that one began: what it started, unless that began a session of its own.
+
+    A process cannot join another's session, so a stranger is never among them.
+    """
+    members = []
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
+            if os.getsid(pid := int(name)) == leader:
+                members.append(pid)
+    return members

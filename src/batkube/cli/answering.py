@@ -1,0 +1,61 @@
+"""Answers a command line with an exit code: what becomes of errors, signals and standard streams.
+
+An error is one message on standard error, never a traceback; only a bug of ours shows one, because it is meant to be
+reported. The sub-commands are imported late, since their libraries take a while and Ctrl-C may come in the middle.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import signal
+import sys
+
+from batkube.cli.main import INTERRUPTED
+from batkube.cli.signals import heeding
+from batkube.cli.streams import outlets
+from batkube.kernel.errors import InputError
+from batkube.kernel.faults import fault
+
+
+def answer() -> int:
+    """Run the command line and return its exit code, after one message if something went wrong."""
+    # While Python takes itself down, Ctrl-C has nothing left to interrupt.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with outlets() as output:
+        code = _exit_code()
+        sys.stdout.flush()
+        # A reader that has seen enough (`| head -1`) is no failure.
+        if code == 0 and output.failure is not None and output.failure.errno != errno.EPIPE:
+            print(f"failed: standard output cannot be written: {output.failure.strerror}", file=sys.stderr)
+            code = 1
+    return code
+
+
+def _exit_code() -> int:
+    try:
+        with heeding():
+            return _run()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        told = fault(error)
+        if told is None:
+            raise
+        is_input = isinstance(told, InputError)
+        print(f"{'error' if is_input else 'failed'}: {told}", file=sys.stderr)
+        return 2 if is_input else 1
+
+
+def _run() -> int:
+    from batkube.cli.app import app
+
+    try:
+        app()
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:
+            # typer has taken the KeyboardInterrupt and says nothing.
+            raise KeyboardInterrupt from None
+        return int(stop.code or 0)
+    return 0

@@ -1,0 +1,207 @@
+"""The door of a program: who is let in, who is not, and what is known of what is still on its way."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from batkube.api import doors
+from batkube.api.doors import Door
+from batkube.api.peers import SocketTable
+
+GET = b"GET /secret/api HTTP/1.1\r\n\r\n"
+#: Connects to the port given as the user given, says what is given, and stays.
+CALLER = """
+import os, socket, sys
+if int(sys.argv[3]) != os.geteuid():
+    os.setuid(int(sys.argv[3]))
+with socket.socket() as caller:
+    caller.connect(("127.0.0.1", int(sys.argv[1])))
+    caller.sendall(sys.argv[2].encode())
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def door() -> Iterator[Door]:
+    ours = Door("secret")
+    ours.invite(os.getpid())
+    yield ours
+    ours.close()
+
+
+def _connect(door: Door) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", door.port), timeout=10)
+
+
+def _counts(door: Door) -> tuple[int, int, int]:
+    return door.let_in, door.turned_away, door.vanished
+
+
+def _caller(door: Door, *command: str, user: int = os.geteuid()) -> subprocess.Popen[bytes]:
+    """Start another process that holds a connection to the door and has said all that it should."""
+    process = subprocess.Popen(
+        [*command, sys.executable, "-c", CALLER, str(door.port), GET.decode(), str(user)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.communicate()
+
+
+def test_the_program_is_let_in_before_it_has_said_anything(door: Door) -> None:
+    with _connect(door) as first, _connect(door) as second:
+        let_in = door.newcomers()
+
+        assert [sock.getpeername() for sock in let_in] == [first.getsockname(), second.getsockname()]
+        assert _counts(door) == (2, 0, 0)
+        for sock in let_in:
+            sock.close()
+
+
+def test_another_process_of_the_same_user_is_turned_away_even_if_it_knows_the_secret(door: Door) -> None:
+    stranger = _caller(door)
+    with _connect(door):
+        (own,) = door.newcomers()
+
+        assert _counts(door) == (1, 1, 0)
+        own.close()
+    _end(stranger)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_turned_away_whatever_session_he_is_of(door: Door) -> None:
+    stranger = _caller(door, user=65534)
+    door.invite(stranger.pid)
+
+    assert door.newcomers() == []
+    assert _counts(door) == (0, 1, 0)
+    _end(stranger)
+
+
+def test_a_process_that_the_program_has_started_is_let_in(door: Door) -> None:
+    program = _caller(door, "sh", "-c", '"$@"; exit', "sh")
+    door.invite(program.pid)
+    (own,) = door.newcomers()
+
+    assert own.recv(1000) == GET
+    own.close()
+    _end(program)
+
+
+def test_nobody_is_let_in_before_the_program_is_known() -> None:
+    door = Door("secret")
+    with _connect(door):
+        assert door.newcomers() == []
+        door.invite(os.getpid())
+        (own,) = door.newcomers()
+        own.close()
+    door.close()
+
+
+def test_who_has_closed_already_is_known_by_the_secret_alone(door: Door) -> None:
+    for words in (GET, b"", b"GET /another/api HTTP/1.1\r\n\r\n", b"GET /sec"):
+        with _connect(door) as caller:
+            caller.sendall(words)
+    (own,) = door.newcomers()
+
+    assert own.recv(1000) == GET
+    assert _counts(door) == (1, 2, 1)
+    own.close()
+
+
+def test_a_connection_that_was_reset_has_vanished(door: Door) -> None:
+    with _connect(door) as caller:
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
+
+    assert door.newcomers() == []
+    assert _counts(door) == (0, 0, 1)
+
+
+def test_a_stranger_is_cut_off_at_once(door: Door) -> None:
+    door.invite(_a_process_that_has_ended())
+    with _connect(door) as caller:
+        caller.sendall(GET)
+        assert door.newcomers() == []
+
+        with pytest.raises(ConnectionResetError):
+            caller.recv(1000)
+
+
+def _a_process_that_has_ended() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        return process.pid
+
+
+def test_a_connection_for_which_there_is_no_room_yet_is_awaited_if_it_is_the_programs(door: Door) -> None:
+    door.listener.listen(0)
+    with _connect(door), socket.socket() as waiting:
+        (own,) = door.newcomers()
+        assert not door.is_awaiting([own])
+        assert not door.is_overrun
+        with _connect(door):
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", door.port))
+
+            assert door.is_overrun
+            assert door.is_awaiting([own])
+            door.invite(_a_process_that_has_ended())
+            assert not door.is_awaiting([own])
+        own.close()
+
+
+def test_bytes_that_have_not_arrived_are_awaited_and_those_that_wait_to_be_read_are_not(door: Door) -> None:
+    with _connect(door) as caller:
+        (own,) = door.newcomers()
+        assert not door.is_awaiting([own])
+        _send_all_that_goes(caller)
+        assert door.is_awaiting([own])
+        while own in _readable(own):
+            own.recv(1 << 20)
+        assert not door.is_awaiting([own])
+
+        _send_all_that_goes(own)  # what does not fit waits here, and the other side does not read what did
+        assert not door.is_awaiting([own])
+        own.close()
+
+
+def _send_all_that_goes(sock: socket.socket) -> None:
+    sock.setblocking(False)
+    try:
+        while True:
+            sock.send(bytes(1 << 20))
+    except BlockingIOError:
+        pass
+
+
+def _readable(sock: socket.socket) -> list[socket.socket]:
+    return select.select([sock], [], [], 0.3)[0]
+
+
+def test_where_the_kernel_does_not_tell_everybody_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: SocketTable) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(doors.SocketTable, "__init__", refuse)
+    door = Door("secret")
+    door.invite(_a_process_that_has_ended())
+    with _connect(door):
+        (own,) = door.newcomers()
+        own.close()
+
+    assert not door.is_guarded
+    assert not door.is_awaiting([])
+    door.close()

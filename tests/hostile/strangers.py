@@ -1,0 +1,132 @@
+"""Strangers at the port of a run's program: whatever another process can do there, over and over, until it is ended.
+
+`python strangers.py FOLDER [KIND …]` waits for a run that is written into FOLDER, reads the port from the kubeconfig of
+its program and begins before the program has come up. With `as-nobody` among the kinds, and started by root, it is
+another user's process; with `own-port` it goes where the program logs that it listens itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+PODS = "/api/v1/namespaces/default/pods"
+NOBODY = 65534
+AS_NOBODY, OWN_PORT = "as-nobody", "own-port"
+
+Address = tuple[str, int]
+
+
+def half_requests(address: Address, secret: str) -> None:
+    """Begin twenty requests and keep them open until they are cut off."""
+    _say(address, f"GET {PODS} HTTP/1.1\r\nHo".encode(), 20)
+
+
+def whole_requests(address: Address, secret: str) -> None:
+    """Ask as anybody who does not know the secret part of the path."""
+    _say(address, f"GET {PODS} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), 5)
+
+
+def requests_with_the_secret(address: Address, secret: str) -> None:
+    """Delete all pods, as one who has read the kubeconfig could, were it not for whose connection it is."""
+    _say(address, f"DELETE {secret}{PODS} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), 5)
+
+
+def garbage(address: Address, secret: str) -> None:
+    """Send what is not HTTP."""
+    _say(address, bytes(range(256)) * 40, 5)
+
+
+def floods(address: Address, secret: str) -> None:
+    """Connect and close at once, by the hundred."""
+    for _ in range(200):
+        _connect(address).close()
+    time.sleep(0.02)
+
+
+def short_words(address: Address, secret: str) -> None:
+    """Connect, say something and close at once."""
+    for _ in range(50):
+        with _connect(address) as caller, contextlib.suppress(OSError):
+            caller.sendall(f"POST {PODS} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".encode())
+
+
+#: The newest silent connections; those of rounds before are given up.
+_SILENT: deque[socket.socket] = deque(maxlen=500)
+
+
+def silence(address: Address, secret: str) -> None:
+    """Connect and say nothing."""
+    _SILENT.extend(_connect(address) for _ in range(100))
+
+
+KINDS: dict[str, Callable[[Address, str], None]] = {
+    kind.__name__: kind
+    for kind in (half_requests, whole_requests, requests_with_the_secret, garbage, floods, short_words, silence)
+}
+
+
+def _connect(address: Address) -> socket.socket:
+    caller = socket.socket()
+    caller.settimeout(0.2)
+    with contextlib.suppress(OSError):  # the run may be over, or its queue full of us
+        caller.connect(address)
+    return caller
+
+
+def _say(address: Address, words: bytes, times: int) -> None:
+    """Say the same on so many connections, and wait for an answer or for the end of each."""
+    callers = [_connect(address) for _ in range(times)]
+    for caller in callers:
+        with contextlib.suppress(OSError):
+            caller.sendall(words)
+    for caller in callers:
+        with caller, contextlib.suppress(OSError):
+            caller.recv(1000)
+
+
+def server_of(folder: Path) -> tuple[Address, str]:
+    """Wait for the kubeconfig of a run; return where its server is, and the secret part of the path."""
+    url = urlsplit(_found(folder, "kubeconfig", r"server: (http://\S+)\n"))
+    return (str(url.hostname), int(url.port or 0)), url.path
+
+
+def own_port_of(folder: Path) -> Address:
+    """Wait until the program of a run logs where it listens."""
+    host, _, port = _found(folder, "log.txt", r"listening on (\S+)\n").partition(":")
+    return host, int(port)
+
+
+def _found(folder: Path, name: str, pattern: str) -> str:
+    """Wait until a file of the run's program holds something; return that."""
+    while True:
+        for path in folder.glob(f".*.partial-*/new/scheduler/{name}"):
+            with contextlib.suppress(OSError):
+                if found := re.search(pattern, path.read_text()):
+                    return found[1]
+        time.sleep(0.001)
+
+
+def main(folder: Path, kinds: list[str]) -> None:
+    """Do everything in turn."""
+    address, secret = server_of(folder)
+    if OWN_PORT in kinds:
+        address = own_port_of(folder)
+    if AS_NOBODY in kinds and os.geteuid() == 0:
+        os.setuid(NOBODY)
+    while True:
+        for kind in KINDS:
+            if kind in kinds or not set(kinds) - {AS_NOBODY}:
+                KINDS[kind](address, secret)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

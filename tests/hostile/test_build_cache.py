@@ -1,0 +1,148 @@
+"""The cache of built programs: nothing is run that others may have put there, and nothing of theirs is removed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.hostile.commands import batkube
+
+from batkube.kernel.errors import InputError
+from batkube.schedulers.builds import build_path, built
+from batkube.schedulers.recipes import Program, local_program
+from batkube.schedulers.records import kept_builds, programs_folder
+from batkube.schedulers.toolchains import toolchain_at_hand
+from schedulers.conftest import needs_go
+
+#: A published program that nobody can download: it is found built, or not at all.
+WANTED = Program("evil", "example.com/evil", "v1.0.0", ".", virtual=False)
+NOBODY = 65534
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file to somebody else")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """A cache in which the program seems to be built."""
+    folder = tmp_path / "cache"
+    binary = build_path(WANTED, folder)
+    binary.parent.mkdir(parents=True)
+    binary.write_text("#!/bin/sh\nexit 1\n")
+    binary.chmod(0o755)
+    for place in (binary.parent, binary.parent.parent, folder):
+        place.chmod(0o755)
+    return folder
+
+
+def places(cache: Path) -> list[Path]:
+    """Return the program, and the folders around it."""
+    binary = build_path(WANTED, cache)
+    return [binary, binary.parent, programs_folder(cache), cache]
+
+
+def test_a_program_that_only_its_owner_can_write_is_run(cache: Path) -> None:
+    assert built(WANTED, cache) == build_path(WANTED, cache)
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("who", [stat.S_IWGRP, stat.S_IWOTH])
+def test_what_others_can_write_is_not_run(cache: Path, number: int, who: int) -> None:
+    place = places(cache)[number]
+    place.chmod(0o755 | who)
+
+    with pytest.raises(InputError, match=f"^{place}: can be written by others"):
+        built(WANTED, cache)
+
+
+@as_root
+@pytest.mark.parametrize("number", range(4))
+def test_what_is_another_users_is_not_run(cache: Path, number: int) -> None:
+    place = places(cache)[number]
+    os.chown(place, NOBODY, NOBODY)
+
+    with pytest.raises(InputError, match=f"^{place}: belongs to another user"):
+        built(WANTED, cache)
+
+
+@as_root
+def test_a_link_of_another_users_and_a_link_to_another_users_file_are_not_followed(cache: Path, tmp_path: Path) -> None:
+    binary, theirs = build_path(WANTED, cache), tmp_path / "theirs"
+    binary.rename(theirs)
+    binary.symlink_to(theirs)
+    os.chown(theirs, NOBODY, NOBODY)
+
+    with pytest.raises(InputError, match="belongs to another user"):
+        built(WANTED, cache)
+
+    os.chown(theirs, 0, 0)
+    os.chown(binary, NOBODY, NOBODY, follow_symlinks=False)
+    with pytest.raises(InputError, match="belongs to another user"):
+        built(WANTED, cache)
+
+
+def test_a_cache_below_a_folder_in_which_everybody_can_rename_is_not_used(cache: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(InputError, match=f"^{tmp_path}: can be written by everybody"):
+        built(WANTED, cache)
+
+    tmp_path.chmod(0o1777)
+    assert built(WANTED, cache)
+
+
+def test_a_toolchain_that_others_can_write_is_not_run(tmp_path: Path) -> None:
+    go = tmp_path / "cache" / "toolchains" / "go1.26.8" / "bin" / "go"
+    go.parent.mkdir(parents=True)
+    go.touch()
+    go.chmod(0o777)
+
+    with pytest.raises(InputError, match=f"^{go}: can be written by others"):
+        toolchain_at_hand(tmp_path / "cache", "go1.26.8")
+
+
+@needs_go
+def test_what_is_built_is_closed_to_others_whatever_the_umask(tmp_path: Path) -> None:
+    module = tmp_path / "module"
+    module.mkdir()
+    (module / "go.mod").write_text("module example.com/mine\n\ngo 1.24\n")
+    (module / "main.go").write_text("package main\n\nfunc main() {}\n")
+    before = os.umask(0)
+    try:
+        binary = built(local_program(module, "."), tmp_path / "cache")
+    finally:
+        os.umask(before)
+
+    assert subprocess.run([binary], check=False).returncode == 0
+    for place in (binary, binary.parent, binary.parent.parent, tmp_path / "cache"):
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+
+
+def test_pruning_removes_builds_and_nothing_else(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = tmp_path / "batkube" / "programs"
+    programs.parent.mkdir()
+    programs_folder(cache).rename(programs)
+    broken_off = programs / "kube-scheduler-v1.0.0-0123456789ab"
+    (broken_off / ".source").mkdir(parents=True)
+    (broken_off / "17.partial").touch()
+    thesis = programs / "chapters" / "thesis.tex"
+    thesis.parent.mkdir()
+    thesis.write_text("years of work\n")
+    elsewhere = tmp_path / "elsewhere"
+    thesis.parent.rename(elsewhere)
+    thesis.parent.mkdir()
+    thesis.write_text("more years of work\n")
+    (programs / "linked").symlink_to(elsewhere)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    pruned = batkube(tmp_path, "schedulers", "prune")
+
+    assert pruned.code == 0, pruned.complaint
+    assert "left chapters: no build wrote thesis.tex" in pruned.complaint
+    assert not broken_off.exists()
+    assert thesis.read_text() == "more years of work\n"
+    assert (elsewhere / "thesis.tex").read_text() == "years of work\n"
+    assert [kept.folder.name for kept in kept_builds(programs.parent)] == [
+        "chapters",
+        f"{build_path(WANTED, cache).parent.name}",
+    ]

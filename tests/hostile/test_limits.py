@@ -1,0 +1,166 @@
+"""Limits of the machine: files, processes, threads, memory, the stack. Each is named, in one message."""
+
+from __future__ import annotations
+
+import json
+import resource
+from pathlib import Path
+
+import pytest
+from tests.commands import EXPERIMENT, RUN, answer, study
+
+#: As fork(2) answers when a user has as many processes as he may.
+NO_FORK = """
+import errno, os, subprocess
+def refuse(*_):
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+subprocess._fork_exec = refuse
+"""
+#: As CPython answers then.
+NO_THREAD = """
+import threading
+def refuse(*_):
+    raise RuntimeError("can't start new thread")
+threading._start_new_thread = refuse
+"""
+#: Policies that take more than there is.
+GREEDY = """
+import resource
+from batkube.policies.interface import Policy, Start
+
+class Greedy(Policy):
+    def decide(self, view):
+        hoard = []
+        while True:
+            hoard.append(bytearray(1 << 20))
+        yield
+
+class Deep(Policy):
+    def decide(self, view):
+        yield from self.decide(view)
+
+class Spoiler(Policy):
+    def decide(self, view):
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used, used))
+        for job in view.queue:
+            yield Start(job, view.free.fit(job))
+"""
+FILES = """error: the machine: allows this process no more open files
+  remedy: raise the limit of this shell: ulimit -n 4096
+"""
+PROCESSES = "error: the machine: allows no more processes or threads\n"
+
+
+def allow_files(count: int) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
+
+
+@pytest.mark.parametrize("count", [5, 8, 12])
+def test_an_experiment_that_may_open_too_few_files_says_so_and_blames_no_run(tmp_path: Path, count: int) -> None:
+    study(tmp_path, "policy:fcfs", "policy:easy", "policy:sjf")
+
+    result = answer(tmp_path, *EXPERIMENT, "--jobs", "3", prepare=lambda: allow_files(count))
+    again = answer(tmp_path, *EXPERIMENT, "--quiet")
+
+    assert result.returncode == 2
+    assert result.stderr.endswith(FILES)
+    assert (again.returncode, again.stdout) == (0, "done=3\nfailed=0\n")
+
+
+def test_a_run_that_may_open_too_few_files_says_so(tmp_path: Path) -> None:
+    study(tmp_path)
+
+    result = answer(tmp_path, *RUN, prepare=lambda: allow_files(5))
+
+    assert (result.returncode, result.stderr) == (2, FILES)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_server_that_may_open_too_few_files_says_so(tmp_path: Path) -> None:
+    result = answer(
+        tmp_path, "serve", "--platform", "2x1", "--port", "0", "--out", "out", prepare=lambda: allow_files(6)
+    )
+
+    assert (result.returncode, result.stderr) == (2, FILES)
+
+
+@pytest.mark.parametrize("refusal", [NO_FORK, NO_THREAD], ids=["fork", "thread"])
+def test_an_experiment_without_processes_says_so_and_blames_no_run(tmp_path: Path, refusal: str) -> None:
+    study(tmp_path, "policy:fcfs", "policy:easy")
+
+    result = answer(tmp_path, *EXPERIMENT, program=refusal)
+    again = answer(tmp_path, *EXPERIMENT, "--quiet")
+
+    assert result.returncode == 2
+    assert PROCESSES in result.stderr
+    assert (again.returncode, again.stdout) == (0, "done=2\nfailed=0\n")
+
+
+def test_a_scheduler_that_cannot_be_started_for_want_of_a_process_is_not_blamed(tmp_path: Path) -> None:
+    study(tmp_path)
+
+    result = answer(tmp_path, *RUN, "--scheduler", "/bin/true", program=NO_FORK)
+
+    assert result.returncode == 2
+    assert result.stderr.startswith(PROCESSES)
+
+
+def test_a_policy_that_takes_all_memory_is_one_message_and_keeps_what_was_computed(tmp_path: Path) -> None:
+    study(tmp_path, policy_file=GREEDY)
+    limit = 1 << 30
+
+    result = answer(
+        tmp_path,
+        *(*RUN, "--scheduler", "policy:./mine.py:Greedy"),
+        prepare=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+
+    assert result.returncode == 1
+    assert result.stderr.startswith("failed: policy Greedy: failed in mine.py:")
+    assert "MemoryError" in result.stderr
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
+
+
+def test_memory_that_runs_out_between_decisions_is_one_message(tmp_path: Path) -> None:
+    study(tmp_path, policy_file=GREEDY)
+    jobs = [{"id": f"{number}", "subtime": number, "res": 1, "profile": "d"} for number in range(20_000)]
+    (tmp_path / "w.json").write_text(
+        json.dumps({"nb_res": 2, "jobs": jobs, "profiles": {"d": {"type": "delay", "delay": 1}}})
+    )
+
+    result = answer(tmp_path, *RUN, "--quiet", "--scheduler", "policy:./mine.py:Spoiler")
+
+    assert (result.returncode, result.stderr.splitlines()[0].partition(" at ")[0]) in (
+        (1, "failed: out of memory"),
+        (2, "error: the machine: has no memory left"),
+    )
+
+
+def test_a_workload_that_does_not_fit_into_memory_is_one_message(tmp_path: Path) -> None:
+    study(tmp_path)
+    (tmp_path / "w.json").write_text("[" * (1 << 24))
+    limit = 400 << 20
+
+    result = answer(tmp_path, *RUN, prepare=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) <= 2
+
+
+def test_an_endless_recursion_of_a_policy_is_its_failure(tmp_path: Path) -> None:
+    study(tmp_path, policy_file=GREEDY)
+
+    result = answer(tmp_path, *RUN, "--scheduler", "policy:./mine.py:Deep")
+
+    assert result.returncode == 1
+    assert "RecursionError" in result.stderr.splitlines()[0]
+
+
+def test_brackets_without_end_are_one_message(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text("[" * 20_000)
+
+    result = answer(tmp_path, "run", "s.yaml", "--out", "out")
+
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) <= 2

@@ -1,0 +1,135 @@
+"""An experiment that is gone on with knows which runs are still what was written, and names those that are not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.hostile.commands import batkube, prepare
+
+EXPERIMENT = ("experiment", "e.yaml", "--jobs", "1", "--no-report", "--out", "out")
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    """A folder in which an experiment of two runs is done."""
+    prepare(tmp_path)
+    assert batkube(tmp_path, *EXPERIMENT).code == 0
+    return tmp_path
+
+
+def results(folder: Path) -> bytes:
+    return (folder / "out" / "results.csv").read_bytes()
+
+
+def first_run(folder: Path) -> Path:
+    return min((folder / "out" / "runs").iterdir())
+
+
+def cut(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def flatter(path: Path) -> None:
+    """Make the result another by one digit; the file stays as long as it was."""
+    content = path.read_text()
+    digit = max(place for place, letter in enumerate(content) if letter.isdigit())
+    path.write_text(f"{content[:digit]}{(int(content[digit]) + 1) % 10}{content[digit + 1 :]}")
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def turn_into_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("harm", "name"),
+    [
+        (cut, "schedule.csv"),
+        (flatter, "schedule.csv"),
+        (empty, "schedule.csv"),
+        (Path.unlink, "schedule.csv"),
+        (turn_into_a_folder, "schedule.csv"),
+        (cut, "fidelity.json"),
+        (flatter, "jobs.csv"),
+        (flatter, "journal.jsonl"),
+    ],
+)
+def test_a_result_that_is_not_what_was_written_is_named_and_done_again(
+    done: Path, harm: Callable[[Path], None], name: str
+) -> None:
+    before, run = results(done), first_run(done)
+    harm(run / name)
+
+    again = batkube(done, *EXPERIMENT)
+
+    assert again.code == 0, again.complaint
+    assert f"damaged: out/runs/{run.name}: {name} is not what the run wrote" in again.complaint
+    assert results(done) == before
+    assert (run / name).is_file()
+    assert (done / "out" / "set-aside" / run.name).is_dir(), "nothing is thrown away"
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"batkube": "0.1.0", "result": "completed"}', b"[" * 9999])
+def test_a_manifest_that_is_not_what_was_written_is_named_and_its_run_done_again(done: Path, text: bytes) -> None:
+    before, run = results(done), first_run(done)
+    (run / "manifest.json").write_bytes(text)
+
+    again = batkube(done, *EXPERIMENT)
+
+    assert again.code == 0, again.complaint
+    assert f"damaged: out/runs/{run.name}: manifest.json is missing, or is not what the run wrote" in again.complaint
+    assert results(done) == before
+
+
+@pytest.mark.parametrize("key", ["digest", "result", "real"])
+def test_a_word_changed_in_a_manifest_does_not_go_unnoticed(done: Path, key: str) -> None:
+    run = first_run(done)
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, key: "something else"}))
+
+    again = batkube(done, *EXPERIMENT)
+
+    assert "damaged" in again.complaint
+    assert again.code == 0
+
+
+def test_a_run_that_is_damaged_twice_is_set_aside_twice(done: Path) -> None:
+    run = first_run(done)
+    for _ in range(2):
+        cut(run / "schedule.csv")
+        batkube(done, *EXPERIMENT)
+
+    aside = sorted(path.name for path in (done / "out" / "set-aside").iterdir())
+
+    assert aside == [run.name, f"{run.name}-2"]
+
+
+def test_runs_that_are_what_was_written_are_not_done_again(done: Path) -> None:
+    run = first_run(done)
+    (run / "notes.txt").write_text("of mine\n")
+    written_ns = (run / "manifest.json").stat().st_mtime_ns
+
+    again = batkube(done, *EXPERIMENT)
+
+    assert (again.code, "damaged" in again.complaint) == (0, False)
+    assert (run / "manifest.json").stat().st_mtime_ns == written_ns
+
+
+def test_a_folder_that_lies_where_a_run_goes_is_set_aside_and_named(done: Path) -> None:
+    run = first_run(done)
+    run.rename(done / "moved")
+    run.mkdir()
+    (run / "thesis.tex").write_text("years of work\n")
+
+    again = batkube(done, *EXPERIMENT)
+
+    assert "manifest.json is missing" in again.complaint
+    assert (done / "out" / "set-aside" / run.name / "thesis.tex").read_text() == "years of work\n"

@@ -1,0 +1,119 @@
+"""Strangers at the port of a run's program: they are cut off and noted, and the run takes its course."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import batkube
+from batkube import RunFailed
+from batkube.api import doors
+from conftest import REPOSITORY, Simulate
+
+STRANGERS = Path(__file__).with_name("strangers.py")
+PROFILES = {"ten": {"type": "delay", "delay": 10, "cpu": "1"}}
+JOBS = [{"id": str(number), "subtime": number // 3, "res": 1, "profile": "ten"} for number in range(12)]
+RESULTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "schedule.csv")
+
+
+@contextlib.contextmanager
+def _strangers(folder: Path, kinds: Sequence[str] = ()) -> Iterator[None]:
+    knocking = subprocess.Popen([sys.executable, str(STRANGERS), str(folder), *kinds])
+    try:
+        yield
+    finally:
+        assert knocking.poll() is None, "the strangers gave up"
+        knocking.kill()
+        knocking.wait()
+
+
+def _outputs(run: batkube.Run) -> list[bytes | str]:
+    digest: str = json.loads((run.path / "manifest.json").read_text())["digest"]
+    return [digest, *((run.path / name).read_bytes() for name in RESULTS)]
+
+
+def _turned_away(run: batkube.Run) -> int:
+    notes = json.loads((run.path / "fidelity.json").read_text())
+    return sum(note["count"] for note in notes if "were turned away" in note["message"])
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> list[list[bytes | str]]:
+    """The outputs of the run that nobody knocks at, once it is known."""
+    return []
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("half_requests",),
+        ("whole_requests", "garbage", "short_words", "silence"),
+        ("requests_with_the_secret",),
+        ("floods",),
+        ("as-nobody",),
+    ],
+    ids="-".join,
+)
+def test_a_run_with_strangers_at_its_port_has_the_same_results_and_tells_of_them(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path, undisturbed: list[list[bytes | str]], kinds: Sequence[str]
+) -> None:
+    if "as-nobody" in kinds and os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    if not undisturbed:
+        quiet = simulate(JOBS, PROFILES, scheduler=kube_scheduler, resources="requests", out=tmp_path / "quiet")
+        undisturbed.append(_outputs(quiet))
+        assert _turned_away(quiet) == 0
+    with _strangers(tmp_path, kinds):
+        run = simulate(JOBS, PROFILES, scheduler=kube_scheduler, resources="requests")
+
+    assert _outputs(run) == undisturbed[0]
+    assert _turned_away(run) > 0
+
+
+def test_a_crowd_that_leaves_no_room_for_the_program_may_end_a_run_and_never_changes_it(
+    simulate: Simulate, wayward: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(out: str) -> list[bytes | str]:
+        way = {"way": "crowds"}
+        return _outputs(simulate(JOBS[:1], PROFILES, scheduler=wayward, scheduler_args=way, out=tmp_path / out))
+
+    expected = run("quiet")
+    monkeypatch.setattr(doors, "_BACKLOG", 1)  # thousands wait as well as one does, but take longer to come
+    with _strangers(tmp_path, ["silence", "floods"]):
+        try:
+            outcome = run("crowded")
+        except RunFailed as failure:
+            outcome = [str(failure)]
+
+    assert outcome == expected or "was crowded out by others" in str(outcome)
+
+
+def test_a_paced_run_with_strangers_at_its_port_loses_nothing_and_tells_of_them(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    source = (REPOSITORY / "tests" / "simulation" / "plain_scheduler.py").read_text()
+    program = tmp_path / "plain"
+    program.write_text(f"#!{sys.executable} -SEu\n{source}")
+    program.chmod(0o755)
+    with _strangers(tmp_path):
+        run = simulate(JOBS[:3], PROFILES, scheduler=str(program), time="paced:timeout=300ms,crash-timeout=1m")
+
+    assert list(run.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"] * 3
+    assert _turned_away(run) > 0
+
+
+def test_who_speaks_to_a_program_at_a_port_of_its_own_is_told_of(
+    simulate: Simulate, wayward: str, tmp_path: Path
+) -> None:
+    with _strangers(tmp_path, ["own-port", "whole_requests"]):
+        run = simulate(JOBS[:1], PROFILES, scheduler=wayward, scheduler_args={"way": "listens"})
+
+    messages = [note["message"] for note in json.loads((run.path / "fidelity.json").read_text())]
+    assert any("spoke to a program, at a port of its own" in message for message in messages)
