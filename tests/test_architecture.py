@@ -1,0 +1,65 @@
+"""The map of the source agrees with the source: page, folders and import contracts name the same rooms."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
+PAGE = (REPOSITORY / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+PACKAGES = {path.parent.name for path in (REPOSITORY / "src" / "batkube").glob("*/__init__.py")}
+
+
+def drawn_layers() -> list[set[str]]:
+    """Return the layers that the page draws, the highest first; a line with a bar in front belongs to the one above."""
+    layers: list[set[str]] = []
+    for line in re.findall(r"^    (.+)$", PAGE, re.MULTILINE):
+        names = {word for word in re.split(r"\s{2,}", line)[0].replace("|", " ").split() if word in PACKAGES}
+        if not names:
+            continue
+        if line.startswith("|"):
+            layers[-1] |= names
+        else:
+            layers.append(names)
+    return layers
+
+
+def checked_layers() -> list[set[str]]:
+    """Return the layers that import-linter checks, the highest first."""
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    return [set(re.split(r"\s*\|\s*", layer)) for layer in contract["layers"]]
+
+
+def test_the_page_draws_the_layers_that_are_checked() -> None:
+    assert drawn_layers() == checked_layers()
+
+
+def test_every_package_is_in_a_layer_and_on_the_map() -> None:
+    mapped = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
+
+    assert set.union(*checked_layers()) == PACKAGES
+    assert mapped | {"cli"} == PACKAGES
+
+
+def test_every_module_that_the_map_names_is_there() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGE, re.MULTILINE)
+    missing = [
+        f"{package}/{module}"
+        for package, text in rows
+        for module in re.findall(r"`([\w/]+\.py)`", text)
+        if not (REPOSITORY / "src" / "batkube" / package / module).is_file()
+    ]
+
+    assert rows
+    assert missing == []
+
+
+def test_every_class_on_one_jobs_way_exists() -> None:
+    way = PAGE[PAGE.index("## One job") : PAGE.index("## Habits")]
+    source = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "src").rglob("*.py"))
+    named = set(re.findall(r"`([A-Z]\w+)`", way))
+
+    assert named
+    assert [name for name in sorted(named) if f"class {name}" not in source] == []
