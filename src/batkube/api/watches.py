@@ -19,6 +19,8 @@ from batkube.kernel.instants import Instant
 BOOKMARK, ERROR = "BOOKMARK", "ERROR"
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
+#: A pair of an object, which is shared, and its version, in a list.
+_ENTRY_BYTES = 80
 _BOOKMARK_INTERVAL_S = 60.0
 _BOOKMARK_BEFORE_END_S = 2.0
 _BOOKMARK_SOON_S = 1.0
@@ -91,7 +93,8 @@ class Watch:
         self._hub = hub
         #: Everything up to this version was told.
         self._version = version
-        self._initial = iter(initial) if initial is not None else iter(())
+        self._initial = iter(initial or ())
+        self._initial_left = len(initial or ())
         self._bookmarks = bookmarks
         self._marks_end = marks_end
         self._timeout = timeout or _DEFAULT_TIMEOUT_S
@@ -99,6 +102,7 @@ class Watch:
         #: Whether the reader has everything; only then is a change written when it happens.
         self._caught_up = False
         self._cancels: list[Callable[[], None]] = []
+        self.when_stopped: Callable[[], None] | None = None
 
     @property
     def version(self) -> int:
@@ -106,6 +110,11 @@ class Watch:
         return self._version
 
     # The stream as the connection sees it
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept for this reader alone: which objects there were in the beginning, as far as it has not read."""
+        return _ENTRY_BYTES * self._initial_left
 
     def start(self, sink: Sink) -> None:
         """Begin: what is there, then what comes."""
@@ -135,6 +144,9 @@ class Watch:
         for cancel in self._cancels:
             cancel()
         self._cancels.clear()
+        if self.when_stopped is not None:
+            self.when_stopped()
+            self.when_stopped = None
 
     # Writing
 
@@ -155,6 +167,7 @@ class Watch:
         """Yield what the reader has not got yet: the initial objects, their end, and the history since."""
         now = self._hub.now()
         for value, version in self._initial:
+            self._initial_left -= 1
             yield self.form.event(ADDED, self.form.body(value, version, now))
         if self._marks_end:
             self._marks_end = False
