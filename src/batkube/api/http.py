@@ -42,6 +42,11 @@ class LoopConnection(Connection, asyncio.Protocol):
         self._crowd.turns.ask(self)
         self._moved()
 
+    def eof_received(self) -> bool:
+        """Answer what has come before the client ended its side; return whether there is anything left to answer."""
+        self._goes_on = False
+        return self.is_full
+
     def proceed(self) -> None:
         """Answer a request."""
         super().proceed()

@@ -3,8 +3,8 @@
 While there is time, a request is answered as soon as it has come. Once the clients together have used up a slice of
 time, the others have to wait until the event loop has looked at all sockets again, and then whoever has had least goes
 first: start-time fair queueing (Goyal, Vin, Cheng 1996; Kubernetes shares out its seats likewise, API priority and
-fairness). A connection that has been quiet begins where the one being served is, so its first request passes those of a
-client that asks without a pause, however many of them there are.
+fairness). A connection that has been quiet begins where the one being served is and before those who are there already,
+so its first request passes those of clients that ask without a pause, however many of them there are.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Turns:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
-        #: Those that wait, by what they have had; the number keeps those who have had the same in their order.
-        self._waiting: list[tuple[float, int, Asking]] = []
+        #: Those that wait, by what they have had; then those who were quiet first, and then by when they came.
+        self._waiting: list[tuple[float, bool, int, Asking]] = []
         self._number = 0
         #: How far whoever was served last had come: who asks now begins there, and not in the past.
         self._level = 0.0
@@ -54,7 +54,9 @@ class Turns:
 
     def _queue(self, asking: Asking) -> None:
         self._number += 1
-        heapq.heappush(self._waiting, (max(asking.served_until, self._level), self._number, asking))
+        was_quiet = asking.served_until < self._level
+        level = self._level if was_quiet else asking.served_until
+        heapq.heappush(self._waiting, (level, not was_quiet, self._number, asking))
         self._book()
 
     def _serve(self, asking: Asking, level: float) -> None:
@@ -77,7 +79,7 @@ class Turns:
         self._is_booked = False
         self._used_s = 0.0
         while self._waiting and self._used_s <= _SLICE_S:
-            level, _, asking = heapq.heappop(self._waiting)
+            level, _, _, asking = heapq.heappop(self._waiting)
             if asking.has_work:
                 self._serve(asking, level)
         if self._waiting:
