@@ -47,6 +47,11 @@ class LoopConnection(Connection, asyncio.Protocol):
         self._goes_on = False
         return self.is_full
 
+    @property
+    def has_work(self) -> bool:
+        """Whether anything that came can be dealt with now; nothing is, once the client is known to be gone."""
+        return super().has_work and self._socket is not None and not self._socket.is_closing()
+
     def proceed(self) -> None:
         """Answer a request."""
         super().proceed()

@@ -4,7 +4,7 @@ kubectl wants TLS before it shows its token, and a script on the same machine is
 client speaks is seen from its first byte, before anything is read. Beyond the loopback only TLS is accepted.
 
 Anybody can connect and say nothing, so room is made when it runs out: first those go that have never said anything,
-then those in the middle of their greetings, then those between two requests, the longest quiet first.
+then those that are not greeted yet, then those between two requests, the longest quiet first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import logging
 import resource
 import socket
 import ssl
-from collections import deque
+from asyncio import sslproto
 from collections.abc import Callable, Iterator
 
 from batkube.api.connections import Handler
@@ -39,10 +39,15 @@ _RESERVED_FILES = 64
 #: How many connections go at once to make room, and how long none is accepted when that has not helped.
 _SHED_AT_ONCE = 64
 _PAUSE_S = 0.2
-#: What is accepted, and greeted, before the event loop looks at the other sockets again: half a millisecond each.
-_AT_A_TIME = 16
+#: How many are accepted, and greeted, before the event loop looks at the other sockets again: some milliseconds each.
+_ACCEPTED_AT_ONCE = 128
+_GREETED_AT_ONCE = 8
 #: How long a client may take to say good-bye (TLS).
 _GOOD_BYE_S = 5.0
+#: What is read at a time. Asyncio sets it aside for every connection from its first byte on, and would take 256 KiB.
+sslproto.SSLProtocol.max_size = 32 * 1024
+#: What the system keeps of answers that are not read, beside what we do; by itself it would take megabytes.
+_SEND_BUFFER = 256 * 1024
 #: Clients that have vanished are noticed (Kubernetes: apiserver/pkg/server/secure_serving.go, defaultKeepAlivePeriod).
 _KEEP_ALIVE_S = 180
 
@@ -79,11 +84,14 @@ class DualListener:
         self._crowd = Crowd(self._loop)
         #: Connections of which nothing has been heard yet, oldest first, and what ends each that stays silent.
         self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
-        #: Those that have spoken and are not greeted yet.
-        self._heard: deque[socket.socket] = deque()
+        #: Those that have spoken and are not greeted yet, oldest first. The newest is greeted first: when they are more
+        #: than can be greeted, those who have waited long are about to give up.
+        self._heard: list[socket.socket] = []
         #: Handshakes under way, oldest first; kept also so that they are not collected in the middle.
         self._greetings: dict[asyncio.Task[None], None] = {}
         self._resumption: asyncio.TimerHandle | None = None
+        #: Connections accepted, ever.
+        self.accepted = 0
         self._listen()
 
     @property
@@ -98,11 +106,12 @@ class DualListener:
 
     def _accept(self) -> None:
         try:
-            for _ in range(_AT_A_TIME):
+            for _ in range(_ACCEPTED_AT_ONCE):
                 if self._count() >= self._room:
                     self._make_room()
                     return
                 connection, _ = self._socket.accept()
+                self.accepted += 1
                 self._await_first_word(connection)
         except (BlockingIOError, ConnectionError):
             pass
@@ -135,6 +144,8 @@ class DualListener:
         """Yield how to end each connection that nothing is lost with, the one that is missed least first."""
         for connection in self._silent:
             yield functools.partial(self._hang_up, connection)
+        for connection in self._heard:
+            yield functools.partial(self._turn_away, connection)
         for greeting in self._greetings:
             yield greeting.cancel
         for waiting in self._crowd.quiet():
@@ -144,10 +155,6 @@ class DualListener:
 
     def _await_first_word(self, connection: socket.socket) -> None:
         connection.setblocking(False)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if hasattr(socket, "TCP_KEEPIDLE"):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEP_ALIVE_S)
         self._silent[connection] = self._loop.call_later(FIRST_WORD_S, self._hang_up, connection)
         self._loop.add_reader(connection.fileno(), self._hear, connection)
 
@@ -159,6 +166,10 @@ class DualListener:
         self._no_longer_silent(connection)
         connection.close()
 
+    def _turn_away(self, connection: socket.socket) -> None:
+        self._heard.remove(connection)
+        connection.close()
+
     def _hear(self, connection: socket.socket) -> None:
         self._no_longer_silent(connection)
         if not self._heard:
@@ -166,8 +177,8 @@ class DualListener:
         self._heard.append(connection)
 
     def _greet_some(self) -> None:
-        for _ in range(min(_AT_A_TIME, len(self._heard))):
-            self._greet(self._heard.popleft())
+        for _ in range(min(_GREETED_AT_ONCE, len(self._heard))):
+            self._greet(self._heard.pop())
         if self._heard:
             self._loop.call_soon(self._greet_some)
 
@@ -199,6 +210,8 @@ class DualListener:
         self._socket.close()
         for connection in list(self._silent):
             self._hang_up(connection)
+        for connection in self._heard:
+            connection.close()
         self._crowd.end()
         await asyncio.sleep(0)
 
@@ -216,4 +229,9 @@ def listen_both(handler: Handler, host: str, port: int, tls: ssl.SSLContext) -> 
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listening = socket.create_server(address, family=family, backlog=_BACKLOG)
     listening.setblocking(False)
+    # Every connection that is accepted has the options of the socket that it came to.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEP_ALIVE_S)
     return DualListener(handler, listening, tls, allows_plain=is_loopback(host))

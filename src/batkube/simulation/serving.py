@@ -145,7 +145,7 @@ async def _serve(
             cluster.add_nodes(service.platform, clock.now, pace)
         else:
             api.bootstrap(clock.now, listener.port)
-        collector = QuietCollector(asyncio.get_running_loop(), lambda: store.version)
+        collector = QuietCollector(asyncio.get_running_loop(), lambda: store.version + listener.accepted)
         with time.running(), collector.collecting():
             _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token))
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
