@@ -28,6 +28,7 @@ _MAX_PARAMETERS = 1000
 _HIGH_WATER = 64 * 1024
 _PIECE = 256 * 1024
 _HEAD_END = b"\r\n\r\n"
+_NOTHING = memoryview(b"")
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -93,7 +94,7 @@ class Connection:
         #: Requests that are parsed and not answered yet: at most two, see `_feed`.
         self._asked: deque[_Asked] = deque()
         #: What is left of the answer that is going out.
-        self._rest = memoryview(b"")
+        self._rest = _NOTHING
         #: Grows whenever it begins to wait for something else.
         self.steps = 0
         self._in_head, self._in_body = True, False
@@ -102,7 +103,7 @@ class Connection:
     def _begin(self) -> None:
         self._url: list[bytes] = []
         self._headers: dict[str, str] = {}
-        self._repeated: dict[str, list[str]] = {}
+        self._repeated: dict[str, list[str]] | None = None
         #: The size of the line and the headers, and of what has come since the parser last told of anything.
         self._head_bytes = 0
         self._untold_bytes = 0
@@ -120,7 +121,7 @@ class Connection:
         """Forget the connection and end its stream."""
         self._transport = None
         self._open.discard(self)
-        self._forget_rest()
+        self._rest = _NOTHING
         if self._stream is not None:
             self._stream.stop()
             self._stream = None
@@ -148,6 +149,7 @@ class Connection:
     def data_received(self, data: bytes) -> None:
         """Answer what came; a client that does not speak HTTP is told so and dropped."""
         self.receive(data)
+        self.proceed()
         while self.has_work:
             self.proceed()
 
@@ -160,6 +162,13 @@ class Connection:
         self._at = 0
 
     @property
+    def is_done(self) -> bool:
+        """Whether everything that came was answered and all of it is on its way, so that nothing is kept."""
+        if self._inbox or self._asked or self._rest or self._in_head or self._in_body or not self._writable:
+            return False
+        return self._stream is None
+
+    @property
     def is_full(self) -> bool:
         """Whether enough has come: there is more to answer than one request, or the client does not read."""
         return bool(self._inbox or self._asked) or not self._writable or bool(self._rest)
@@ -167,9 +176,9 @@ class Connection:
     @property
     def has_work(self) -> bool:
         """Whether anything that came can be dealt with now."""
-        if self._is_closing or self._stream is not None or self._rest or not self.writable:
+        if not (self._asked or self._inbox):
             return False
-        return bool(self._asked or self._inbox)
+        return not (self._is_closing or self._stream is not None or self._rest) and self.writable
 
     def proceed(self) -> None:
         """Parse up to the end of the next request that has come as a whole, and answer it."""
@@ -188,16 +197,14 @@ class Connection:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _feed(self) -> None:
-        """Parse up to the next end of a head: no more than the last body's request and one without a body end there."""
-        found = self._inbox.find(_HEAD_END, self._at)
-        end = len(self._inbox) if found < 0 else found + len(_HEAD_END)
-        piece: bytes | memoryview = self._inbox
-        if self._at or end < len(self._inbox):
-            piece = memoryview(self._inbox)[self._at : end]
-        if end < len(self._inbox):
-            self._at = end
-        else:
+        """Parse up to the end of a head, or all if there is but one: at most the request before it and its own end."""
+        inbox, begin = self._inbox, self._at
+        end = inbox.find(_HEAD_END, begin) + len(_HEAD_END)
+        if end < len(_HEAD_END) or inbox.find(_HEAD_END, end) < 0:
+            piece: bytes | memoryview = memoryview(inbox)[begin:] if begin else inbox
             self._inbox, self._at = b"", 0
+        else:
+            piece, self._at = memoryview(inbox)[begin:end], end
         self._untold_bytes += len(piece)
         try:
             self._parser.feed_data(piece)
@@ -254,6 +261,7 @@ class Connection:
             raise httptools.HttpParserError("headers too large")
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         if key in self._headers:
+            self._repeated = self._repeated or {}
             self._repeated.setdefault(key, [self._headers[key]]).append(text)
         else:
             self._headers[key] = text
@@ -284,8 +292,8 @@ class Connection:
         target, _, query = b"".join(self._url).decode("latin-1").partition("?")
         if not target.startswith("/"):
             target = "/" + target.partition("://")[2].partition("/")[2] if "://" in target else "/" + target
-        for name, values in self._repeated.items():
-            self._headers[name] = ", ".join(values)
+        if self._repeated:
+            self._headers.update((name, ", ".join(values)) for name, values in self._repeated.items())
         return Request(
             method.decode("latin-1"),
             unquote(target),
@@ -308,14 +316,14 @@ class Connection:
             head.append("Connection: close\r\n")
         head.append("\r\n")
         data = "".join(head).encode()
-        if is_head:
-            self._transport.write(data)
-        elif len(answer.body) <= _PIECE:
-            self._transport.write(data + answer.body)
+        if is_head or len(answer.body) <= _PIECE:
+            self._transport.write(data if is_head else data + answer.body)
+            if not self._goes_on:
+                self.drop()
         else:
             self._transport.write(data)
             self._rest = memoryview(answer.body)
-        self._go_on()
+            self._go_on()
 
     def _go_on(self) -> None:
         """Write as much of the answer as the client takes; when all is written, the connection may be over."""
@@ -323,12 +331,9 @@ class Connection:
             piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
             self._transport.write(bytes(piece))
         if not self._rest:
-            self._forget_rest()
+            self._rest = _NOTHING
             if not self._goes_on:
                 self.drop()
-
-    def _forget_rest(self) -> None:
-        self._rest = memoryview(b"")
 
     def _start(self, stream: Stream, keep_alive: bool) -> None:
         assert self._transport is not None

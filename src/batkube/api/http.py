@@ -21,6 +21,8 @@ class LoopConnection(Connection, asyncio.Protocol):
         self._crowd = crowd
         self._socket: asyncio.Transport | None = None
         self._is_reading = True
+        #: Whether anything is kept for the client, as far as the crowd knows.
+        self._is_known = False
         #: See `turns` and `patience`.
         self.served_until = 0.0
         self.seen = (-1, 0.0)
@@ -40,7 +42,8 @@ class LoopConnection(Connection, asyncio.Protocol):
         """Answer what came when it is this connection's turn."""
         self.receive(data)
         self._crowd.turns.ask(self)
-        self._moved()
+        if self._is_known or not self.is_done:
+            self._moved()
 
     def eof_received(self) -> bool:
         """Answer what has come before the client ended its side; return whether there is anything left to answer."""
@@ -84,6 +87,7 @@ class LoopConnection(Connection, asyncio.Protocol):
                 self._socket.resume_reading()
             else:
                 self._socket.pause_reading()
+        self._is_known = not self.is_done
         self._crowd.holdings.moved(self)
 
 

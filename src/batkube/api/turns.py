@@ -42,7 +42,7 @@ class Turns:
         self._number = 0
         #: How far whoever was served last had come: who asks now begins there, and not in the past.
         self._level = 0.0
-        #: How much of the slice is used up; it begins anew when the event loop comes round.
+        #: How much of the slice is used up; once all of it is, it begins anew when the event loop has come round.
         self._used_s = 0.0
         self._is_booked = False
 
@@ -67,7 +67,8 @@ class Turns:
         self._level = level
         asking.served_until = level + took
         self._used_s += took
-        self._book()
+        if self._used_s > _SLICE_S:
+            self._book()
         if asking.has_work:
             self._queue(asking)
 

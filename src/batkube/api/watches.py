@@ -3,7 +3,8 @@
 A watch is a cursor into the store's history. While its reader keeps up, changes are written to it as they happen, each
 encoded once for all watches of the same form. A reader that lags is not buffered for: its watch stops writing, and goes
 on from the history when the reader is ready again; if the history was compacted meanwhile it is told so (410 Gone), as
-after a lost connection. So a slow reader costs nothing, however slow (Kubernetes: apiserver/pkg/storage/cacher).
+after a lost connection (Kubernetes: apiserver/pkg/storage/cacher). So a slow reader costs what is on its way to it,
+and, until it has read them, a list of the objects that there were when it began, which it shares with the store.
 """
 
 from __future__ import annotations
@@ -157,7 +158,8 @@ class Watch:
         event = event_of(change, self.selection)
         if event is not None:
             if not self._sink.writable:
-                self._caught_up = False
+                # Everything before was told, however long ago that was.
+                self._caught_up, self._version = False, change.version - 1
                 return
             kind, value = event
             self._sink.write(self.form.event(kind, encode(self.form, value)))

@@ -40,6 +40,7 @@ from batkube.outputs.manifest import write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.simulation.collecting import QuietCollector
+from batkube.simulation.compaction import Compaction
 from batkube.simulation.ending import Ending
 from batkube.simulation.live import LiveAgenda, LiveTime
 from batkube.simulation.served_cluster import PolicyChoice, Surroundings, serve_cluster
@@ -47,7 +48,7 @@ from batkube.simulation.spare_log import spare_log
 from batkube.version import __version__
 
 KUBECONFIG = "kubeconfig"
-#: How many changes a client may lag behind before it must list again; etcd keeps five minutes of them.
+#: How many changes a client may lag behind before it must list again.
 _HISTORY = 100_000
 #: And how much memory those changes may take.
 _HISTORY_BYTES = 256 * 1024 * 1024
@@ -145,8 +146,9 @@ async def _serve(
             cluster.add_nodes(service.platform, clock.now, pace)
         else:
             api.bootstrap(clock.now, listener.port)
-        collector = QuietCollector(asyncio.get_running_loop(), lambda: store.version + listener.accepted)
-        with time.running(), collector.collecting():
+        loop = asyncio.get_running_loop()
+        collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.accepted)
+        with time.running(), collector.collecting(), Compaction(loop, store).compacting():
             _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token))
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
             await ending.wait()
