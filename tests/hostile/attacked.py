@@ -43,6 +43,7 @@ class Attacked:
         assert self.process.stdout is not None
         assert self.process.stdout.readline(), self.errors.read_text()
         config = (self.out / "kubeconfig").read_text()
+        self.files_at_start = self.open_files()
         self.port = int(config.partition("https://127.0.0.1:")[2].partition("\n")[0])
 
     def connect(self) -> socket.socket:

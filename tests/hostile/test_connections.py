@@ -85,7 +85,7 @@ def test_a_line_in_single_bytes_costs_no_more_than_its_bytes(server: Attacked) -
 
 
 def test_clients_that_are_gone_are_forgotten(server: Attacked) -> None:
-    before = server.open_files()
+    before = server.files_at_start
     states = [
         b"",
         b"GET / HT",
@@ -95,6 +95,7 @@ def test_clients_that_are_gone_are_forgotten(server: Attacked) -> None:
         request("/api/v1/pods?watch=1"),
         request("/openapi/v2") * 20,
     ]
+    assert wait_until(lambda: server.open_files() <= before)
     connections = [server.connect() for _ in range(20) for _ in states]
     for number, connection in enumerate(connections):
         connection.sendall(states[number % len(states)])

@@ -1,6 +1,6 @@
 """HTTP/1.1 on one connection, around the server's pure `handle`; who moves the bytes is another matter (`Wire`).
 
-httptools parses. What has come waits in an inbox and is taken out request by request, the next one only when the answer
+What has come waits in an inbox and is taken out request by request, the next one only when the answer
 to the last is on its way: a client that asks and does not read costs what one answer costs, however much it asks. An
 answer goes out in pieces as fast as the client reads; a stream pauses with its reader (see `watches`).
 """
@@ -8,22 +8,17 @@ answer goes out in pieces as fast as the client reads; a stream pauses with its 
 from __future__ import annotations
 
 import enum
-from collections import deque
 from http import HTTPStatus
-from typing import NamedTuple, Protocol
-from urllib.parse import parse_qs, unquote
+from typing import Protocol
 
 import httptools
 
+from batkube.api.incoming import Asked, Incoming
 from batkube.api.messages import Request, Response, Stream
 
 MAX_BODY = 3 * 1024 * 1024
 """Kubernetes refuses larger bodies (apiserver: MaxRequestBodyBytes)."""
 
-#: The request line and all headers (Kubernetes: apiserver/pkg/server/secure_serving.go, MaxHeaderBytes).
-_MAX_HEAD = 1024 * 1024
-#: Parameters in a query; no client of Kubernetes has a use for more than a dozen.
-_MAX_PARAMETERS = 1000
 #: What may wait for a slow reader before its answers are held back, and what is written at a time.
 _HIGH_WATER = 64 * 1024
 _PIECE = 256 * 1024
@@ -65,23 +60,15 @@ class Wire(Protocol):
         """Say from when on the reader counts as too slow."""
 
 
-class _Asked(NamedTuple):
-    """A request that has come as a whole, and how its answer has to be sent."""
-
-    #: None if it was larger than is taken.
-    request: Request | None
-    keep_alive: bool
-    is_head: bool
-
-
 class Connection:
     """One client connection: parses requests, writes answers, and is the sink of a stream."""
 
     def __init__(self, handler: Handler, open_connections: set[Connection], max_body: int = MAX_BODY) -> None:
         self._handler = handler
-        self._max_body = max_body
         self._open = open_connections
-        self._parser = httptools.HttpRequestParser(self)
+        self._incoming = Incoming(max_body)
+        #: Requests that have come as a whole and are not answered yet: at most two, see `_feed`.
+        self._asked = self._incoming.asked
         self._transport: Wire | None = None
         self._stream: Stream | None = None
         #: Whether the client may send its next request here once the answer has gone out.
@@ -91,25 +78,9 @@ class Connection:
         #: What has come and is not parsed yet, and from where on.
         self._inbox = b""
         self._at = 0
-        #: Requests that are parsed and not answered yet: at most two, see `_feed`.
-        self._asked: deque[_Asked] = deque()
         #: What is left of the answer that is going out.
         self._rest = _NOTHING
-        #: Grows whenever it begins to wait for something else.
-        self.steps = 0
-        self._in_head, self._in_body = True, False
-        self._begin()
-
-    def _begin(self) -> None:
-        self._url: list[bytes] = []
-        self._headers: dict[str, str] = {}
-        self._repeated: dict[str, list[str]] | None = None
-        #: The size of the line and the headers, and of what has come since the parser last told of anything.
-        self._head_bytes = 0
-        self._untold_bytes = 0
-        self._body: list[bytes] = []
-        self._size = 0
-        self._invites = False
+        self._steps = 0
 
     def serve_over(self, wire: Wire) -> None:
         """Write answers to `wire`."""
@@ -127,21 +98,26 @@ class Connection:
             self._stream = None
 
     @property
+    def steps(self) -> int:
+        """Grows whenever it begins to wait for something else."""
+        return self._steps + self._incoming.steps
+
+    @property
     def phase(self) -> Phase:
         """What it waits for; the first request is waited for as impatiently as the rest of one that has begun."""
         if self._is_closing or not self._writable or self._rest:
             return Phase.READER
         if self._stream is not None:
             return Phase.STREAM
-        if self._in_body:
+        if self._incoming.in_body:
             return Phase.BODY
-        return Phase.HEAD if self._in_head else Phase.IDLE
+        return Phase.HEAD if self._incoming.in_head else Phase.IDLE
 
     @property
     def held_bytes(self) -> int:
         """Return about how much memory is kept for this client while it keeps us waiting."""
-        held = len(self._inbox) + self._head_bytes + self._untold_bytes + len(self._rest)
-        held += min(self._size, self._max_body) + (0 if self._writable else _HIGH_WATER)
+        held = len(self._inbox) + self._incoming.held_bytes + len(self._rest)
+        held += 0 if self._writable else _HIGH_WATER
         return held + (0 if self._stream is None else self._stream.held_bytes)
 
     # Requests
@@ -164,9 +140,9 @@ class Connection:
     @property
     def is_done(self) -> bool:
         """Whether everything that came was answered and all of it is on its way, so that nothing is kept."""
-        if self._inbox or self._asked or self._rest or self._in_head or self._in_body or not self._writable:
+        if self._inbox or self._asked or self._rest or not self._writable:
             return False
-        return self._stream is None
+        return self._stream is None and not (self._incoming.in_head or self._incoming.in_body)
 
     @property
     def is_full(self) -> bool:
@@ -187,13 +163,13 @@ class Connection:
         if self._asked and self._transport is not None:
             asked = self._asked.popleft()
             answer = self._handler.too_large() if asked.request is None else self._handler.handle(asked.request)
-            self.steps += 1
+            self._steps += 1
             if isinstance(answer, Response):
                 self._respond(answer, asked.keep_alive, asked.is_head)
             else:
                 self._start(answer, asked.keep_alive)
-        if self._invites and not self._asked and self._transport is not None:
-            self._invites = False
+        if self._incoming.invites and not self._asked and self._transport is not None:
+            self._incoming.invites = False
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _feed(self) -> None:
@@ -205,27 +181,20 @@ class Connection:
             self._inbox, self._at = b"", 0
         else:
             piece, self._at = memoryview(inbox)[begin:end], end
-        self._untold_bytes += len(piece)
         try:
-            self._parser.feed_data(piece)
+            self._incoming.feed(piece)
         except httptools.HttpParserUpgrade:
             self._goes_on = False
             self._inbox = b""
         except httptools.HttpParserError:
-            self._refuse(431 if self._is_oversized else 400)
+            self._refuse(431 if self._incoming.is_oversized else 400)
             return
-        if self._is_oversized:
+        if self._incoming.is_oversized:
             self._refuse(431)
-        elif self._size > 2 * self._max_body:
-            # It is not waited for the end of a body that will never be taken.
-            self._begin()
+        elif self._incoming.is_endless:
+            self._incoming.begin()
             self._inbox = b""
-            self._asked.append(_Asked(None, keep_alive=False, is_head=False))
-
-    @property
-    def _is_oversized(self) -> bool:
-        """Whether the line and headers are too long; those before a body, within or behind one that comes in chunks."""
-        return self._head_bytes > _MAX_HEAD or self._untold_bytes > _MAX_HEAD
+            self._asked.append(Asked(None, keep_alive=False, is_head=False))
 
     def _refuse(self, status: int) -> None:
         """Answer what is no request, as Go's net/http does, and end the connection."""
@@ -237,70 +206,8 @@ class Connection:
                 f"HTTP/1.1 {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n"
                 f"Connection: close\r\n\r\n{reason}".encode()
             )
-        self._begin()
+        self._incoming.begin()
         self.drop()
-
-    # httptools callbacks; whatever they raise is taken for a fault of the client's
-
-    def on_message_begin(self) -> None:
-        """Note that a request has begun."""
-        self.steps += 1
-        self._in_head = True
-
-    def on_url(self, url: bytes) -> None:
-        """Collect the target, which may come in pieces."""
-        self._url.append(url)
-        self._head_bytes += len(url)
-        self._untold_bytes = 0
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Collect a header; repeated ones are joined by a comma, as HTTP allows."""
-        self._untold_bytes = 0
-        self._head_bytes += len(name) + len(value)
-        if self._head_bytes > _MAX_HEAD:
-            raise httptools.HttpParserError("headers too large")
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        if key in self._headers:
-            self._repeated = self._repeated or {}
-            self._repeated.setdefault(key, [self._headers[key]]).append(text)
-        else:
-            self._headers[key] = text
-
-    def on_headers_complete(self) -> None:
-        """Invite the body, should the client wait for it."""
-        self._in_head, self._in_body = False, True
-        self.steps += 1
-        self._invites = self._headers.get("expect", "").lower() == "100-continue"
-
-    def on_body(self, body: bytes) -> None:
-        """Collect the body as far as it is allowed to go."""
-        self._invites = False
-        self._untold_bytes = 0
-        self._size += len(body)
-        if self._size <= self._max_body:
-            self._body.append(body)
-
-    def on_message_complete(self) -> None:
-        """Keep the request to be answered."""
-        self._in_body = self._invites = False
-        method = self._parser.get_method()
-        request = self._request(method) if self._size <= self._max_body else None
-        self._begin()
-        self._asked.append(_Asked(request, self._parser.should_keep_alive(), method == b"HEAD"))
-
-    def _request(self, method: bytes) -> Request:
-        target, _, query = b"".join(self._url).decode("latin-1").partition("?")
-        if not target.startswith("/"):
-            target = "/" + target.partition("://")[2].partition("/")[2] if "://" in target else "/" + target
-        if self._repeated:
-            self._headers.update((name, ", ".join(values)) for name, values in self._repeated.items())
-        return Request(
-            method.decode("latin-1"),
-            unquote(target),
-            parse_qs(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS) if query else {},
-            self._headers,
-            b"".join(self._body),
-        )
 
     # Answers
 
@@ -351,12 +258,12 @@ class Connection:
     def pause_writing(self) -> None:
         """Hold answers back: the reader does not keep up."""
         self._writable = False
-        self.steps += 1
+        self._steps += 1
 
     def resume_writing(self) -> None:
         """Go on with the answer, or let the stream go on."""
         self._writable = True
-        self.steps += 1
+        self._steps += 1
         if self._rest:
             self._go_on()
         elif self._stream is not None:
@@ -377,7 +284,7 @@ class Connection:
     def close(self) -> None:
         """End the stream; the connection serves on, unless the client spoke in the middle of it and was not heard."""
         self._stream = None
-        self.steps += 1
+        self._steps += 1
         if self._transport is not None:
             self._transport.write(b"0\r\n\r\n")
         if not self._goes_on:
@@ -386,6 +293,6 @@ class Connection:
     def drop(self) -> None:
         """End the connection once what was written is sent."""
         self._is_closing = True
-        self.steps += 1
+        self._steps += 1
         if self._transport is not None:
             self._transport.close()

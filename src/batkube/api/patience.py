@@ -28,10 +28,12 @@ _TICK_S = 1.0
 class Waiting(Protocol):
     """A connection that waits for its client."""
 
-    #: Grows whenever it begins to wait for something else.
-    steps: int
     #: How far it had come when it was last found to have come any further, and when that was.
     seen: tuple[int, float]
+
+    @property
+    def steps(self) -> int:
+        """Grows whenever it begins to wait for something else."""
 
     @property
     def phase(self) -> Phase:
