@@ -155,3 +155,34 @@ def test_creating_twice_or_changing_or_deleting_what_is_not_there_is_a_bug() -> 
         Store().replace(POD, keys("a"), [{}], NOW)
     with pytest.raises(Bug, match="there is no Pod"):
         Store().delete(POD, keys("a"), NOW)
+
+
+def test_the_history_is_forgotten_beyond_a_size() -> None:
+    store = Store(history_limit=1000, history_bytes=10_000)
+    store.create(POD, keys("a"), [{"value": "x" * 1000}], NOW)
+    for number in range(100):
+        store.replace(POD, keys("a"), [{"value": f"{number}" + "x" * 1000}], NOW)
+
+    kept = store.changes_since(store.oldest_version)
+    assert 5 <= len(kept) <= 10
+    with pytest.raises(Compacted):
+        store.changes_since(store.oldest_version - 1)
+
+
+def test_live_objects_do_not_count_as_history() -> None:
+    store = Store(history_limit=1000, history_bytes=10_000)
+    for name in "abcdefghijklmnopqrst":
+        store.create(POD, keys(name), [{"value": "x" * 1000}], NOW)
+
+    assert store.oldest_version == 0
+
+
+def test_the_history_can_be_forgotten_up_to_a_version() -> None:
+    store = Store()
+    for name in "abcd":
+        store.create(POD, keys(name), [{}], NOW)
+
+    store.compact(2)
+
+    assert store.oldest_version == 2
+    assert [change.key for change in store.changes_since(2)] == keys("cd")

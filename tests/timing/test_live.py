@@ -8,20 +8,19 @@ import logging
 import pytest
 
 from batkube.cluster.world import World
-from batkube.kernel.agenda import Rank
+from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.clock import Clock
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, seconds
 from batkube.kernel.streams import Streams
-from batkube.timing.live import LiveAgenda, LiveTime
+from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
 
 START = Instant(seconds(1000))
 
 
-def live(speed: float = 1.0) -> tuple[LiveTime, LiveAgenda, Clock]:
-    agenda = LiveAgenda()
-    world = World(Streams(0), agenda=agenda)
-    return LiveTime(Loop(world), agenda, START, speed), agenda, world.clock
+def live(speed: float = 1.0) -> tuple[LiveTime, Agenda, Clock]:
+    world = World(Streams(0))
+    return LiveTime(world, Loop(world), START, speed), world.agenda, world.clock
 
 
 def test_the_clock_begins_at_the_start_and_runs_at_the_speed_asked_for() -> None:

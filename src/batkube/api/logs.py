@@ -6,6 +6,7 @@ pkg/kubelet/kubelet_pods.go, validateContainerLogStatus).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from batkube.api import field_errors, statuses
@@ -75,6 +76,7 @@ class Following:
 
     content_type = TEXT
     headers: tuple[tuple[str, str], ...] = ()
+    held_bytes = 0
 
     def __init__(self, logs: Logs, pod: KubeObject, name: str, text: str, *, stamped: bool) -> None:
         self._logs = logs
@@ -85,6 +87,7 @@ class Following:
         self._stamped = stamped
         self._started = _status_of(pod, name)["state"]["running"]["startedAt"]
         self._sink: Sink | None = None
+        self.when_stopped: Callable[[], None] | None = None
 
     def start(self, sink: Sink) -> None:
         """Write what there is, and wait for more."""
@@ -100,6 +103,9 @@ class Following:
         """The reader is gone."""
         self._sink = None
         self._logs.detach(self._key, self)
+        if self.when_stopped is not None:
+            self.when_stopped()
+            self.when_stopped = None
 
     def tell(self, pod: KubeObject, *, gone: bool) -> None:
         """Write the last line if the run has ended."""

@@ -62,6 +62,12 @@ class Stream(Protocol):
 
     content_type: str
     headers: tuple[tuple[str, str], ...]
+    #: Called, if anybody wants to know, when it has stopped.
+    when_stopped: Callable[[], None] | None
+
+    @property
+    def held_bytes(self) -> int:
+        """About how much memory is kept for this reader alone until it has read on."""
 
     def start(self, sink: Sink) -> None:
         """Begin to write into `sink`."""

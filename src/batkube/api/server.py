@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 
 from batkube.api import statuses
+from batkube.api.audience import Audience
 from batkube.api.authentication import Authenticator
 from batkube.api.authorization import Attributes, Authorizer
 from batkube.api.encoding import encode
@@ -52,6 +53,7 @@ class ApiServer:
         self._settle = settle
         #: The schema of Status, which protobuf needs.
         self._status = status
+        self._audience = Audience()
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer one request; whatever is in it, there is an answer."""
@@ -86,7 +88,7 @@ class ApiServer:
         if asked.is_resource and not asked.path.startswith("//") and self._objects.serves_group(asked.group):
             answer = self._objects.handle(request, asked, user, now)
             self._settle(now)
-            return answer
+            return answer if isinstance(answer, Response) else self._audience.admit(answer, user.name)
         return self._paths.handle(request, asked) or NO_SUCH_PATH
 
     def _failed(self, failure: Failure, request: Request) -> Response:

@@ -3,7 +3,8 @@
 A watch is a cursor into the store's history. While its reader keeps up, changes are written to it as they happen, each
 encoded once for all watches of the same form. A reader that lags is not buffered for: its watch stops writing, and goes
 on from the history when the reader is ready again; if the history was compacted meanwhile it is told so (410 Gone), as
-after a lost connection. So a slow reader costs nothing, however slow (Kubernetes: apiserver/pkg/storage/cacher).
+after a lost connection (Kubernetes: apiserver/pkg/storage/cacher). So a slow reader costs what is on its way to it,
+and, until it has read them, a list of the objects that there were when it began, which it shares with the store.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from batkube.kernel.instants import Instant
 BOOKMARK, ERROR = "BOOKMARK", "ERROR"
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
+#: A pair of an object, which is shared, and its version, in a list.
+_ENTRY_BYTES = 80
 _BOOKMARK_INTERVAL_S = 60.0
 _BOOKMARK_BEFORE_END_S = 2.0
 _BOOKMARK_SOON_S = 1.0
@@ -91,7 +94,8 @@ class Watch:
         self._hub = hub
         #: Everything up to this version was told.
         self._version = version
-        self._initial = iter(initial) if initial is not None else iter(())
+        self._initial = iter(initial or ())
+        self._initial_left = len(initial or ())
         self._bookmarks = bookmarks
         self._marks_end = marks_end
         self._timeout = timeout or _DEFAULT_TIMEOUT_S
@@ -99,6 +103,7 @@ class Watch:
         #: Whether the reader has everything; only then is a change written when it happens.
         self._caught_up = False
         self._cancels: list[Callable[[], None]] = []
+        self.when_stopped: Callable[[], None] | None = None
 
     @property
     def version(self) -> int:
@@ -106,6 +111,11 @@ class Watch:
         return self._version
 
     # The stream as the connection sees it
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept for this reader alone: which objects there were in the beginning, as far as it has not read."""
+        return _ENTRY_BYTES * self._initial_left
 
     def start(self, sink: Sink) -> None:
         """Begin: what is there, then what comes."""
@@ -135,6 +145,9 @@ class Watch:
         for cancel in self._cancels:
             cancel()
         self._cancels.clear()
+        if self.when_stopped is not None:
+            self.when_stopped()
+            self.when_stopped = None
 
     # Writing
 
@@ -145,7 +158,8 @@ class Watch:
         event = event_of(change, self.selection)
         if event is not None:
             if not self._sink.writable:
-                self._caught_up = False
+                # Everything before was told, however long ago that was.
+                self._caught_up, self._version = False, change.version - 1
                 return
             kind, value = event
             self._sink.write(self.form.event(kind, encode(self.form, value)))
@@ -155,6 +169,7 @@ class Watch:
         """Yield what the reader has not got yet: the initial objects, their end, and the history since."""
         now = self._hub.now()
         for value, version in self._initial:
+            self._initial_left -= 1
             yield self.form.event(ADDED, self.form.body(value, version, now))
         if self._marks_end:
             self._marks_end = False

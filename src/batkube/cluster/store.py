@@ -22,6 +22,8 @@ import msgspec
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
 
+_encode = msgspec.json.Encoder().encode
+
 KubeObject = dict[str, Any]
 """A Kubernetes object as its JSON; never edited once it is in the store."""
 
@@ -88,12 +90,17 @@ class Compacted(Exception):
 class Store:
     """All live objects and their recent history."""
 
-    def __init__(self, history_limit: int = 1000) -> None:
+    def __init__(self, history_limit: int = 1000, history_bytes: int | None = None) -> None:
+        """The history is forgotten beyond `history_limit` changes, or where what it alone keeps exceeds a size."""
         #: Every live object with the version of its latest change, by kind and key, oldest first.
         self._live: dict[str, dict[Key, Entry]] = {}
         #: The newest batches; together at least `history_limit` changes, once there were so many.
         self._history: deque[Batch] = deque()
         self._history_limit = history_limit
+        #: About how much memory each batch of the history keeps that the live objects do not, and all of them.
+        self._history_sizes: deque[int] = deque()
+        self._history_size = 0
+        self._history_bytes = history_bytes
         self._listeners: dict[str, list[tuple[object, Listener]]] = {}
         #: Those who hear of every kind, after the others.
         self._listeners_to_all: list[tuple[object, Listener]] = []
@@ -180,9 +187,30 @@ class Store:
         """The oldest version from which the history can still be told."""
         return self._history[0].first_version - 1 if self._history else self.version
 
-    def compact(self) -> None:
-        """Forget the history: whoever knows an older version than the present must list again."""
-        self._history.clear()
+    def compact(self, version: int | None = None) -> None:
+        """Forget the history up to `version`, or all: whoever knows an older one must list again."""
+        until = self.version if version is None else version
+        while self._history and self._history[0].last_version <= until:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        self._history.popleft()
+        self._history_size -= self._history_sizes.popleft()
+
+    def _remember(self, batch: Batch) -> None:
+        """Add `batch` to the history, and forget what is too old or too much."""
+        size = 0
+        if self._history_bytes is not None:
+            # Their texts are about as large as the objects, and found quickly.
+            size = sum(len(_encode(value)) for value, _ in batch.previous)
+        self._history.append(batch)
+        self._history_sizes.append(size)
+        self._history_size += size
+        oldest_kept = self.version - self._history_limit + 1
+        while self._history[0].last_version < oldest_kept:
+            self._forget_oldest()
+        while self._history_bytes is not None and self._history_size > self._history_bytes and len(self._history) > 1:
+            self._forget_oldest()
 
     def _compacted(self, version: int) -> Compacted:
         return Compacted(f"version {version} is too old; the oldest kept is {self.oldest_version}")
@@ -257,11 +285,7 @@ class Store:
         else:
             live.update(zip(keys, zip(batch.objects, itertools.count(batch.first_version)), strict=True))
         self.version = batch.last_version
-        history = self._history
-        history.append(batch)
-        oldest_kept = self.version - self._history_limit + 1
-        while history[0].last_version < oldest_kept:
-            history.popleft()
+        self._remember(batch)
         self._committing = True
         try:
             for listens, listener in (*self._listeners.get(batch.kind, ()), *self._listeners_to_all):

@@ -45,6 +45,8 @@ class Agenda:
         #: Numbers of the appointments that were cancelled and are still in the heap.
         self._cancelled: set[int] = set()
         self._booked = 0
+        #: Told of every booking, so that whoever sleeps until the next appointment can wake earlier.
+        self.on_booking: Callable[[Instant], None] | None = None
         self._latest: Instant | None = None
 
     def book(self, at: Instant, rank: Rank, action: Action) -> int:
@@ -61,6 +63,8 @@ class Agenda:
         number = self._booked
         self._booked += 1
         heapq.heappush(self._heap, Appointment(at, rank, number, action))
+        if self.on_booking is not None:
+            self.on_booking(at)
         return number
 
     def cancel(self, number: int) -> None:

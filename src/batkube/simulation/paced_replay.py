@@ -59,6 +59,7 @@ class ReplayingApi:
         if not isinstance(answer, Watch) or answer.storage != POD:
             return answer
         self._asked[request.path, request.first("fieldSelector"), request.first("labelSelector")] = answer.version
+        answer.stop()
         return self._replay(answer)
 
     def too_large(self) -> Response:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import secrets
-import signal
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,14 +41,19 @@ from batkube.outputs.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.simulation.collecting import QuietCollector
+from batkube.simulation.compaction import Compaction
+from batkube.simulation.ending import Ending
 from batkube.simulation.served_cluster import PolicyChoice, Surroundings, serve_cluster
-from batkube.timing.live import LiveAgenda, LiveTime
+from batkube.simulation.spare_log import spare_log
+from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
 from batkube.version import __version__
 
 KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
-#: How many changes a client may lag behind before it must list again; etcd keeps five minutes of them.
+#: How many changes a client may lag behind before it must list again.
 _HISTORY = 100_000
+#: And how much memory those changes may take.
+_HISTORY_BYTES = 256 * 1024 * 1024
 
 _ONLY_FOR_RUNS = FidelityNote("latencies", "keys that only `batkube run` knows were left out")
 
@@ -96,18 +99,25 @@ def serve(service: Service, announce: Callable[[Address], None]) -> None:
     if token is None:
         token = secrets.token_urlsafe(32)
         users[token] = authenticated("admin", "", (MASTERS,))
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(service, folder, users, token, announce))
+    world = World(Streams(service.seed), store=Store(_HISTORY, _HISTORY_BYTES))
+    ending = Ending()
+    with spare_log(), ending.heeded():
+        ending.run(_serve(service, folder, users, token, world, ending, announce))
+        if ending.was_awaited:
+            write_whole(folder.path / FIDELITY, json_text(world.notes.rows()))
 
 
 async def _serve(
-    service: Service, folder: OutputFolder, users: dict[str, User], token: str, announce: Callable[[Address], None]
+    service: Service,
+    folder: OutputFolder,
+    users: dict[str, User],
+    token: str,
+    world: World,
+    ending: Ending,
+    announce: Callable[[Address], None],
 ) -> None:
-    ended = _ended_by_signal()
-    agenda, start = LiveAgenda(), time_of_day()
-    world = World(Streams(service.seed), store=Store(_HISTORY), agenda=agenda)
-    store, clock, streams, notes = world.store, world.clock, world.streams, world.notes
-    time = LiveTime(Loop(world), agenda, start, service.speed)
+    store, clock, streams, notes, start = world.store, world.clock, world.streams, world.notes, time_of_day()
+    time = LiveTime(world, Loop(world), start, service.speed)
     credentials = make_credentials(service.host, start)
     timers = LoopTimers(asyncio.get_running_loop(), service.speed)
     is_bare = service.platform is None
@@ -136,12 +146,12 @@ async def _serve(
             cluster.add_nodes(service.platform, clock.now, pace)
         else:
             api.bootstrap(clock.now, listener.port)
-        collector = QuietCollector(asyncio.get_running_loop(), lambda: store.version)
-        with time.running(), collector.collecting():
+        loop = asyncio.get_running_loop()
+        collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.accepted)
+        with time.running(), collector.collecting(), Compaction(loop, store).compacting():
             _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token), notes)
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
-            await ended.wait()
-            write_whole(folder.path / FIDELITY, json_text(notes.rows()))
+            await ending.wait()
     finally:
         await listener.close()
 
@@ -163,14 +173,6 @@ def _chosen(service: Service, streams: Streams) -> PolicyChoice | bool:
     if isinstance(service.scheduler, bool):
         return service.scheduler
     return PolicyChoice(service.scheduler, streams.named("policy"))
-
-
-def _ended_by_signal() -> asyncio.Event:
-    """Return an event that is set when the process is asked to end."""
-    ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    return ended
 
 
 def _listen(api: Api, service: Service, tls: ssl.SSLContext) -> DualListener:

@@ -12,7 +12,7 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from batkube.kernel.agenda import Action, Agenda, Rank
+from batkube.cluster.world import World
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.loop import Loop
@@ -23,32 +23,13 @@ log = logging.getLogger(__name__)
 _SLICE_S = 0.05
 
 
-class LiveAgenda(Agenda):
-    """An agenda that tells of every booking, so that whoever sleeps until the next appointment can wake earlier."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._sleeper: LiveTime | None = None
-
-    def wakes(self, sleeper: LiveTime) -> None:
-        """Tell `sleeper` of every booking."""
-        self._sleeper = sleeper
-
-    def book(self, at: Instant, rank: Rank, action: Action) -> int:
-        """Arrange for `action(at)`, and return the appointment's number."""
-        number = super().book(at, rank, action)
-        if self._sleeper is not None:
-            self._sleeper.booked(at)
-        return number
-
-
 class LiveTime:
     """Moves the clock after the real time, and keeps the appointments that fall due."""
 
-    def __init__(self, loop: Loop, agenda: LiveAgenda, start: Instant, speed: float = 1.0) -> None:
+    def __init__(self, world: World, loop: Loop, start: Instant, speed: float = 1.0) -> None:
         self._event_loop: asyncio.AbstractEventLoop | None = None
         self._loop = loop
-        self._agenda = agenda
+        self._agenda = world.agenda
         loop.reach(start)
         self._start = start
         self._speed = speed
@@ -92,15 +73,15 @@ class LiveTime:
     def running(self) -> Iterator[None]:
         """Let time pass by itself in the running event loop."""
         self._event_loop = asyncio.get_running_loop()
-        self._agenda.wakes(self)
+        self._agenda.on_booking = self._booked
         self._plan()
         try:
             yield
         finally:
-            self._event_loop = None
+            self._event_loop = self._agenda.on_booking = None
             self._cancel()
 
-    def booked(self, at: Instant) -> None:
+    def _booked(self, at: Instant) -> None:
         """Wake earlier, if that is sooner than planned."""
         if not self._is_settling:
             self._plan_earlier(at)

@@ -1,0 +1,52 @@
+"""What is kept for clients that keep us waiting: half a request, or an answer that is not read.
+
+Each of them is allowed as much as one request or answer takes, which is little to one client and far too much to ten
+thousand. So there is a bound for all of them together, and beyond it the one goes that has moved least lately.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+log = logging.getLogger(__name__)
+
+MAX_HELD = 256 * 1024 * 1024
+
+
+class Holder(Protocol):
+    """A connection for which something is kept."""
+
+    @property
+    def held_bytes(self) -> int:
+        """How much."""
+
+    def abort(self) -> None:
+        """End at once, and keep nothing any more."""
+
+
+class Holdings:
+    """How much is kept for whom."""
+
+    def __init__(self, limit: int = MAX_HELD) -> None:
+        self._limit = limit
+        #: In the order in which they have last moved.
+        self._held: dict[Holder, int] = {}
+        self.total = 0
+
+    def moved(self, holder: Holder) -> None:
+        """Take note of what is kept for `holder` now that it has moved."""
+        held = holder.held_bytes
+        self.total += held - self._held.pop(holder, 0)
+        if held:
+            self._held[holder] = held
+        # The last one is left alone: a single answer may be larger than the bound.
+        while self.total > self._limit and len(self._held) > 1:
+            slowest = next(iter(self._held))
+            self.forget(slowest)
+            log.warning("a client that did not read, or did not end its request, was cut off: too much is kept")
+            slowest.abort()
+
+    def forget(self, holder: Holder) -> None:
+        """Take note that `holder` is gone."""
+        self.total -= self._held.pop(holder, 0)

@@ -1,0 +1,39 @@
+"""History is forgotten after five minutes, as the real server has etcd do (apiserver/pkg/storage/etcd3/compact.go)."""
+
+from __future__ import annotations
+
+import contextlib
+from asyncio import AbstractEventLoop, TimerHandle
+from collections.abc import Iterator
+
+from batkube.cluster.store import Store
+
+INTERVAL_S = 300.0
+
+
+class Compaction:
+    """Forgets, at the end of every interval, what was history already when the interval began."""
+
+    def __init__(self, loop: AbstractEventLoop, store: Store) -> None:
+        self._loop = loop
+        self._store = store
+        self._version = store.version
+        self._timer: TimerHandle | None = None
+
+    @contextlib.contextmanager
+    def compacting(self) -> Iterator[None]:
+        """Do so meanwhile."""
+        self._book()
+        try:
+            yield
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _book(self) -> None:
+        self._timer = self._loop.call_later(INTERVAL_S, self._compact)
+
+    def _compact(self) -> None:
+        self._store.compact(self._version)
+        self._version = self._store.version
+        self._book()

@@ -1,0 +1,70 @@
+"""How `serve` ends when it is asked to (Ctrl-C, SIGTERM): in good order, and within a second whatever it is at.
+
+Asyncio alone would notice a signal only between two requests, and a request can take long. So Python's own handlers are
+used, which run between any two steps of the program. They ask the event loop to end; if it has not after a moment, they
+interrupt what it is at. Later signals are not needed any more, and change nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Coroutine, Iterator
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: How long the event loop may take to end by itself, and then each further step of its end.
+_GRACE_S = 0.4
+_HASTE_S = 0.1
+
+
+class Ending:
+    """Waits for the signal to end."""
+
+    def __init__(self) -> None:
+        self._is_asked = False
+        #: The event loop that waits for it.
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._asked = asyncio.Event()
+
+    @contextlib.contextmanager
+    def heeded(self) -> Iterator[None]:
+        """Heed signals meanwhile."""
+        before = {number: signal.signal(number, self._ask) for number in _SIGNALS}
+        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._interrupt)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def run(self, main: Coroutine[None, None, None]) -> None:
+        """Run `main` until it ends, or is not quick enough to end once it was asked to."""
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                asyncio.run(main)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    @property
+    def was_awaited(self) -> bool:
+        """Whether `main` had come so far as to wait for its end."""
+        return self._loop is not None
+
+    async def wait(self) -> None:
+        """Wait until somebody asks for the end; until this is called, being asked interrupts what goes on."""
+        self._loop = asyncio.get_running_loop()
+        await self._asked.wait()
+
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+        if self._is_asked:
+            return
+        self._is_asked = True
+        signal.setitimer(signal.ITIMER_REAL, _GRACE_S, _HASTE_S)
+        if self._loop is None:
+            raise KeyboardInterrupt
+        self._loop.call_soon_threadsafe(self._asked.set)
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt

@@ -1,0 +1,61 @@
+"""The log of `serve`, on standard error: never more than a client can be worth.
+
+What is logged there is a fault of ours or of somebody who attacks, and either can come thousands of times a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+from batkube.kernel.stopwatch import Stopwatch
+
+_RECORDS = 20
+_EVERY_S = 60.0
+_CHARACTERS = 8000
+
+
+class _Sparing(logging.Filter):
+    """Lets some records pass each minute, and tells with the next one how many it kept back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stopwatch = Stopwatch()
+        self._passed = self._kept_back = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if self._stopwatch.real_s > _EVERY_S:
+            self._stopwatch, self._passed = Stopwatch(), 0
+        if self._passed == _RECORDS:
+            self._kept_back += 1
+            return False
+        self._passed += 1
+        if self._kept_back:
+            record.msg, record.args = f"{record.getMessage()} ({self._kept_back:,} more were not logged)", ()
+            self._kept_back = 0
+        return True
+
+
+class _Brief(logging.Formatter):
+    """Cuts long records: the request that failed may be as long as its sender liked."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        # The end of a traceback tells what happened.
+        return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS // 2]} … {text[-_CHARACTERS // 2 :]}"
+
+
+@contextlib.contextmanager
+def spare_log() -> Iterator[None]:
+    """Log to standard error meanwhile, sparingly."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(_Sparing())
+    handler.setFormatter(_Brief())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
