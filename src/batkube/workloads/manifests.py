@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
 
-import yaml
-
+from batkube.kernel.documents import yaml_documents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
@@ -46,8 +45,6 @@ _PLACEMENT_FIELDS = (
     "tolerations",
     "topologySpreadConstraints",
 )
-#: The loader in C, ten times faster, where PyYAML was built with it.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 PARALLELISM = FidelityNote("workload", "a Job runs fewer pods at a time than it completes; here all run as one gang")
 SUSPENDED = FidelityNote("workload", "a Job is suspended; here it is submitted all the same")
@@ -64,16 +61,7 @@ def read_manifests(path: Path, name: str) -> Workload:
 
 def _objects(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
     """Yield every object of the file, those inside Lists too, with a place that names it."""
-    try:
-        documents = list(yaml.load_all(read_bytes(path), Loader=_LOADER))
-    except UnicodeDecodeError:
-        raise InputError(path, problem="is not UTF-8 text") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError(path, at=f"line {line}", problem=f"is not YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(path, problem=f"is not YAML: {error}") from None
-    for index, document in enumerate(documents, 1):
+    for index, document in enumerate(yaml_documents(path, read_bytes(path)), 1):
         if document is None:
             continue
         place = Place(path) / f"document {index}"
