@@ -19,8 +19,28 @@ POSITIVE = "must be greater than zero"
 IMMUTABLE = "field is immutable"
 
 
+#: How much is told of one object, in characters. The real server has no such limit; its answer to a large object with
+#: a fault in each part may be a hundred times as large.
+_TOLD_MAX = 4 * 1024 * 1024
+
+
 class Problems(list[FieldError]):
     """Field errors in order; the methods are the kinds of error there are (apimachinery: field.ErrorType)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough has been told; what is added from here on is dropped."""
+        return self._told > _TOLD_MAX
+
+    def append(self, problem: FieldError) -> None:
+        """Add a problem, while there is room."""
+        if not self.is_full:
+            self._told += len(problem.field) + len(problem.message)
+            super().append(problem)
 
     def required(self, path: str, detail: str = "") -> None:
         """The field must be given."""
