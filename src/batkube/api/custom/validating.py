@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api import field_errors
+from batkube.api.custom.cel.values import identity
 from batkube.api.custom.ratcheting import UNKNOWN, old_items, old_property, unchanged
 from batkube.api.custom.structural import Json, Structural
 from batkube.api.custom.value_rules import is_whole, number_problems, text_problems
@@ -134,10 +135,8 @@ class _Check:
     def _enum(self, schema: Structural, value: Json, path: str) -> None:
         if not schema.enum:
             return
-        is_bool = isinstance(value, bool)
-        for allowed in schema.enum:
-            if value is not None and value == allowed and is_bool == isinstance(allowed, bool):
-                return
+        if value is not None and identity(value) in schema.allowed:
+            return
         words = [word if isinstance(word, str) else field_errors.go_json(word) for word in schema.enum]
         text = f"{path} in body should be one of [{' '.join(words)}]"
         self._add(text, field_errors.not_among(self._at(path), value, words))

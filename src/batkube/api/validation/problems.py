@@ -6,7 +6,7 @@ order of the checks is the order of the causes in the answer, so it follows Kube
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from batkube.api import field_errors
 from batkube.api.field_errors import FieldError
@@ -17,6 +17,12 @@ OMITTED = object()
 NOT_NEGATIVE = "must be greater than or equal to 0"
 POSITIVE = "must be greater than zero"
 IMMUTABLE = "field is immutable"
+
+
+def repeats(values: Sequence[str]) -> list[bool]:
+    """Return for each of the values whether it was among those before it."""
+    first = dict(zip(reversed(values), reversed(range(len(values))), strict=True))
+    return [first[value] != index for index, value in enumerate(values)]
 
 
 #: How much is told of one object, in characters. The real server has no such limit; its answer to a large object with

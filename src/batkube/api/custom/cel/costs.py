@@ -27,6 +27,8 @@ LIST, MAP = 10, 30
 PER_ELEMENT = {"all": 3, "exists": 4, "exists_one": 2, "existsOne": 2, "filter": 13}
 PER_ELEMENT_ELSE = 12
 
+#: How many parts of one value are gone through to weigh it.
+_PARTS_MAX = CALL_LIMIT
 _TEXT_FACTOR, _REGEX_FACTOR = 0.1, 0.25
 
 
@@ -58,11 +60,13 @@ def size(value: Value) -> int:
 
 
 def weight(value: Value) -> int:
-    """Return the size of a value with all that is in it, as far as it matters: one that shares parts may be huge."""
-    total, pending = 0, [value]
-    while pending and total <= CALL_LIMIT * 10:
+    """Return the size of a value with all that is in it; one that shares parts may be beyond all limits, and is."""
+    total, count, pending = 0, 0, [value]
+    while pending:
         part = pending.pop()
-        total += size(part)
+        total, count = total + size(part), count + 1
+        if count > _PARTS_MAX:
+            return CALL_LIMIT * 100
         if isinstance(part, list):
             pending += part
         elif isinstance(part, dict):
