@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format golden benchmark reality clean
+.PHONY: demo test check format golden fuzz benchmark reality clean
 
 demo: $(VENV)/.run ## run the main job: a workload on 32 machines under three policies, with a comparison and a chart
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
@@ -25,6 +25,11 @@ format: $(VENV)/.dev ## apply the style
 
 golden: $(VENV)/.dev ## rewrite the examples' expected outputs; review the difference
 	$(BIN)/python tests/examples/rewrite.py
+
+SEED ?= 0
+INPUTS ?= 200000
+fuzz: $(VENV)/.dev ## hostile inputs of every kind, for some minutes; SEED= and INPUTS= choose which and how many
+	$(BIN)/python tests/hostile/fuzz.py --seed $(SEED) --inputs $(INPUTS)
 
 benchmark: $(VENV)/.run ## measure; appends to benchmarks/results
 	$(BIN)/python benchmarks/policies.py

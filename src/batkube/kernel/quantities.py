@@ -13,11 +13,11 @@ framework, type Resource), and so do we. `amount` goes there and `format_amount`
 from __future__ import annotations
 
 import enum
-import functools
 import re
 from dataclasses import dataclass, field
 
 from batkube.kernel.numbers import int_of
+from batkube.kernel.remembering import remembered
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -127,7 +127,7 @@ def parse_quantity(value: str | int | float) -> Quantity:
     return _parse_text(value.strip() if isinstance(value, str) else repr(value))
 
 
-@functools.lru_cache(maxsize=4096)  # traces repeat a few texts many thousand times
+@remembered(4096)  # traces repeat a few texts many thousand times
 def _parse_text(text: str) -> Quantity:
     match = _QUANTITY_TEXT.fullmatch(text)
     digits, fraction = _digits(match)

@@ -7,6 +7,7 @@ file give priorities; any other kind is left out, with a note.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
@@ -15,6 +16,7 @@ from batkube.kernel.documents import yaml_documents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
+from batkube.kernel.numbers import int_of
 from batkube.workloads import fields as take
 from batkube.workloads import names
 from batkube.workloads.annotations import (
@@ -45,6 +47,8 @@ _PLACEMENT_FIELDS = (
     "tolerations",
     "topologySpreadConstraints",
 )
+
+_is_whole = re.compile("-?[0-9]+").fullmatch
 
 PARALLELISM = FidelityNote("workload", "a Job runs fewer pods at a time than it completes; here all run as one gang")
 SUSPENDED = FidelityNote("workload", "a Job is suspended; here it is submitted all the same")
@@ -182,10 +186,11 @@ class _Manifests:
         profile = self._delays.of(run)
         if EXIT_CODE not in annotations:
             return profile
-        code = annotations[EXIT_CODE]
-        if not code.lstrip("-").isdecimal():
-            (place / EXIT_CODE).refuse(f"is {code!r}, which is not a whole number")
-        return Delay(name=f"{profile.name}_exit{code}", duration=run, ret=int(code)) if int(code) else profile
+        text = annotations[EXIT_CODE]
+        code = int_of(text) if _is_whole(text) else None
+        if code is None:
+            (place / EXIT_CODE).refuse(f"is {text[:20]!r}, which is not a whole number")
+        return Delay(name=f"{profile.name}_exit{text}", duration=run, ret=code) if code else profile
 
     def _priority(self, place: Place, spec: Mapping[str, object]) -> int:
         if spec.get("priority") is not None:

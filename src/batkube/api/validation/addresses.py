@@ -6,13 +6,13 @@ v1.34). Kubernetes: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net.
 
 from __future__ import annotations
 
-import functools
 import ipaddress
 from collections.abc import Sequence
 
 from batkube.api.validation.names import Verdict
 from batkube.api.validation.problems import Problems
 from batkube.kernel.numbers import int_of
+from batkube.kernel.remembering import remembered
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Range = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -23,7 +23,7 @@ _NOT_A_RANGE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _MAPPED_BITS = 96
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def parse_ip(text: str) -> Address | None:
     """Return the address, or None if it is none (Kubernetes: ParseIPSloppy)."""
     if ":" in text:
@@ -41,7 +41,7 @@ def parse_ip(text: str) -> Address | None:
     return ipaddress.IPv4Address(".".join(map(str, numbers)))
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def parse_cidr(text: str) -> Range | None:
     """Return the range of addresses, or None if it is none (Kubernetes: ParseCIDRSloppy)."""
     head, slash, length = text.partition("/")

@@ -49,8 +49,6 @@ _OPENING, _CLOSING = "[{(.-!", ")]}"
 _DEEPEST = 250
 #: The longest expression (cel-go: parser/options.go, expressionSizeCodePointLimit).
 _LONGEST = 100_000
-#: How many tokens may follow a value, as `.a.b[0]` does.
-_LONGEST_PATH = 2 * _DEEPEST
 TOO_DEEP = f"expression recursion limit exceeded: {_DEEPEST}"
 """What cel-go says of an expression whose parts are nested too deeply."""
 
@@ -205,10 +203,7 @@ class _Parser:
         return self._members(self._primary())
 
     def _members(self, node: Node) -> Node:
-        start = self.position
-        while True:
-            if self.position - start > _LONGEST_PATH:
-                raise _Wrong(0, TOO_DEEP)
+        for _ in range(_DEEPEST):
             dot = self._take(".")
             if dot is not None:
                 node = self._after_dot(node, dot)
@@ -219,6 +214,7 @@ class _Parser:
             optional = self._take("?") is not None
             node = Index(bracket.at, node, self.expression(), optional)
             self._need("]")
+        raise _Wrong(0, TOO_DEEP)
 
     def _after_dot(self, node: Node, dot: Token) -> Node:
         optional = self._take("?") is not None
