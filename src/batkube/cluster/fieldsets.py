@@ -196,9 +196,13 @@ def keys_element(keys: dict[str, Any]) -> str:
     return "k:" + escaped_json(keys)
 
 
-@remembered(8192)
 def value_element(value: object) -> str:
     """Return the element of the item of a set."""
+    return _text_element(value) if isinstance(value, str) else "v:" + escaped_json(value)
+
+
+@remembered(8192)
+def _text_element(value: str) -> str:
     return "v:" + escaped_json(value)
 
 

@@ -8,24 +8,34 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
 def remembered(maxsize: int, longest: int = 1000) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Return a decorator like `lru_cache(maxsize)` that does not keep results for texts and bytes beyond `longest`."""
+    """Return a decorator that remembers results, but none for texts and bytes beyond `longest`.
+
+    It is on the path of every write, so a result that is known costs one lookup. When `maxsize` results are known all
+    are forgotten; those that matter come again at once.
+    """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        cached: Any = functools.lru_cache(maxsize, typed=True)(function)
+        known: dict[tuple[object, ...], _R] = {}
 
         @functools.wraps(function)
         def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
-            for argument in arguments:
-                if isinstance(argument, str | bytes) and len(argument) > longest:
-                    return function(*arguments, **named)
-            result: _R = cached(*arguments, **named)
+            key = (*arguments, *named.items()) if named else arguments
+            try:
+                return known[key]
+            except KeyError:
+                pass
+            result = function(*arguments, **named)
+            if not any(isinstance(each, str | bytes) and len(each) > longest for each in arguments):
+                if len(known) >= maxsize:
+                    known.clear()
+                known[key] = result
             return result
 
         return call
