@@ -9,7 +9,7 @@ PIP := -m pip --quiet --disable-pip-version-check
 # All but what builds real schedulers or needs a real control plane.
 LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments kernel outputs platforms policies workloads)
 
-.PHONY: demo test check format golden benchmark reality lock test-lowest clean
+.PHONY: demo test check format golden fuzz benchmark reality lock test-lowest clean
 
 demo: $(VENV)/.run ## run the main job: a workload on 32 machines under three policies, with a comparison and a chart
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
@@ -29,6 +29,11 @@ format: $(VENV)/.dev ## apply the style
 
 golden: $(VENV)/.dev ## rewrite the examples' expected outputs; review the difference
 	$(BIN)/python tests/examples/rewrite.py
+
+SEED ?= 0
+INPUTS ?= 200000
+fuzz: $(VENV)/.dev ## hostile inputs of every kind, for some minutes; SEED= and INPUTS= choose which and how many
+	$(BIN)/python tests/hostile/fuzz.py --seed $(SEED) --inputs $(INPUTS)
 
 benchmark: $(VENV)/.run ## measure; appends to benchmarks/results
 	$(BIN)/python benchmarks/policies.py

@@ -94,6 +94,7 @@ class Bodies:
         """Return the canonical object and what was not understood; raises DecodeError."""
         if not isinstance(value, dict):
             raise DecodeError("json: cannot unmarshal into an object")
+        _check_type_meta(value, DecodeError)
         problem = (
             "" if resource.custom else self._kind_problem((resource.group, resource.version, resource.kind), value)
         )
@@ -240,13 +241,18 @@ def _parse(body: bytes, found: str, schema: Schema) -> tuple[KubeObject, list[st
         return {}, []
     if not isinstance(value, dict):
         raise ParseError(_NO_KIND + unmarshal_problem(value, _TYPE_META))
-    for field in ("apiVersion", "kind"):
-        if not isinstance(value.get(field), str | None):
-            place = f"Go struct field .{field} of type string"
-            raise ParseError(f"{_NO_KIND}json: cannot unmarshal {_go_kind(value[field])} into {place}")
+    _check_type_meta(value, ParseError)
     if (value.get("apiVersion") or "").count("/") > 1:
         raise ParseError(f"unexpected GroupVersion string: {value['apiVersion']}")
     return value, problems
+
+
+def _check_type_meta(value: KubeObject, error: type[Exception]) -> None:
+    """Make sure that an object says what it is in texts, if it says it at all."""
+    for field in ("apiVersion", "kind"):
+        if not isinstance(value.get(field), str | None):
+            place = f"Go struct field .{field} of type string"
+            raise error(f"{_NO_KIND}json: cannot unmarshal {_go_kind(value[field])} into {place}")
 
 
 _NO_KIND = "couldn't get version/kind; json parse error: "

@@ -6,6 +6,7 @@ pkg/kubelet/kubelet_pods.go, validateContainerLogStatus).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from batkube.api.objects import Call
 from batkube.api.validation.problems import NOT_NEGATIVE
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human, instant_of, rfc3339
+from batkube.kernel.numbers import int_of
 
 _POSITIVE = "must be greater than 0"
 #: The log of a pod that runs nowhere.
@@ -135,8 +137,16 @@ def checked_container(call: Call, pod: KubeObject) -> str:
     return _container_name(pod, call.request.first("container"))
 
 
+_is_number = re.compile("-?[0-9]+").fullmatch
+_MANY = 2**63 - 1
+
+
 def _number(text: str) -> int | None:
-    return int(text) if text.removeprefix("-").isdecimal() else None
+    """Return the number that a text is, None if it is none; one beyond all lines and bytes is as good as any."""
+    if not _is_number(text):
+        return None
+    number = int_of(text)
+    return _MANY if number is None else number
 
 
 def _container_name(pod: KubeObject, asked: str) -> str:
@@ -198,16 +208,17 @@ def _run(pod: KubeObject, container: KubeObject, started: str, ended: KubeObject
 def _chosen(call: Call, lines: list[Line]) -> str:
     """Return the part of a log that the options of a request ask for, as text."""
     first = call.request.first
-    if first("sinceSeconds").isdigit():
-        since = Instant(call.now - int(first("sinceSeconds")) * NANOSECONDS_PER_SECOND)
+    if (seconds := _number(first("sinceSeconds"))) is not None:
+        since = Instant(call.now - seconds * NANOSECONDS_PER_SECOND)
         lines = [line for line in lines if line.at >= since]
     elif first("sinceTime"):
         since = _since(first("sinceTime"))
         lines = [line for line in lines if line.at >= since]
-    if first("tailLines").isdigit():
-        lines = lines[max(0, len(lines) - int(first("tailLines"))) :]
+    if (count := _number(first("tailLines"))) is not None:
+        lines = lines[max(0, len(lines) - count) :]
     text = _text(lines, stamped=call.request.flag("timestamps"))
-    return text[: int(first("limitBytes"))] if first("limitBytes").isdigit() else text
+    limit = _number(first("limitBytes"))
+    return text if limit is None else text[:limit]
 
 
 def _since(text: str) -> Instant:

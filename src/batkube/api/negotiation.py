@@ -6,12 +6,11 @@ the order of their quality (apiserver/pkg/endpoints/handlers/negotiation).
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import msgspec
 
 from batkube.api.messages import JSON
 from batkube.api.statuses import Failure
+from batkube.kernel.remembering import remembered
 
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -96,7 +95,7 @@ def _form(clause: _Clause, media_type: str, transforms: bool, tables: bool) -> F
     return Form(media_type, pretty=parameters.get("pretty") == "1")
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def negotiate(
     accept: str,
     offered: tuple[str, ...] = BUILT_IN,

@@ -17,6 +17,7 @@ from batkube.api.validation.names import path_segment
 from batkube.cluster.field_selectors import EVERYTHING, NAME, FieldSelector, parse_fields, select_fields
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
+from batkube.kernel.numbers import int_of
 
 _INT64 = 1 << 63
 
@@ -36,9 +37,10 @@ def parse_version(text: str) -> int:
         return 0
     if not (text.isascii() and text.isdigit()):
         raise _bad_version(text, "invalid syntax")
-    if int(text) >= 1 << 64:
+    number = int_of(text)
+    if number is None or number >= 1 << 64:
         raise _bad_version(text, "value out of range")
-    return int(text)
+    return number
 
 
 def _bad_version(text: str, problem: str) -> ValueError:
@@ -55,9 +57,10 @@ def _integer(request: Request, name: str) -> int | None:
     digits = text[1:] if text[0] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
-    if not -_INT64 <= int(text) < _INT64:
+    number = int_of(text)
+    if number is None or not -_INT64 <= number < _INT64:
         raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
-    return int(text)
+    return number
 
 
 class ListOptions(msgspec.Struct):

@@ -20,10 +20,13 @@ def drop_repeated_owners(value: KubeObject, warnings: list[str], *, admitted: bo
         return
     kept: list[KubeObject] = []
     repeated = []
+    seen: set[tuple[tuple[str, object], ...]] = set()
     for reference in references:
-        if reference in kept:
+        identity = tuple(sorted(reference.items()))
+        if identity in seen:
             repeated.append(reference.get("uid", ""))
         else:
+            seen.add(identity)
             kept.append(reference)
     if repeated:
         when = " after mutating admission happens" if admitted else ""

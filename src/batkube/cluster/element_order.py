@@ -7,6 +7,7 @@ patch, the others that of the live object, and the two runs are interleaved as i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 
 from batkube.cluster.json_patches import Json
@@ -45,14 +46,19 @@ def interleaved(elements: list[Json], patch: list[Json], live: list[Json], name:
 
 
 def _sorted(elements: list[Json], places: list[int | None]) -> list[Json]:
-    """Sort by place, stably. One without a place goes before all sorted so far, as Go's sort happens to do."""
-    ordered: list[tuple[int | None, Json]] = []
-    for place, element in zip(places, elements, strict=True):
-        at = len(ordered)
-        while at and (place is None or (before := ordered[at - 1][0]) is None or place < before):
-            at -= 1
-        ordered.insert(at, (place, element))
-    return [element for _, element in ordered]
+    """Sort by place, stably. One without a place goes before all sorted so far, as Go's sort happens to do.
+
+    So it ends up just before what was the first of them then, whatever comes to be before that later.
+    """
+    keys: list[tuple[float, bool, int]] = []
+    first = math.inf
+    for number, place in enumerate(places):
+        if place is None:
+            keys.append((first, False, -number))
+        else:
+            first = min(first, place)
+            keys.append((place, True, number))
+    return [elements[number] for number in sorted(range(len(elements)), key=keys.__getitem__)]
 
 
 def _places(elements: list[Json], name: Identity) -> dict[Hashable, int]:

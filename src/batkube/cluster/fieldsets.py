@@ -12,7 +12,6 @@ some that are. Sets are never edited once they are made, so that equal ones can 
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import msgspec
 
 from batkube.cluster.go_text import go_quote, go_value
+from batkube.kernel.remembering import remembered
 
 FieldSet = dict[str, Any]
 """A tree of path elements, as above; never edited. The empty dictionary is the empty set."""
@@ -185,7 +185,7 @@ def _value_text(value: object) -> str:
     return go_quote(value) if isinstance(value, str) else go_value(value)
 
 
-@functools.lru_cache(maxsize=8192)
+@remembered(8192)
 def key_element(name: str, value: str) -> str:
     """Return the element of the list item whose field `name` has this value."""
     return keys_element({name: value})
@@ -196,9 +196,13 @@ def keys_element(keys: dict[str, Any]) -> str:
     return "k:" + escaped_json(keys)
 
 
-@functools.lru_cache(maxsize=8192, typed=True)
 def value_element(value: object) -> str:
     """Return the element of the item of a set."""
+    return _text_element(value) if isinstance(value, str) else "v:" + escaped_json(value)
+
+
+@remembered(8192)
+def _text_element(value: str) -> str:
     return "v:" + escaped_json(value)
 
 
@@ -208,7 +212,7 @@ def escaped_json(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-@functools.lru_cache(maxsize=8192)
+@remembered(8192, longest=16_384)
 def shared(encoded: bytes) -> FieldSet:
     """Return the set of these bytes (`encode`) that everybody shares, its elements sorted.
 

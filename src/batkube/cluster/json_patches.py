@@ -10,11 +10,12 @@ A JSON Patch that does not apply is answered without the reason, so none is kept
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import msgspec
+
+from batkube.kernel.numbers import int_of
 
 Json = Any
 """What a JSON document holds: dict, list, str, int, float, bool or None."""
@@ -54,18 +55,14 @@ def json_patch(value: Json, patch: Json, checks: bool = True) -> Json:
     if len(operations) > OPERATIONS_LIMIT:
         problem = f"The allowed maximum operations in a JSON patch is {OPERATIONS_LIMIT}, got {len(operations)}"
         raise PatchError(413, problem)
-    copied_bytes = 0
+    document = _Document(value)
     for operation in operations:
         kind = operation.get("op")
         apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
         if apply is None:
             _rejected()
-        if kind == "copy":
-            copied_bytes += len(msgspec.json.encode(_found(value, _pointer(operation, "from"))))
-            if copied_bytes > COPIED_BYTES_LIMIT:
-                _rejected()
-        value = apply(value, operation)
-    return value
+        apply(document, operation)
+    return document.value
 
 
 def unknown_in_json_patch(patch: Json) -> list[str]:
@@ -130,15 +127,13 @@ def _pointer(operation: dict[str, Json], name: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
-_is_index = re.compile(r"[+-]?[0-9]+").fullmatch
-
-
 def _index(text: str, length: int) -> int:
     """Return the index that `text` means in a list of `length`; negative ones count from its end."""
-    if not _is_index(text):
+    try:
+        index = int_of(text)
+    except ValueError:
         _rejected()
-    index = int(text)
-    if not -length <= index < length:
+    if index is None or not -length <= index < length:
         _rejected()
     return index + length if index < 0 else index
 
@@ -152,94 +147,117 @@ def _child(value: Json, part: str) -> Json:
     return _rejected()
 
 
-def _found(value: Json, parts: list[str]) -> Json:
-    for part in parts:
-        value = _child(value, part)
-    return value
+class _Document:
+    """The object while it is patched.
 
+    A container is copied when an operation first edits it; from then on it is our own, and edited in place. So the
+    work of a patch grows with what it says and what it touches, not with their product.
+    """
 
-Edit = Callable[[Json, str], Json]
+    def __init__(self, value: Json) -> None:
+        self.value = value
+        #: Our own containers, by identity. None of them is inside one that is not our own.
+        self._own: dict[int, Json] = {}
+        self._copied_bytes = 0
 
+    def found(self, parts: list[str]) -> Json:
+        """Return what a pointer points to."""
+        value = self.value
+        for part in parts:
+            value = _child(value, part)
+        return value
 
-def _edited(value: Json, parts: list[str], edit: Edit) -> Json:
-    """Return `value` with the container of the last part replaced by what `edit` makes of it."""
-    if len(parts) == 1:
+    def container(self, parts: list[str]) -> Json:
+        """Return the container that the last part of a pointer names something in, ready to be edited."""
+        container = self.value = self._owned(self.value)
+        for part in parts[:-1]:
+            child = _child(container, part)
+            if child is None:
+                _rejected()
+            child = self._owned(child)
+            container[part if isinstance(container, dict) else _index(part, len(container))] = child
+            container = child
+        return container
+
+    def _owned(self, value: Json) -> Json:
         if not isinstance(value, dict | list):
             _rejected()
-        return edit(value, parts[0])
-    child = _child(value, parts[0])
-    if child is None:
-        _rejected()
-    changed = _edited(child, parts[1:], edit)
-    if isinstance(value, dict):
-        return {**value, parts[0]: changed}
-    index = _index(parts[0], len(value))
-    return [*value[:index], changed, *value[index + 1 :]]
+        if id(value) in self._own:
+            return value
+        copied = value.copy()
+        self._own[id(copied)] = copied
+        return copied
 
-
-def _adding(new: Json) -> Edit:
-    def edit(container: Json, part: str) -> Json:
+    def add(self, parts: list[str], new: Json) -> None:
+        """Put `new` at a place of its own."""
+        container, part = self.container(parts), parts[-1]
         if isinstance(container, dict):
-            return {**container, part: new}
-        index = len(container) if part == "-" else _index(part, len(container) + 1)
-        return [*container[:index], new, *container[index:]]
+            container[part] = new
+        else:
+            container.insert(len(container) if part == "-" else _index(part, len(container) + 1), new)
 
-    return edit
+    def remove(self, parts: list[str]) -> None:
+        """Take out what is at a place."""
+        container, part = self.container(parts), parts[-1]
+        if isinstance(container, list):
+            del container[_index(part, len(container))]
+        elif part in container:
+            del container[part]
+        else:
+            _rejected()
 
+    def copy_of(self, parts: list[str]) -> Json:
+        """Return a copy of what is at a place, which no edit of the original will change."""
+        value = self.found(parts)
+        self._copied_bytes += len(msgspec.json.encode(value))
+        if self._copied_bytes > COPIED_BYTES_LIMIT:
+            _rejected()
+        return self._detached(value)
 
-def _replacing(new: Json) -> Edit:
-    def edit(container: Json, part: str) -> Json:
-        if isinstance(container, dict):
-            return {**container, part: new}
-        index = _index(part, len(container))
-        return [*container[:index], new, *container[index + 1 :]]
-
-    return edit
-
-
-def _removing(container: Json, part: str) -> Json:
-    if isinstance(container, list):
-        index = _index(part, len(container))
-        return [*container[:index], *container[index + 1 :]]
-    if part not in container:
-        _rejected()
-    return {key: value for key, value in container.items() if key != part}
-
-
-def _add(value: Json, operation: dict[str, Json]) -> Json:
-    return _edited(value, _pointer(operation, "path"), _adding(operation.get("value")))
-
-
-def _remove(value: Json, operation: dict[str, Json]) -> Json:
-    return _edited(value, _pointer(operation, "path"), _removing)
+    def _detached(self, value: Json) -> Json:
+        if id(value) not in self._own:
+            return value
+        if isinstance(value, dict):
+            return {key: self._detached(item) for key, item in value.items()}
+        return [self._detached(item) for item in value]
 
 
-def _replace(value: Json, operation: dict[str, Json]) -> Json:
+def _add(document: _Document, operation: dict[str, Json]) -> None:
+    document.add(_pointer(operation, "path"), operation.get("value"))
+
+
+def _remove(document: _Document, operation: dict[str, Json]) -> None:
+    document.remove(_pointer(operation, "path"))
+
+
+def _replace(document: _Document, operation: dict[str, Json]) -> None:
     new = operation.get("value")
     if operation.get("path") == "":
-        return new if isinstance(new, dict | list) else value
-    return _edited(value, _pointer(operation, "path"), _replacing(new))
+        document.value = new if isinstance(new, dict | list) else document.value
+        return
+    parts = _pointer(operation, "path")
+    container = document.container(parts)
+    container[parts[-1] if isinstance(container, dict) else _index(parts[-1], len(container))] = new
 
 
-def _move(value: Json, operation: dict[str, Json]) -> Json:
+def _move(document: _Document, operation: dict[str, Json]) -> None:
     source = _pointer(operation, "from")
-    moved = _found(value, source)
-    return _edited(_edited(value, source, _removing), _pointer(operation, "path"), _adding(moved))
+    moved = document.found(source)
+    document.remove(source)
+    document.add(_pointer(operation, "path"), moved)
 
 
-def _copy(value: Json, operation: dict[str, Json]) -> Json:
-    copied = _found(value, _pointer(operation, "from"))
-    return _edited(value, _pointer(operation, "path"), _adding(copied))
+def _copy(document: _Document, operation: dict[str, Json]) -> None:
+    document.add(_pointer(operation, "path"), document.copy_of(_pointer(operation, "from")))
 
 
-def _test(value: Json, operation: dict[str, Json]) -> Json:
-    found = value if operation.get("path") == "" else _found(value, _pointer(operation, "path"))
+def _test(document: _Document, operation: dict[str, Json]) -> None:
+    found = document.value if operation.get("path") == "" else document.found(_pointer(operation, "path"))
     if not same(found, operation.get("value")):
         _rejected()
-    return value
 
 
-_OPERATIONS: dict[str, Callable[[Json, dict[str, Json]], Json]] = {
+_OPERATIONS: dict[str, Callable[[_Document, dict[str, Json]], None]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,

@@ -34,6 +34,9 @@ _NUMBER: dict[str, tuple[dict[str, str], str | None]] = {
     "s": ({"0-9": "d"}, "in exponent of numeric literal"),
     "d": ({"0-9": "d"}, None),
 }
+#: In these states a number may go on with any number of digits, which are skipped at once.
+_DIGITS_FOLLOW = frozenset("1fd")
+_DIGITS = re.compile("[0-9]*")
 _CLASSES = {"0": "0", "1-9": "123456789", "0-9": "0123456789", ".": ".", "eE": "eE", "+-": "+-"}
 
 
@@ -175,6 +178,7 @@ class _Scanner:
         first = self._here()
         state = first if first in "-0" else "1"
         self._at += 1
+        self._skip_digits(state)
         while True:
             leads, problem = _NUMBER[state]
             char = self._inside()
@@ -183,5 +187,10 @@ class _Scanner:
                 break
             state = following
             self._at += 1
+            self._skip_digits(state)
         if problem is not None:
             raise self._invalid(problem)
+
+    def _skip_digits(self, state: str) -> None:
+        match = _DIGITS.match(self._text, self._at) if state in _DIGITS_FOLLOW else None
+        self._at = self._at if match is None else match.end()

@@ -17,11 +17,12 @@ from batkube.cluster.decoding_state import Literal
 from batkube.cluster.json_duplicates import Pairs, resolve
 from batkube.cluster.json_syntax import ParseError, check_syntax
 from batkube.cluster.schemas import Schema
+from batkube.kernel.numbers import float_of
 
 
 def _number(text: str) -> float:
     """Return a number that is only a number."""
-    number = float(text)
+    number = float_of(text)
     if not math.isfinite(number):
         raise ParseError(f"json: cannot unmarshal number {text} into Go value of type float64")
     return number
@@ -29,7 +30,7 @@ def _number(text: str) -> float:
 
 def _literal(text: str) -> float:
     """Return a number whose text may matter."""
-    number = float(text)
+    number = float_of(text)
     return number if repr(number) == text else Literal(text)
 
 

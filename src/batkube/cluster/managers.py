@@ -6,7 +6,6 @@ Kubernetes: apimachinery/pkg/util/managedfields/internal/managedfields.go and ca
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from batkube.cluster.fieldsets import FieldSet, encode, parsed, shared, union
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 from batkube.cluster.typed_values import reconciled
+from batkube.kernel.remembering import remembered
 
 Entry = dict[str, Any]
 """One entry of managedFields as its JSON; never edited, and shared between objects."""
@@ -61,7 +61,7 @@ def entry_of(manager: Manager, api_version: str, time: str, fields: FieldSet) ->
     return _entry(manager, api_version, time, encode(fields))
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096, longest=16_384)
 def _entry(manager: Manager, api_version: str, time: str, fields: bytes) -> Entry:
     """Return the entry that all objects share which one manager wrote alike within one second."""
     entry: Entry = {"manager": manager.name} if manager.name else {}

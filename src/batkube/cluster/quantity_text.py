@@ -7,10 +7,10 @@ compare texts, so the same must happen here; what a quantity *means* is `kernel.
 
 from __future__ import annotations
 
-import functools
 import re
 
 from batkube.kernel.quantities import parse_quantity
+from batkube.kernel.remembering import remembered
 
 _FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _NUMERIC = "unable to parse numeric part of quantity"
@@ -28,7 +28,7 @@ class NotAQuantity(ValueError):
     """The text is no quantity; the message is that of the real server."""
 
 
-@functools.lru_cache(maxsize=4096)  # pods of one workload repeat a few texts
+@remembered(4096)  # pods of one workload repeat a few texts
 def stored_quantity(text: str) -> str:
     """Return how the server prints the quantity `text` once it has read it; raises NotAQuantity."""
     match = _PARTS.fullmatch(text) if text else None

@@ -88,11 +88,12 @@ def _retained(original: Object, patch: Object) -> Object:
     kept = patch[_RETAIN_KEYS]
     if not isinstance(kept, list):
         raise PatchError(400, _BAD_RETAIN_KEYS)
+    names = {name for name in kept if isinstance(name, str)}
     for key, value in patch.items():
         is_directive = key == _RETAIN_KEYS or key.startswith((_DELETE_FROM_LIST, _SET_ORDER))
-        if value is not None and not is_directive and key not in kept:
+        if value is not None and not is_directive and key not in names:
             raise PatchError(400, _BAD_RETAIN_KEYS)
-    return {key: value for key, value in original.items() if key in kept}
+    return {key: value for key, value in original.items() if key in names}
 
 
 def _take_over(merged: Object, name: str, new: Json) -> None:
@@ -141,20 +142,21 @@ def _after_special_elements(original: list[Json], patch: list[Json], key: str) -
     if len(plain) == len(patch):
         return original, patch
     replaces = False
+    unwanted = set()
     for element in patch:
         directive = element.get(_PATCH)
         if _PATCH not in element:
             continue
         if directive == "delete":
-            unwanted = _key_of(element, key)
-            original = [old for old in original if key not in old or identity(old[key]) != unwanted]
+            unwanted.add(_key_of(element, key))
         elif directive == "replace":
             replaces = True
         elif directive == "merge":
             raise PatchError(500, "merging lists cannot yet be specified in the patch")
         else:
             raise PatchError(500, f"unknown patch type: {go_value(directive)} in map: {go_value(element)}")
-    return (plain, []) if replaces else (original, plain)
+    kept = [old for old in original if key not in old or identity(old[key]) not in unwanted]
+    return (plain, []) if replaces else (kept, plain)
 
 
 def _merged_elements(original: list[Json], patch: list[Json], field: Field) -> list[Json]:

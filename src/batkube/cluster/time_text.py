@@ -7,10 +7,10 @@ printed in one form whatever form they came in (Go: package time, Parse and Pars
 from __future__ import annotations
 
 import datetime
-import functools
 import re
 
 from batkube.cluster.go_text import go_quote
+from batkube.kernel.remembering import remembered
 
 SECONDS_LAYOUT = "2006-01-02T15:04:05Z07:00"
 MICROSECONDS_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
@@ -38,14 +38,14 @@ class NotATime(ValueError):
     """The text is no time or duration; the message is Go's."""
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def stored_time(text: str) -> str | None:
     """Return a metav1.Time as the server prints it, in UTC and whole seconds; None for Go's zero time."""
     moment = _parse(text, SECONDS_LAYOUT).replace(microsecond=0)
     return None if moment == _ZERO else moment.isoformat(timespec="seconds") + "Z"
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def stored_micro_time(text: str) -> str | None:
     """Return a metav1.MicroTime as the server prints it, in UTC with six decimals; None for Go's zero time."""
     moment = _parse(text, MICROSECONDS_LAYOUT)
@@ -111,7 +111,7 @@ def _unreadable(text: str, layout: str, rest: str, part: str) -> NotATime:
     )
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def stored_duration(text: str) -> str:
     """Return a metav1.Duration as the server prints it: `90s` is `1m30s`."""
     sign, rest = ("-", text[1:]) if text.startswith("-") else ("", text.removeprefix("+"))

@@ -5,6 +5,7 @@ Nothing is edited: results share with their inputs what they did not change.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from batkube.cluster.fieldsets import LEAF, FieldSet, contains_self
@@ -42,7 +43,8 @@ def _merged_lists(live: list[Any], config: list[Any], schema: Schema) -> list[An
     below = schema.items or DEDUCED
     wanted = {item_element(item, schema): item for item in config}
     here = [item_element(item, schema) for item in live]
-    known = {element: item if here.count(element) == 1 else None for element, item in zip(here, live, strict=True)}
+    times = Counter(here)
+    known = {element: item if times[element] == 1 else None for element, item in zip(here, live, strict=True)}
     common = iter([element for element in wanted if element in known])
     upcoming = next(common, None)
     order = list(wanted)

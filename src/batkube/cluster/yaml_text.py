@@ -1,57 +1,34 @@
 """YAML as the server reads it: YAML 1.1 turned into JSON, with Go's words for what is wrong.
 
-The real server converts YAML to JSON with go-yaml v2, a translation of libyaml, and sorts the keys. So `yes` and `y`
-are true, `0x10` and `010` are numbers, dates are text, numbers are taken as keys by their text (sigs.k8s.io/yaml).
+The real server converts YAML to JSON with go-yaml v2, a translation of libyaml, and sorts the keys
+(sigs.k8s.io/yaml). Here libyaml's events become JSON in one pass, without a stack of calls that deep nesting could
+exhaust. An alias stands for a copy of what its anchor holds; so that a few hundred bytes cannot stand for years of
+work, copies are counted before they are made, and refused by go-yaml's own measure (decode.go, allowedAliasRatio).
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import math
-import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from batkube.cluster.go_text import go_quote
 from batkube.cluster.json_syntax import ParseError
+from batkube.cluster.yaml_scalars import TAGS, go_syntax, json_number, key_text, plain_meaning, tagged_meaning
 
-_PLAIN = "plain"
-_TAGS = "tag:yaml.org,2002:"
-#: The words that mean something else than themselves (go-yaml v2, resolve.go).
-_WORDS: dict[str, bool | float | None] = {
-    **{word: True for text in ("y", "yes", "true", "on") for word in (text, text.capitalize(), text.upper())},
-    **{word: False for text in ("n", "no", "false", "off") for word in (text, text.capitalize(), text.upper())},
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
-}
-#: Go's strconv.ParseInt with base 0.
-_INTEGER = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-#: As many as an int64 or uint64 holds; beyond, a number is a float.
-_INTEGERS = range(-(2**63), 2**64)
-#: Whole floats below this are written without an exponent, so they are integers in JSON.
-_WHOLE_LIMIT = 1e21
+#: Deeper nesting is refused; libyaml gets slower with every level (go-yaml stops at 10,000 levels).
 _DEPTH_LIMIT = 300
 _TOO_DEEP = "yaml: exceeded max depth"
-#: A text with more digits is no integer of 64 bits in any base.
-_DIGITS_LIMIT = 100
-#: There may be so many more nodes than the text has bytes, because of aliases.
-_ALIASED_NODES_LIMIT = 10_000
-
-
-class _Loader(yaml.CSafeLoader):
-    """Composes nodes with libyaml, and leaves it to us what plain scalars mean."""
-
-    def resolve(self, kind: type[Node], value: Any, implicit: Any) -> str:  # noqa: ANN401 - PyYAML's interface
-        """Return the tag of a node that has none."""
-        if kind is ScalarNode:
-            return _PLAIN if implicit[0] else _TAGS + "str"
-        return _TAGS + ("seq" if kind is SequenceNode else "map")
+#: Until so many nodes, 99 in 100 may come from aliases; from there on fewer, down to one in ten of `_MANY_NODES`.
+_FEW_NODES, _MANY_NODES = 400_000, 4_000_000
+#: libyaml compares every directive with all before it.
+_TAG_DIRECTIVES_LIMIT = 1000
+_STARTS = frozenset((yaml.MappingStartEvent, yaml.SequenceStartEvent))
+_COLLECTION_ENDS = frozenset((yaml.MappingEndEvent, yaml.SequenceEndEvent))
+_ENDS = frozenset((yaml.DocumentEndEvent, yaml.StreamEndEvent))
+_MERGE = "<<"
+_WANTS_MAPS = "yaml: map merge requires map or sequence of maps as the value"
 
 
 def parse_yaml(data: bytes, _schema: object = None) -> tuple[Any, list[str]]:
@@ -59,15 +36,13 @@ def parse_yaml(data: bytes, _schema: object = None) -> tuple[Any, list[str]]:
 
     Raises ParseError. The schema is not needed, as YAML has been turned into JSON before it is decoded.
     """
-    conversion = _Conversion(data)
-    try:
-        value = conversion.json(_first_document(data))
-    except RecursionError:
-        # Aliases may nest more deeply than the text does.
-        raise ParseError(_TOO_DEEP) from None
-    if not conversion.repeated:
-        return value, []
-    return value, ["yaml: unmarshal errors:\n  " + "\n  ".join(conversion.repeated)]
+    building = _Building()
+    _walk_first_document(data, building)
+    if building.error is not None:
+        raise building.error
+    if not building.repeated:
+        return building.value, []
+    return building.value, ["yaml: unmarshal errors:\n  " + "\n  ".join(building.repeated)]
 
 
 def strict_warnings(problems: list[str]) -> list[str]:
@@ -78,26 +53,21 @@ def strict_warnings(problems: list[str]) -> list[str]:
     return [line.strip() for text in problems for line in text.removeprefix("yaml: unmarshal errors:\n").split("\n")]
 
 
-def _check_depth(loader: _Loader) -> None:
-    """Refuse a first document that is nested too deeply: libyaml's composer would run out of stack, and kill us."""
-    depth = 0
-    while loader.check_event() and not loader.check_event(yaml.DocumentEndEvent):
-        event = loader.get_event()
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEPTH_LIMIT:
-            raise ParseError(_TOO_DEEP)
-
-
-def _first_document(data: bytes) -> Node | None:
-    loader = None
+def _walk_first_document(data: bytes, building: _Building) -> None:
+    """Hand over the events of the first document one by one; raises ParseError."""
+    if data.startswith(b"%") and data.count(b"\n%TAG") > _TAG_DIRECTIVES_LIMIT:
+        raise ParseError("yaml: too many %TAG directives")
+    loader, depth = None, 0
     try:
-        loader = _Loader(data)
-        _check_depth(loader)
-        loader.dispose()
-        loader = _Loader(data)
-        return loader.get_node() if loader.check_node() else None
-    except yaml.composer.ComposerError as problem:
-        raise ParseError(_composing_problem(data, problem)) from problem
+        loader = yaml.CSafeLoader(data)
+        while (kind := type(event := loader.get_event())) not in _ENDS:
+            if kind in _STARTS:
+                depth += 1
+                if depth > _DEPTH_LIMIT:
+                    raise ParseError(_TOO_DEEP)
+            building.take(kind, event)
+            if kind in _COLLECTION_ENDS:
+                depth -= 1
     except yaml.MarkedYAMLError as problem:
         raise ParseError(_marked_problem(problem)) from problem
     except yaml.reader.ReaderError as problem:
@@ -118,153 +88,198 @@ def _marked_problem(problem: yaml.MarkedYAMLError) -> str:
     return f"yaml: {where}{problem.problem}"
 
 
-def _composing_problem(data: bytes, problem: yaml.composer.ComposerError) -> str:
-    """Name the anchor, which libyaml does not."""
-    if problem.problem_mark is None or "alias" not in str(problem.problem):
-        return _marked_problem(problem)
-    return f"yaml: unknown anchor '{_name_at(data, problem.problem_mark)}' referenced"
+class _Node(NamedTuple):
+    """What an anchor holds: its JSON, how many nodes and levels it has, and which keys in it are there twice."""
+
+    value: Any
+    nodes: int
+    depth: int
+    repeated: list[str]
 
 
-def _name_at(data: bytes, mark: yaml.Mark) -> str:
-    """Return the name of the anchor or alias that stands at `mark`."""
-    line = data.decode("utf-8", "replace").splitlines()[mark.line]
-    name = re.match(r"[&*]?([0-9A-Za-z_-]*)", line[mark.column :])
-    return name[1] if name else ""
+class _Open:
+    """A collection that is not complete yet, and where it began."""
+
+    def __init__(self, anchor: str | None, line: int, count: int, repeated: int) -> None:
+        self.anchor = anchor
+        self.line = line
+        self.count = count
+        self.repeated = repeated
+        self.depth = 1
+
+    def add(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
+        """Take the next node in; `line` is where it begins."""
+        raise NotImplementedError
+
+    def value(self) -> Any:  # noqa: ANN401 - any JSON
+        """Return the JSON, now that all is there."""
+        raise NotImplementedError
 
 
-class _Conversion:
-    """Turns nodes into JSON."""
+class _Sequence(_Open):
+    def __init__(self, anchor: str | None, line: int, count: int, repeated: int) -> None:
+        super().__init__(anchor, line, count, repeated)
+        self.items: list[Any] = []
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def add(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
+        self.items.append(json_number(value))
+
+    def value(self) -> Any:  # noqa: ANN401 - any JSON
+        return self.items
+
+
+class _Sources(_Sequence):
+    """The mappings of `<<: [*a, *b]`; the earlier ones take precedence."""
+
+    def value(self) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for source in reversed(self.items):
+            if not isinstance(source, dict):
+                raise ParseError(_WANTS_MAPS)
+            merged.update(source)
+        return merged
+
+
+class _Mapping(_Open):
+    def __init__(self, anchor: str | None, line: int, count: int, repeated: int, complaints: list[str]) -> None:
+        super().__init__(anchor, line, count, repeated)
+        self._complaints = complaints
+        self._fields: dict[str, Any] = {}
+        self._key: Any = None
+        #: Whether the next node is a key, and not the value of one; and whether that key is `<<`.
+        self.wants_key = True
+        self.merges = False
+
+    def merge(self) -> None:
+        """Take the key `<<` in."""
+        self.wants_key, self.merges = False, True
+
+    def add(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
+        self.wants_key = not self.wants_key
+        if not self.wants_key:
+            if isinstance(value, dict | list):
+                raise ParseError(f"yaml: invalid map key: {go_syntax(value)}")
+            self._key = value
+        elif self.merges:
+            self.merges = False
+            if not isinstance(value, dict):
+                raise ParseError(_WANTS_MAPS)
+            self._fields.update(value)
+        else:
+            self._set(json_number(value), line)
+
+    def _set(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
+        text = key_text(self._key, value)
+        if text in self._fields:
+            shown = go_quote(text) if isinstance(self._key, str) else text
+            self._complaints.append(f"line {line + 1}: key {shown} already set in map")
+        self._fields[text] = value
+
+    def value(self) -> dict[str, Any]:
+        return dict(sorted(self._fields.items()))
+
+
+class _Building:
+    """The JSON of a document, as far as its events have come.
+
+    The first thing that makes no sense is kept in `error` until the document ends: go-yaml reads all of the document
+    before it looks at what it means, so an error in the syntax further down is told first.
+    """
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.error: ParseError | None = None
         #: Complaints about keys that are there twice.
         self.repeated: list[str] = []
-        #: The nodes around the one at work: an alias to one of them has no end.
-        self._around: list[Node] = []
-        self._count = 0
+        self._open: list[_Open] = []
+        self._anchors: dict[str, _Node] = {}
+        #: How often go-yaml would have been at a node, in all and inside aliases; the document is one.
+        self._count = 1
+        self._aliased = 0
 
-    def json(self, node: Node | None) -> Any:  # noqa: ANN401 - any JSON
-        """Return the JSON of a node."""
-        if node is None:
-            return None
-        self._count += 1
-        if self._count > len(self._data) + _ALIASED_NODES_LIMIT:
-            raise ParseError("yaml: document contains excessive aliasing")
-        if isinstance(node, ScalarNode):
-            return _json_number(_scalar(node))
-        if node in self._around:
-            raise ParseError(f"yaml: anchor '{_name_at(self._data, node.start_mark)}' value contains itself")
-        self._around.append(node)
-        if isinstance(node, SequenceNode):
-            value: Any = [self.json(item) for item in node.value]
-        else:
-            value = dict(sorted(self._mapping(node).items()))
-        self._around.pop()
-        return value
+        self._by_kind: dict[type, Callable[[Any], None]] = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.AliasEvent: self._alias,
+            **dict.fromkeys(_STARTS, self._begin),
+            **dict.fromkeys(_COLLECTION_ENDS, self._end),
+        }
 
-    def _mapping(self, node: Node) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            if (
-                isinstance(key_node, ScalarNode)
-                and key_node.tag in (_PLAIN, _TAGS + "merge")
-                and key_node.value == "<<"
-            ):
-                self._merge(value_node, out)
-                continue
-            if not isinstance(key_node, ScalarNode):
-                raise ParseError(f"yaml: invalid map key: {_go_syntax(self.json(key_node))}")
-            key = _scalar(key_node)
-            value = self.json(value_node)
-            text = _key_text(key, value)
-            if text in out:
-                shown = go_quote(text) if isinstance(key, str) else text
-                self.repeated.append(f"line {value_node.start_mark.line + 1}: key {shown} already set in map")
-            out[text] = value
-        return out
-
-    def _merge(self, node: Node, out: dict[str, Any]) -> None:
-        """Take over the keys of other mappings; of several, the earlier ones take precedence."""
-        sources = list(reversed(node.value)) if isinstance(node, SequenceNode) else [node]
-        for source in sources:
-            if not isinstance(source, MappingNode):
-                raise ParseError("yaml: map merge requires map or sequence of maps as the value")
-            out.update(self._mapping(source))
-
-
-def _scalar(node: ScalarNode) -> Any:  # noqa: ANN401 - any JSON scalar
-    text: str = node.value
-    if node.tag == _PLAIN:
-        return plain_meaning(text)
-    kind = node.tag.removeprefix(_TAGS)
-    if kind == "binary":
+    def take(self, kind: type, event: Any) -> None:  # noqa: ANN401 - one of PyYAML's events
+        """Go on with the next event, which is of the class `kind`."""
+        handle = self._by_kind.get(kind)
+        if handle is None or self.error is not None:
+            return
         try:
-            return base64.b64decode(text, validate=True).decode("utf-8", "replace")
-        except (binascii.Error, ValueError):
-            raise ParseError("yaml: !!binary value contains invalid base64 data") from None
-    if kind not in _CHECKED_TAGS:
-        return text
-    value = plain_meaning(text)
-    found = next((name for name, python in _CHECKED_TAGS.items() if isinstance(value, python)), "str")
-    if kind == "float" and found == "int":
-        return float(value)
-    if kind != found:
-        raise ParseError(f"yaml: cannot decode !!{found} `{text}` as a !!{kind}")
-    return value
+            handle(event)
+        except ParseError as problem:
+            self.error = problem
+
+    def _scalar(self, event: Any) -> None:  # noqa: ANN401 - PyYAML's event
+        tag = None if event.tag == "!" else event.tag
+        is_plain = tag is None and event.implicit[0]
+        within = self._open[-1] if self._open else None
+        may_merge = event.value == _MERGE and (is_plain or tag == TAGS + "merge")
+        if may_merge and isinstance(within, _Mapping) and within.wants_key:
+            within.merge()
+            return
+        self._count += 1
+        value = plain_meaning(event.value) if is_plain else tagged_meaning(event.value, tag or TAGS + "str")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Node(value, 1, 0, [])
+        self._add(value, 0, event.start_mark.line)
+
+    def _begin(self, event: Any) -> None:  # noqa: ANN401 - PyYAML's event
+        within = self._open[-1] if self._open else None
+        merges = isinstance(within, _Mapping) and within.merges
+        start = (event.anchor, event.start_mark.line, self._count, len(self.repeated))
+        if isinstance(event, yaml.MappingStartEvent):
+            self._open.append(_Mapping(*start, self.repeated))
+        elif merges:
+            self._open.append(_Sources(*start))
+            return
+        else:
+            self._open.append(_Sequence(*start))
+        self._count += 1
+
+    def _end(self, _event: Any) -> None:  # noqa: ANN401 - PyYAML's event
+        whole = self._open.pop()
+        value = whole.value()
+        if whole.anchor is not None:
+            count, repeated = self._count - whole.count, self.repeated[whole.repeated :]
+            self._anchors[whole.anchor] = _Node(value, count, whole.depth, repeated)
+        self._add(value, whole.depth, whole.line)
+
+    def _alias(self, event: Any) -> None:  # noqa: ANN401 - PyYAML's event
+        if any(within.anchor == event.anchor for within in self._open):
+            raise ParseError(f"yaml: anchor '{event.anchor}' value contains itself")
+        node = self._anchors.get(str(event.anchor))
+        if node is None:
+            raise ParseError(f"yaml: unknown anchor '{event.anchor}' referenced")
+        if len(self._open) + node.depth > _DEPTH_LIMIT:
+            raise ParseError(_TOO_DEEP)
+        self._count += 1 + node.nodes
+        self._aliased += node.nodes
+        self._check_aliases()
+        self.repeated += node.repeated
+        self._add(_copy(node.value), node.depth, event.start_mark.line)
+
+    def _check_aliases(self) -> None:
+        """Refuse a document most of which is copies: go-yaml v2, decode.go, unmarshal."""
+        beyond = min(max(0.0, (self._count - _FEW_NODES) / (_MANY_NODES - _FEW_NODES)), 1.0)
+        allowed = 0.99 - 0.89 * beyond
+        if self._aliased > 100 and self._count > 1000 and self._aliased > allowed * self._count:
+            raise ParseError("yaml: document contains excessive aliasing")
+
+    def _add(self, value: Any, depth: int, line: int) -> None:  # noqa: ANN401 - any JSON
+        if not self._open:
+            self.value = json_number(value)
+            return
+        within = self._open[-1]
+        within.depth = max(within.depth, depth + 1)
+        within.add(value, line)
 
 
-#: Tags whose text must resolve to them, with the Python types they stand for; a bool is an int, so it comes first.
-_CHECKED_TAGS = {"bool": bool, "int": int, "float": float, "null": type(None)}
-
-
-def plain_meaning(text: str) -> Any:  # noqa: ANN401 - any JSON scalar
-    """Return what a plain scalar means."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in "+-.0123456789":
-        return text
-    digits = text.replace("_", "")
-    integer = _INTEGER.fullmatch(digits)
-    if integer is not None and len(digits) < _DIGITS_LIMIT:
-        sign, hexadecimal, binary, octal, decimal = integer.groups()
-        number = int(
-            hexadecimal or binary or octal or decimal, 16 if hexadecimal else 2 if binary else 8 if octal else 10
-        )
-        number = -number if sign == "-" else number
-        if number in _INTEGERS:
-            return number
-    if _FLOAT.fullmatch(digits if text[0] != "." else text) and math.isfinite(float(digits)):
-        return float(digits)
-    return text
-
-
-def _json_number(value: Any) -> Any:  # noqa: ANN401 - any JSON scalar
-    """Return a float as JSON has it: whole ones without a fraction."""
-    if not isinstance(value, float):
-        return value
-    if not math.isfinite(value):
-        shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-        raise ParseError(f"json: unsupported value: {shown}")
-    return int(value) if value.is_integer() and abs(value) < _WHOLE_LIMIT else value
-
-
-def _key_text(key: Any, value: Any) -> str:  # noqa: ANN401 - any JSON
-    if isinstance(key, str):
-        return key
-    if key is None:
-        raise ParseError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go_syntax(value)}")
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key) if isinstance(key, int) else f"{key:.8g}"
-
-
-def _go_syntax(value: Any) -> str:  # noqa: ANN401 - any JSON
-    """Write a value as Go's %#v."""
+def _copy(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, dict):
-        pairs = ", ".join(f"{go_quote(key)}:{_go_syntax(item)}" for key, item in value.items())
-        return f"map[interface {{}}]interface {{}}{{{pairs}}}"
-    if isinstance(value, list):
-        return "[]interface {}{" + ", ".join(map(_go_syntax, value)) + "}"
-    if isinstance(value, str):
-        return go_quote(value)
-    return {None: "interface {}(nil)", True: "true", False: "false"}.get(value) or str(value)
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from batkube.cluster.yaml_text import plain_meaning
+from batkube.cluster.yaml_scalars import plain_meaning
 
 _TEXT = "tag:yaml.org,2002:str"
 _SEQUENCE = "tag:yaml.org,2002:seq"

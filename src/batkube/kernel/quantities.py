@@ -13,9 +13,11 @@ framework, type Resource), and so do we. `amount` goes there and `format_amount`
 from __future__ import annotations
 
 import enum
-import functools
 import re
 from dataclasses import dataclass, field
+
+from batkube.kernel.numbers import int_of
+from batkube.kernel.remembering import remembered
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -28,7 +30,7 @@ _NANOS_PER_UNIT = 10**9
 _NANOS_PER_MILLI = 10**6
 #: An int64, which is what Kubernetes' own counters hold.
 _LARGEST = 2**63 - 1
-#: Exponents beyond it are nonsense, and would cost time and memory to expand.
+#: Exponents beyond it say nothing more, and would cost time and memory to expand; so would so many digits.
 _LARGEST_EXPONENT = 300
 
 _DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -125,36 +127,48 @@ def parse_quantity(value: str | int | float) -> Quantity:
     return _parse_text(value.strip() if isinstance(value, str) else repr(value))
 
 
-@functools.lru_cache(maxsize=4096)  # traces repeat a few texts many thousand times
+@remembered(4096)  # traces repeat a few texts many thousand times
 def _parse_text(text: str) -> Quantity:
     match = _QUANTITY_TEXT.fullmatch(text)
-    if match is None or len(text) > _LARGEST_EXPONENT:
+    digits, fraction = _digits(match)
+    if match is None or len(digits) > _LARGEST_EXPONENT:
         raise ValueError(
             f"{text!r} is not a quantity; write a number, alone or with one of n u m k M G T P E, "
             "Ki Mi Gi Ti Pi Ei, or an exponent as in 1e3"
         )
-    fraction = match["fraction"] or match["only_fraction"] or ""
-    digits = int((match["whole"] or "") + fraction)
-    form, factor, exponent = _scale_of(text, match)
+    form, factor, exponent = _scale_of(match)
     # digits * factor * 10^(exponent - len(fraction)) units; nine powers of ten more in nano-units.
     shift = exponent - len(fraction) + 9
-    nanos = digits * factor
+    nanos = int(digits or "0") * factor
     nanos = nanos * 10**shift if shift >= 0 else _divide_away_from_zero(nanos, 10**-shift)
     if form is Format.BINARY_SI:
         nanos = min(nanos, _LARGEST * _NANOS_PER_UNIT)
     return Quantity(-nanos if match["sign"] == "-" else nanos, form)
 
 
-def _scale_of(text: str, match: re.Match[str]) -> tuple[Format, int, int]:
+def _digits(match: re.Match[str] | None) -> tuple[str, str]:
+    """Return the digits from the first that counts, and those of them or before them that follow the point."""
+    if match is None:
+        return "", ""
+    fraction = match["fraction"] or match["only_fraction"] or ""
+    return ((match["whole"] or "") + fraction).lstrip("0"), fraction
+
+
+def _scale_of(match: re.Match[str]) -> tuple[Format, int, int]:
     """Return the format, the factor and the power of ten that the suffix stands for."""
     if match["binary"]:
         return Format.BINARY_SI, 1024 ** _BINARY_SUFFIXES.index(match["binary"]), 0
     if match["exponent"]:
-        exponent = int(match["exponent"])
-        if abs(exponent) > _LARGEST_EXPONENT:
-            raise ValueError(f"{text!r} has an exponent beyond {_LARGEST_EXPONENT}")
-        return Format.DECIMAL_EXPONENT, 1, exponent
+        return Format.DECIMAL_EXPONENT, 1, _exponent(match["exponent"])
     return Format.DECIMAL_SI, 1, _DECIMAL_SUFFIXES[match["decimal"]]
+
+
+def _exponent(text: str) -> int:
+    """Return an exponent; what is beyond the largest counts as the largest, which no machine has either."""
+    exponent = int_of(text)
+    if exponent is None:
+        exponent = -_LARGEST_EXPONENT if text.startswith("-") else _LARGEST_EXPONENT
+    return min(max(exponent, -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
 
 
 def amount(resource: str, value: str | int | float) -> int:

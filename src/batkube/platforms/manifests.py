@@ -12,8 +12,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
-
+from batkube.kernel.documents import yaml_documents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.quantities import CPU
@@ -32,9 +31,12 @@ _REMEDY = "write Node manifests, as `kubectl get nodes -o yaml` prints them"
 def parse_manifests(path: Path, text: str) -> Platform:
     """Return the nodes of a file of manifests, in the order of the file."""
     source = str(path)
-    documents = _json_documents(source, text) if path.suffix.lower() == ".json" else _yaml_documents(source, text)
+    documents = _json_documents(source, text) if path.suffix.lower() == ".json" else yaml_documents(path, text)
     nodes = [
-        pair for number, document in enumerate(documents) for pair in _nodes(source, f"document {number + 1}", document)
+        pair
+        for number, document in enumerate(documents, 1)
+        if document is not None
+        for pair in _nodes(source, f"document {number}", document)
     ]
     open_nodes = [(at, node) for at, node in nodes if not _is_cordoned(source, at, node)]
     if nodes and not open_nodes:
@@ -60,19 +62,6 @@ def _json_documents(source: str, text: str) -> list[object]:
         raise InputError(source, at=f"line {error.lineno}", problem=f"not JSON: {error.msg}", remedy=_REMEDY) from None
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, or thousands of brackets
         raise InputError(source, problem=f"not JSON that can be read: {error}", remedy=_REMEDY) from None
-
-
-def _yaml_documents(source: str, text: str) -> list[object]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return [document for document in yaml.load_all(text, loader) if document is not None]
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f"line {mark.line + 1}" if mark else None
-        problem = getattr(error, "problem", None) or str(error)
-        raise InputError(source, at=at, problem=f"not YAML: {problem}", remedy=_REMEDY) from None
-    except (ValueError, RecursionError) as error:  # impossible dates, or thousands of brackets
-        raise InputError(source, problem=f"not YAML that can be read: {error}", remedy=_REMEDY) from None
 
 
 def _nodes(source: str, at: str, document: object) -> Iterator[tuple[str, dict[str, object]]]:

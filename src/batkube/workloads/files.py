@@ -1,6 +1,8 @@
 """Opening input files, plain or gzipped, with errors a person can act on.
 
-Whether a file is gzipped is told by its first two bytes and not by its name: traces are often renamed.
+Whether a file is gzipped is told by its first two bytes and not by its name: traces are often renamed. A gzipped file
+may unpack to a thousand times its size, and to more than there is memory; traces come to some twenty times, so what
+unpacks to far more is refused on the way.
 """
 
 from __future__ import annotations
@@ -16,6 +18,35 @@ from typing import BinaryIO, cast
 from batkube.kernel.errors import InputError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_MIB = 1024 * 1024
+#: How far a gzipped file may unpack: so many times its size and a little more, but no further than all.
+_UNPACKED_RATIO, _UNPACKED_FREE, _UNPACKED_MAX = 200, 64 * _MIB, 1024 * _MIB
+
+
+class _Unpacking(gzip.GzipFile):
+    """Unpacks a file as far as it may."""
+
+    def __init__(self, path: Path, raw: BinaryIO) -> None:
+        super().__init__(fileobj=raw, mode="rb")
+        self._path = path
+        self._limit = min(_UNPACKED_FREE + _UNPACKED_RATIO * path.stat().st_size, _UNPACKED_MAX)
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(_MIB), b""))
+        return self._counted(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._counted(super().read1(size))
+
+    def _counted(self, data: bytes) -> bytes:
+        if self.tell() > self._limit:
+            raise InputError(
+                self._path,
+                problem=f"unpacks to more than {self._limit // _MIB} MiB",
+                remedy="if it is no mistake, unpack it and name the plain file",
+            )
+        return data
 
 
 @contextmanager
@@ -30,7 +61,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
                 raise InputError(path, problem="is empty")
             raw.seek(0)
             if start == _GZIP_MAGIC:
-                with gzip.open(raw, "rb") as stream:
+                with _Unpacking(path, raw) as stream:
                     yield cast(BinaryIO, stream)
             else:
                 yield raw

@@ -7,15 +7,16 @@ file give priorities; any other kind is left out, with a note.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
 
-import yaml
-
+from batkube.kernel.documents import yaml_documents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
+from batkube.kernel.numbers import int_of
 from batkube.workloads import fields as take
 from batkube.workloads import names
 from batkube.workloads.annotations import (
@@ -46,8 +47,8 @@ _PLACEMENT_FIELDS = (
     "tolerations",
     "topologySpreadConstraints",
 )
-#: The loader in C, ten times faster, where PyYAML was built with it.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_is_whole = re.compile("-?[0-9]+").fullmatch
 
 PARALLELISM = FidelityNote("workload", "a Job runs fewer pods at a time than it completes; here all run as one gang")
 SUSPENDED = FidelityNote("workload", "a Job is suspended; here it is submitted all the same")
@@ -64,16 +65,7 @@ def read_manifests(path: Path, name: str) -> Workload:
 
 def _objects(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
     """Yield every object of the file, those inside Lists too, with a place that names it."""
-    try:
-        documents = list(yaml.load_all(read_bytes(path), Loader=_LOADER))
-    except UnicodeDecodeError:
-        raise InputError(path, problem="is not UTF-8 text") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError(path, at=f"line {line}", problem=f"is not YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(path, problem=f"is not YAML: {error}") from None
-    for index, document in enumerate(documents, 1):
+    for index, document in enumerate(yaml_documents(path, read_bytes(path)), 1):
         if document is None:
             continue
         place = Place(path) / f"document {index}"
@@ -194,10 +186,11 @@ class _Manifests:
         profile = self._delays.of(run)
         if EXIT_CODE not in annotations:
             return profile
-        code = annotations[EXIT_CODE]
-        if not code.lstrip("-").isdecimal():
-            (place / EXIT_CODE).refuse(f"is {code!r}, which is not a whole number")
-        return Delay(name=f"{profile.name}_exit{code}", duration=run, ret=int(code)) if int(code) else profile
+        text = annotations[EXIT_CODE]
+        code = int_of(text) if _is_whole(text) else None
+        if code is None:
+            (place / EXIT_CODE).refuse(f"is {text[:20]!r}, which is not a whole number")
+        return Delay(name=f"{profile.name}_exit{text}", duration=run, ret=code) if code else profile
 
     def _priority(self, place: Place, spec: Mapping[str, object]) -> int:
         if spec.get("priority") is not None:

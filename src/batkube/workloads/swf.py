@@ -20,6 +20,7 @@ from pathlib import Path
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.kernel.numbers import int_of
 from batkube.workloads.delays import Delays
 from batkube.workloads.files import lines
 from batkube.workloads.model import Delay, Job, Workload
@@ -87,8 +88,8 @@ def header_size(path: Path) -> int | None:
             if not line.startswith(";") and line.strip():
                 break
             match = _HEADER_SIZE.match(line)
-            if match:
-                found.setdefault(match[1], int(match[2]))
+            if match and (size := int_of(match[2])) is not None:
+                found.setdefault(match[1], size)
     return found.get("MaxProcs") or found.get("MaxNodes") or None
 
 

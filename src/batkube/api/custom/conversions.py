@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from batkube.api.validation.names import dns_1035_label, dns_subdomain
-from batkube.api.validation.problems import Problems
+from batkube.api.validation.problems import Problems, repeats
 
 _KNOWN_REVIEWS = ("v1", "v1beta1")
 _URL_FORM = "; desired format: https://host[/path]"
@@ -103,8 +103,8 @@ def _check_reviews(reviews: list[str], path: str, problems: Problems) -> None:
     if not reviews:
         problems.required(path)
         return
-    for index, version in enumerate(reviews):
-        if version in reviews[:index]:
+    for index, (version, is_repeated) in enumerate(zip(reviews, repeats(reviews), strict=True)):
+        if is_repeated:
             problems.invalid(f"{path}[{index}]", version, "duplicate version")
         else:
             problems.all_invalid(f"{path}[{index}]", version, dns_1035_label(version))

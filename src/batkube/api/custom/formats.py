@@ -113,7 +113,7 @@ def _cidr(text: str) -> bool:
     address, slash, bits = text.partition("/")
     if not slash or not bits.isascii() or not bits.isdigit() or not _is_address(_sloppy(address)):
         return False
-    return int(bits) <= (128 if ":" in address else 32) and len(bits) <= 3
+    return len(bits) <= 3 and int(bits) <= (128 if ":" in address else 32)
 
 
 def _uri(text: str) -> bool:

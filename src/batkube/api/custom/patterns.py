@@ -7,11 +7,12 @@ Python's own engine means other things by some patterns, and can be kept busy fo
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Protocol
 
 import re2  # type: ignore[import-untyped]
+
+from batkube.kernel.remembering import remembered
 
 #: What RE2 says of a pattern, and what Go says (Go: regexp/syntax, ErrorCode); the part at fault follows both.
 _IN_GO_WORDS = {
@@ -49,7 +50,7 @@ class Malformed(ValueError):
     """Go refuses the pattern; the text is Go's own."""
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def compiled(pattern: str) -> Pattern:
     """Return a pattern ready to be used; raises Malformed."""
     try:

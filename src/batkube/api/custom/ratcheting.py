@@ -6,9 +6,11 @@ their keys; items of other lists have no past of their own (Kubernetes: apiserve
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from batkube.api.custom.structural import Json, Structural
+from batkube.cluster.element_order import identity
 
 UNKNOWN: Any = object()
 """The old value of what has none: an object just created, or an item that cannot be traced back."""
@@ -19,15 +21,20 @@ def old_property(old: Json, key: str) -> Json:
     return old.get(key, UNKNOWN) if isinstance(old, dict) else UNKNOWN
 
 
-def old_item(old: Json, item: Json, schema: Structural) -> Json:
-    """Return what an item of a list was: the one with the same keys, in a list of type map."""
-    if schema.list_type != "map" or not isinstance(old, list) or not isinstance(item, dict):
-        return UNKNOWN
-    keys = [item.get(key) for key in schema.list_keys]
+def old_items(old: Json, schema: Structural) -> Callable[[Json], Json]:
+    """Return a function that tells what an item of a list was: the one with the same keys, in a list of type map."""
+    if schema.list_type != "map" or not isinstance(old, list):
+        return lambda item: UNKNOWN
+    keys = schema.list_keys
+    known: dict[Hashable, Json] = {}
     for candidate in old:
-        if isinstance(candidate, dict) and [candidate.get(key) for key in schema.list_keys] == keys:
-            return candidate
-    return UNKNOWN
+        if isinstance(candidate, dict):
+            known.setdefault(_keys(candidate, keys), candidate)
+    return lambda item: known.get(_keys(item, keys), UNKNOWN) if isinstance(item, dict) else UNKNOWN
+
+
+def _keys(item: dict[str, Any], keys: tuple[str, ...]) -> Hashable:
+    return tuple(identity(item.get(key)) for key in keys)
 
 
 def unchanged(value: Json, old: Json, schema: Structural | None) -> bool:
@@ -44,7 +51,8 @@ def unchanged(value: Json, old: Json, schema: Structural | None) -> bool:
             return False
         if schema is None or schema.list_type != "map":
             return value == old
-        return all(_unchanged_item(item, old_item(old, item, schema), schema.items) for item in value)
+        past = old_items(old, schema)
+        return all(_unchanged_item(item, past(item), schema.items) for item in value)
     return type(value) is type(old) and bool(value == old)
 
 

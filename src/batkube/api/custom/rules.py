@@ -1,23 +1,26 @@
 """The rules of a schema (x-kubernetes-validations), judged on instances.
 
-Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go. What a rule would cost there is not counted.
+Kubernetes: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go. What rules cost is counted as there; when
+one of them or all together cost too much, no more are judged and the object is refused.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, NoReturn
 
 import msgspec
 
 from batkube.api import field_errors
 from batkube.api.custom.cel.checking import Scope
+from batkube.api.custom.cel.costs import OBJECT_BUDGET, CostExceeded
 from batkube.api.custom.cel.programs import Program
 from batkube.api.custom.cel.trees import SourceError, Unsupported
 from batkube.api.custom.cel.typed import cel_type, cel_value
 from batkube.api.custom.cel.types import CelType
 from batkube.api.custom.cel.values import NO_OVERLOAD, NONE, CelError, Optional
 from batkube.api.custom.field_paths import BadPath, resolve
-from batkube.api.custom.ratcheting import UNKNOWN, old_item, old_property, unchanged
+from batkube.api.custom.ratcheting import UNKNOWN, old_items, old_property, unchanged
 from batkube.api.custom.structural import Json, Rule, Structural
 from batkube.api.custom.validating import NOWHERE
 from batkube.api.field_errors import FieldError
@@ -80,7 +83,8 @@ class RuleSet:
         errors: list[FieldError] = []
         if self._rules is not None:
             place = _Place(value, UNKNOWN if old is None else old, path, within_unchanged=False)
-            _judge(self._rules, place, errors)
+            with contextlib.suppress(_Spent):
+                _Judgement(errors).judge(self._rules, place)
         return errors
 
     def _compiled(self, schema: Structural, *, is_resource: bool) -> _Rules | None:
@@ -118,47 +122,90 @@ def _field(rule: Rule, schema: Structural) -> str:
         return ""
 
 
-def _judge(rules: _Rules, place: _Place, errors: list[FieldError]) -> None:
-    value, old = place.value, place.old
-    if value is None:
-        return
-    is_correlated = old is not UNKNOWN
-    if rules.rules:
-        _judge_here(rules, place, errors)
-    if not isinstance(value, dict | list):
-        return
-    held = place.within_unchanged if not is_correlated else unchanged(value, old, rules.schema)
-    if isinstance(value, list) and rules.items is not None:
-        for index, item in enumerate(value):
-            below = _Place(item, old_item(old, item, rules.schema), f"{place.path}[{index}]", held)
-            _judge(rules.items, below, errors)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            part = rules.properties.get(key)
-            path = f"{place.path}.{key}" if place.path else key
-            if part is None:
-                if rules.additional is None or key in rules.schema.properties:
-                    continue
-                part, path = rules.additional, f"{place.path}[{key}]"
-            _judge(part, _Place(item, old_property(old, key), path, held), errors)
+class _Spent(Exception):
+    """No more rules are judged, as they have cost enough."""
 
 
-def _judge_here(rules: _Rules, place: _Place, errors: list[FieldError]) -> None:
-    kind = rules.schema.type
-    has_old = place.old is not UNKNOWN and place.old is not None
-    field = place.path or NOWHERE
-    seen = cel_value(place.value, rules.schema, is_resource=rules.is_resource)
-    before = cel_value(place.old, rules.schema, is_resource=rules.is_resource) if has_old else None
-    for compiled in rules.rules:
-        is_optional = compiled.rule.optional_old_self is True
-        if compiled.uses_old and not has_old and not is_optional:
-            continue
-        variables = {"self": seen, "oldSelf": before}
-        if is_optional:
-            variables["oldSelf"] = Optional(True, before) if has_old else NONE
-        error = _broken(compiled, variables, field, kind)
-        if error is not None and (compiled.uses_old or not _is_held(rules, place)):
-            errors.append(error)
+class _Judgement:
+    """The rules of one object, judged one after the other as long as the budget lasts."""
+
+    def __init__(self, errors: list[FieldError]) -> None:
+        self._errors = errors
+        self._budget = OBJECT_BUDGET
+
+    def judge(self, rules: _Rules, place: _Place) -> None:
+        """Judge a value and all in it."""
+        value, old = place.value, place.old
+        if value is None:
+            return
+        if rules.rules:
+            self._judge_here(rules, place)
+        if not isinstance(value, dict | list):
+            return
+        held = place.within_unchanged if old is UNKNOWN else unchanged(value, old, rules.schema)
+        if isinstance(value, list) and rules.items is not None:
+            past = old_items(old, rules.schema)
+            for index, item in enumerate(value):
+                self.judge(rules.items, _Place(item, past(item), f"{place.path}[{index}]", held))
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                part = rules.properties.get(key)
+                path = f"{place.path}.{key}" if place.path else key
+                if part is None:
+                    if rules.additional is None or key in rules.schema.properties:
+                        continue
+                    part, path = rules.additional, f"{place.path}[{key}]"
+                self.judge(part, _Place(item, old_property(old, key), path, held))
+
+    def _judge_here(self, rules: _Rules, place: _Place) -> None:
+        kind = rules.schema.type
+        has_old = place.old is not UNKNOWN and place.old is not None
+        field = place.path or NOWHERE
+        seen = cel_value(place.value, rules.schema, is_resource=rules.is_resource)
+        before = cel_value(place.old, rules.schema, is_resource=rules.is_resource) if has_old else None
+        for compiled in rules.rules:
+            is_optional = compiled.rule.optional_old_self is True
+            if compiled.uses_old and not has_old and not is_optional:
+                continue
+            variables = {"self": seen, "oldSelf": before}
+            if is_optional:
+                variables["oldSelf"] = Optional(True, before) if has_old else NONE
+            error = self._broken(compiled, variables, field, kind)
+            if error is not None and (compiled.uses_old or not _is_held(rules, place)):
+                self._errors.append(error)
+
+    def _broken(self, compiled: CompiledRule, variables: dict[str, Any], field: str, kind: str) -> FieldError | None:
+        rule = compiled.rule
+        try:
+            holds = compiled.program(variables)
+        except CostExceeded as problem:
+            beyond = "no further validation rules will be run due to call cost exceeds limit for rule"
+            self._give_up(field, kind, f"'{problem}': {beyond}: {_told(rule)}")
+        except CelError as problem:
+            self._pay(compiled.program, field, kind)
+            if str(problem).startswith(NO_OVERLOAD):
+                unfit = "call arguments did not match a supported operator, function or macro signature for rule"
+                return field_errors.invalid(field, kind, f"'{problem}': {unfit}: {_told(rule)}")
+            return field_errors.invalid(field, kind, f"{problem} evaluating rule: {_told(rule)}")
+        self._pay(compiled.program, field, kind)
+        if holds is True:
+            return None
+        if compiled.field:
+            field = compiled.field if field == NOWHERE else f"{field}.{compiled.field}"
+        message = _message(compiled, variables)
+        if compiled.message is not None:
+            self._pay(compiled.message, field, kind)
+        return _as_reason(rule.reason, field, kind, message)
+
+    def _pay(self, program: Program, field: str, kind: str) -> None:
+        self._budget -= program.cost
+        if self._budget < 0:
+            beyond = "validation failed due to running out of cost budget, no further validation rules will be run"
+            self._give_up(field, kind, beyond)
+
+    def _give_up(self, field: str, kind: str, problem: str) -> NoReturn:
+        self._errors.append(field_errors.invalid(field, kind, problem))
+        raise _Spent
 
 
 def _is_held(rules: _Rules, place: _Place) -> bool:
@@ -168,27 +215,11 @@ def _is_held(rules: _Rules, place: _Place) -> bool:
     return unchanged(place.value, place.old, rules.schema)
 
 
-def _broken(compiled: CompiledRule, variables: dict[str, Any], field: str, kind: str) -> FieldError | None:
-    rule = compiled.rule
-    try:
-        holds = compiled.program(variables)
-    except CelError as problem:
-        if str(problem).startswith(NO_OVERLOAD):
-            unfit = "call arguments did not match a supported operator, function or macro signature for rule"
-            return field_errors.invalid(field, kind, f"'{problem}': {unfit}: {_told(rule)}")
-        return field_errors.invalid(field, kind, f"{problem} evaluating rule: {_told(rule)}")
-    if holds is True:
-        return None
-    if compiled.field:
-        field = compiled.field if field == NOWHERE else f"{field}.{compiled.field}"
-    return _as_reason(rule.reason, field, kind, _message(compiled, variables))
-
-
 def _message(compiled: CompiledRule, variables: dict[str, Any]) -> str:
     if compiled.message is not None:
         try:
             text = compiled.message(variables)
-        except CelError:
+        except (CelError, CostExceeded):
             text = ""
         text = text.strip() if isinstance(text, str) else ""
         if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:

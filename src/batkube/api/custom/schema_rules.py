@@ -14,7 +14,7 @@ import msgspec
 from batkube.api.custom.field_paths import BadPath, resolve
 from batkube.api.custom.structural import META_FIELDS, RawSchema, structural
 from batkube.api.custom.structural_rules import unsupported
-from batkube.api.validation.problems import Problems
+from batkube.api.validation.problems import Problems, repeats
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
@@ -170,13 +170,13 @@ def _check_map_list(raw: RawSchema, path: str, problems: Problems) -> None:
         problems.invalid(f"{path}.items.type", items.get("type") or "", problem)
         return
     properties = items.get("properties") or {}
-    for number, key in enumerate(keys):
+    for key, is_repeated in zip(keys, repeats(keys), strict=True):
         if key not in properties:
             problems.invalid(f"{path}.x-kubernetes-list-map-keys", keys, "entries must all be names of item properties")
         elif properties[key].get("type") in ("array", "object"):
             problem = "must be a scalar type if parent array's x-kubernetes-list-type is map"
             problems.invalid(f"{path}.items.properties[{key}].type", "object", problem)
-        if key in keys[:number]:
+        if is_repeated:
             problems.invalid(f"{path}.x-kubernetes-list-map-keys", keys, "must not contain duplicate entries")
 
 

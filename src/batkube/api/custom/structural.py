@@ -8,12 +8,13 @@ type Structural).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import msgspec
 
 from batkube.api.custom import patterns
+from batkube.api.custom.cel.values import identity
 from batkube.api.custom.formats import known_format
 
 Json = Any
@@ -80,6 +81,8 @@ class Structural(msgspec.Struct, eq=False):
     min_properties: int | None = None
     required: tuple[str, ...] = ()
     enum: tuple[Any, ...] = ()
+    #: The values of `enum`, to be looked up.
+    allowed: frozenset[Hashable] = frozenset()
     all_of: tuple[Structural, ...] = ()
     any_of: tuple[Structural, ...] = ()
     one_of: tuple[Structural, ...] = ()
@@ -162,6 +165,7 @@ def _read_limits(node: Structural, raw: RawSchema) -> None:
     node.min_properties = raw.get("minProperties")
     node.required = tuple(raw.get("required") or ())
     node.enum = tuple(raw.get("enum") or ())
+    node.allowed = frozenset(map(identity, node.enum))
 
 
 def _read_text_rules(node: Structural, raw: RawSchema) -> None:

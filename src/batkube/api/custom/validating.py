@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api import field_errors
-from batkube.api.custom.ratcheting import UNKNOWN, old_item, old_property, unchanged
+from batkube.api.custom.cel.values import identity
+from batkube.api.custom.ratcheting import UNKNOWN, old_items, old_property, unchanged
 from batkube.api.custom.structural import Json, Structural
-from batkube.api.custom.value_rules import number_problems, text_problems
+from batkube.api.custom.value_rules import is_whole, number_problems, text_problems
 from batkube.api.field_errors import FieldError, go_quote
 
 NOWHERE = "<nil>"
@@ -22,8 +23,6 @@ NOWHERE = "<nil>"
 
 Findings = list[tuple[str, FieldError]]
 """Problems so far: each with the message by which it is told apart from others."""
-
-_LARGEST_JSON_INTEGER = 2**53 - 1
 
 
 def schema_errors(schema: Structural, value: Json, base: str = "", old: Json = UNKNOWN) -> list[FieldError]:
@@ -54,14 +53,6 @@ _TYPE_NAMES: tuple[tuple[type, str], ...] = (
 )
 #: The formats that numbers have of themselves, told where a text with a format was expected.
 _NATURAL_FORMATS = {"integer": "int64", "number": "float64"}
-
-
-def is_whole(number: float) -> bool:
-    """Return whether a float stands for an integer, as far as JSON can tell (go-openapi/swag)."""
-    if not -_LARGEST_JSON_INTEGER <= number <= _LARGEST_JSON_INTEGER:
-        return False
-    nearest = float(int(number))
-    return number == nearest or (nearest != 0 and abs(number - nearest) / (abs(number) + abs(nearest)) < 1e-9)
 
 
 class _Check:
@@ -144,10 +135,8 @@ class _Check:
     def _enum(self, schema: Structural, value: Json, path: str) -> None:
         if not schema.enum:
             return
-        is_bool = isinstance(value, bool)
-        for allowed in schema.enum:
-            if value is not None and value == allowed and is_bool == isinstance(allowed, bool):
-                return
+        if value is not None and identity(value) in schema.allowed:
+            return
         words = [word if isinstance(word, str) else field_errors.go_json(word) for word in schema.enum]
         text = f"{path} in body should be one of [{' '.join(words)}]"
         self._add(text, field_errors.not_among(self._at(path), value, words))
@@ -156,8 +145,9 @@ class _Check:
         count = 0
         items = schema.items
         if items is not None:
+            past = old_items(old, schema)
             for index, item in enumerate(value):
-                count += self.value(items, item, f"{path}[{index}]", old_item(old, item, schema))
+                count += self.value(items, item, f"{path}[{index}]", past(item))
         size = len(value)
         if schema.min_items is not None and size < schema.min_items:
             text = f"{path} in body should have at least {schema.min_items} items"

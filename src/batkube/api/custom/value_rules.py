@@ -7,6 +7,8 @@ from batkube.api.custom.structural import Structural
 from batkube.api.field_errors import FieldError, go_quote
 from batkube.cluster.go_text import go_value
 
+_LARGEST_JSON_INTEGER = 2**53 - 1
+
 Found = list[tuple[str, FieldError]]
 
 
@@ -63,6 +65,14 @@ def _multiple_problem(value: int | float, factor: int | float, path: str, field:
         fits = value % factor == 0
     else:
         quotient = value / factor if factor >= 1 else 1 / factor * value
-        fits = abs(quotient - round(quotient)) <= 1e-9 * max(abs(quotient), 1e-300)
+        fits = is_whole(quotient)
     text = f"{path} in body should be a multiple of {go_value(factor)}"
     return [] if fits else [(text, field_errors.invalid(field, value, text))]
+
+
+def is_whole(number: float) -> bool:
+    """Return whether a float stands for an integer, as far as JSON can tell (go-openapi/swag)."""
+    if not -_LARGEST_JSON_INTEGER <= number <= _LARGEST_JSON_INTEGER:
+        return False
+    nearest = float(int(number))
+    return number == nearest or (nearest != 0 and abs(number - nearest) / (abs(number) + abs(nearest)) < 1e-9)

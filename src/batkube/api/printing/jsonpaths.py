@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from batkube.kernel.numbers import float_of
+
 Json = Any
 """Any JSON value."""
 
@@ -132,7 +134,7 @@ class _Parser:
         digits = match.group() if match else ""
         self.position += len(digits)
         try:
-            return float(digits) if "." in digits else int(digits)
+            return float_of(digits) if "." in digits else int(digits)
         except ValueError:
             raise BadPath(f"cannot parse number {digits}") from None
 

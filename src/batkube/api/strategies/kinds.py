@@ -7,6 +7,7 @@ from typing import Any
 from batkube.api.strategies.context import Context
 from batkube.api.strategies.pods import drop_disabled_fields
 from batkube.kernel.instants import rfc3339
+from batkube.kernel.numbers import int_of
 
 _METADATA_NAME = "kubernetes.io/metadata.name"
 #: Written into DaemonSets for clients older than the API group apps/v1.
@@ -159,7 +160,10 @@ def update_daemon_set(daemon_set: dict[str, Any], old: dict[str, Any], _context:
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text and text.removeprefix("-").isdecimal() else 0
+    try:
+        return int_of(text or "0") or 0
+    except ValueError:
+        return 0
 
 
 def create_job(job: dict[str, Any], _context: Context) -> None:

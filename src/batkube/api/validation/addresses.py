@@ -6,12 +6,13 @@ v1.34). Kubernetes: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net.
 
 from __future__ import annotations
 
-import functools
 import ipaddress
 from collections.abc import Sequence
 
 from batkube.api.validation.names import Verdict
 from batkube.api.validation.problems import Problems
+from batkube.kernel.numbers import int_of
+from batkube.kernel.remembering import remembered
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Range = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -22,7 +23,7 @@ _NOT_A_RANGE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _MAPPED_BITS = 96
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def parse_ip(text: str) -> Address | None:
     """Return the address, or None if it is none (Kubernetes: ParseIPSloppy)."""
     if ":" in text:
@@ -34,19 +35,22 @@ def parse_ip(text: str) -> Address | None:
             return None
         return address.ipv4_mapped or address
     parts = text.split(".")
-    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
+    numbers = [int_of(part) if part.isascii() and part.isdigit() else None for part in parts]
+    if len(parts) != 4 or not all(number is not None and number < 256 for number in numbers):
         return None
-    return ipaddress.IPv4Address(".".join(str(int(part)) for part in parts))
+    return ipaddress.IPv4Address(".".join(map(str, numbers)))
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def parse_cidr(text: str) -> Range | None:
     """Return the range of addresses, or None if it is none (Kubernetes: ParseCIDRSloppy)."""
     head, slash, length = text.partition("/")
     address = parse_ip(head)
     if not slash or address is None or not (length.isascii() and length.isdigit()):
         return None
-    bits = int(length)
+    bits = int_of(length)
+    if bits is None:
+        return None
     if ":" in head and address.version == 4:
         # An IPv4 address written as an IPv6 one, of which the first 96 bits are the same for all.
         if bits < _MAPPED_BITS:

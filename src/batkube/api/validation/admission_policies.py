@@ -23,7 +23,7 @@ from batkube.api.validation.names import (
     size,
     subdomain_name,
 )
-from batkube.api.validation.problems import Problems
+from batkube.api.validation.problems import Problems, repeats
 from batkube.api.validation.rules import Object, Rules
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -95,9 +95,9 @@ def _check_match_resources(match: Mapping[str, Any], path: str, problems: Proble
     for field in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(field) or ()):
             at, names = f"{path}.{field}[{index}]", rule.get("resourceNames") or []
-            for number, name in enumerate(names):
+            for number, (name, is_repeated) in enumerate(zip(names, repeats(names), strict=True)):
                 problems.all_invalid(f"{at}.resourceNames[{number}]", name, path_segment(name, False))
-                if name in names[:number]:
+                if is_repeated:
                     problems.duplicate(f"{at}.resourceNames[{number}]", name)
             check_rule(rule, at, problems)
 
@@ -238,10 +238,10 @@ def _check_param_reference(reference: Mapping[str, Any], path: str, problems: Pr
 
 def _check_actions(actions: list[str], problems: Problems) -> None:
     path = "spec.validationActions"
-    for index, action in enumerate(actions):
+    for index, (action, is_repeated) in enumerate(zip(actions, repeats(actions), strict=True)):
         if action not in _ACTIONS:
             problems.not_supported(f"{path}[{index}]", action, _ACTIONS)
-        if action in actions[:index]:
+        if is_repeated:
             problems.duplicate(f"{path}[{index}]", action)
     if "Deny" in actions and "Warn" in actions:
         why = "repeating the same validation failure information in the API response and headers serves no purpose"

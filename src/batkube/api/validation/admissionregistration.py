@@ -11,7 +11,7 @@ from typing import Any
 from batkube.api.validation.expressions import check_expression
 from batkube.api.validation.metadata import check_metadata, check_selector
 from batkube.api.validation.names import dns_1035_label, dns_subdomain, qualified_name, subdomain_name
-from batkube.api.validation.problems import Problems
+from batkube.api.validation.problems import Problems, repeats
 from batkube.api.validation.rules import Object, Rules, no_more
 
 FAILURE_POLICIES = ("Fail", "Ignore")
@@ -151,8 +151,8 @@ def _check_reviews(versions: list[str], path: str, problems: Problems) -> None:
     if not versions:
         problems.required(path, f"must specify one of {', '.join(_REVIEWS)}")
         return
-    for index, version in enumerate(versions):
-        if version in versions[:index]:
+    for index, (version, is_repeated) in enumerate(zip(versions, repeats(versions), strict=True)):
+        if is_repeated:
             problems.invalid(f"{path}[{index}]", version, "duplicate version")
         else:
             problems.all_invalid(f"{path}[{index}]", version, dns_1035_label(version))

@@ -13,7 +13,7 @@ from typing import Any
 from batkube.api.validation.go_values import go_difference
 from batkube.api.validation.metadata import check_built_in_metadata
 from batkube.api.validation.names import Verdict, dns_label, dns_subdomain, size
-from batkube.api.validation.problems import Problems
+from batkube.api.validation.problems import Problems, repeats
 from batkube.api.validation.rules import Object, Rules, Update, metadata_update
 
 _USAGES = (
@@ -85,8 +85,8 @@ def _check(request: Object, problems: Problems) -> None:
     for index, usage in enumerate(usages):
         if usage not in _USAGES:
             problems.not_supported(f"spec.usages[{index}]", usage, _USAGES)
-    for index, usage in enumerate(usages):
-        if usage in usages[:index]:
+    for index, (usage, is_repeated) in enumerate(zip(usages, repeats(usages), strict=True)):
+        if is_repeated:
             problems.duplicate(f"spec.usages[{index}]", usage)
     if (signer := spec.get("signerName", "")) == _LEGACY_SIGNER:
         problems.invalid("spec.signerName", signer, "the legacy signerName is not allowed via this API version")
@@ -109,7 +109,7 @@ def _check(request: Object, problems: Problems) -> None:
 
 
 def _check_conditions(request: Object, problems: Problems) -> None:
-    path, seen = "status.conditions", list[str]()
+    path, seen = "status.conditions", set[str]()
     for index, condition in enumerate(request.get("status", {}).get("conditions") or ()):
         kind, status = condition.get("type", ""), condition.get("status", "")
         if not kind:
@@ -124,7 +124,7 @@ def _check_conditions(request: Object, problems: Problems) -> None:
             problems.invalid(path, kind, "Approved and Denied conditions are mutually exclusive")
         if kind in seen:
             problems.duplicate(f"{path}[{index}].type", kind)
-        seen.append(kind)
+        seen.add(kind)
 
 
 def _conditions(request: Object, kind: str) -> list[Mapping[str, Any]]:

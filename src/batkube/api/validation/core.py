@@ -154,13 +154,13 @@ def _runtime_class(value: Object, problems: Problems) -> None:
 
 def _check_own_tolerations(tolerations: list[dict[str, Any]], problems: Problems) -> None:
     check_tolerations(tolerations, "scheduling.tolerations.tolerations", problems)
-    seen: list[tuple[Any, ...]] = []
+    seen: set[tuple[Any, ...]] = set()
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(field, "") for field in ("key", "operator", "value", "effect"))
         if key in seen:
             shown = go_struct("core.Toleration", toleration)
             problems.duplicate(f"scheduling.tolerations[{index}]", shown)
-        seen.append(key)
+        seen.add(key)
 
 
 def _update_runtime_class(new: Object, old: Object, problems: Problems) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from batkube.api.validation.problems import Problems
 from batkube.cluster.go_text import go_quote
 from batkube.cluster.time_text import NotATime, stored_duration
+from batkube.kernel.numbers import int_of
 
 
 class BadSchedule(ValueError):
@@ -98,10 +99,12 @@ def _parse_range(expression: str, field: _Field) -> None:
 def _number(text: str, names: Mapping[str, int]) -> int:
     if text.lower() in names:
         return names[text.lower()]
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        reason = f"strconv.Atoi: parsing {go_quote(text)}: invalid syntax"
+    is_number = re.fullmatch(r"[+-]?[0-9]+", text)
+    number = int_of(text) if is_number else None
+    if number is None:
+        reason = f"strconv.Atoi: parsing {go_quote(text)}: {'value out of range' if is_number else 'invalid syntax'}"
         raise BadSchedule(f"failed to parse int from {text}: {reason}")
-    if (number := int(text)) < 0:
+    if number < 0:
         raise BadSchedule(f"negative number ({number}) not allowed: {text}")
     return number
 

@@ -13,6 +13,7 @@ from typing import Any
 from batkube.api.validation.names import qualified_name, size
 from batkube.api.validation.problems import OMITTED, Problems
 from batkube.cluster.go_text import go_quote
+from batkube.kernel.numbers import int_of
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")
@@ -150,11 +151,12 @@ def parse_interval(text: str, completions: int) -> tuple[int, int]:
         raise BadIndexes(f"the fragment {go_quote(text)} violates {rule}")
     numbers = []
     for part in parts:
-        if not _is_integer(part):
+        number = int_of(part) if _is_integer(part) else None
+        if number is None:
             raise BadIndexes(f"cannot convert string to integer for index: {go_quote(part)}")
-        if int(part) >= completions:
+        if number >= completions:
             raise BadIndexes(f"too large index: {go_quote(part)}")
-        numbers.append(int(part))
+        numbers.append(number)
     if len(numbers) == 2 and numbers[0] >= numbers[1]:
         raise BadIndexes(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
     return numbers[0], numbers[-1]

@@ -160,15 +160,14 @@ def _check_owners(owners: Sequence[Mapping[str, Any]], path: str, problems: Prob
             problems.invalid(path, shown, "/v1, Kind=Event is disallowed from being an owner")
         if owner.get("controller"):
             this = f"{kind}/{owner.get('name', '')}"
-            if controller:
+            if controller and not problems.is_full:
                 problems.invalid(
                     path,
                     go_struct("[]meta.OwnerReference", owners),
                     f'Only one reference can have Controller set to true. Found "true" in references for {controller} '
                     f"and {this}",
                 )
-            else:
-                controller = this
+            controller = controller or this
 
 
 def _check_finalizers(finalizers: Sequence[str], path: str, problems: Problems) -> None:

@@ -6,9 +6,10 @@ every request, so verdicts are remembered (Kubernetes: apimachinery/pkg/util/val
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
+
+from batkube.kernel.remembering import remembered
 
 Verdict = tuple[str, ...]
 """What is wrong with a text; empty if nothing is."""
@@ -16,7 +17,7 @@ Verdict = tuple[str, ...]
 NameRule = Callable[[str, bool], Verdict]
 """A rule for metadata.name, and with True for metadata.generateName, to which characters will be added."""
 
-_remembered = functools.lru_cache(maxsize=8192)
+_remembered = remembered(8192)
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"

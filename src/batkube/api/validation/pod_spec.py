@@ -75,7 +75,7 @@ def _is_int32(text: str) -> bool:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or (digits.startswith("0") and text != "0"):
         return False
-    return -(2**31) <= int(text) < 2**31
+    return len(digits) <= 10 and -(2**31) <= int(text) < 2**31
 
 
 def check_spec(spec: Mapping[str, Any], pod: Mapping[str, Any] | None, path: str, problems: Problems) -> None:

@@ -22,6 +22,7 @@ from batkube.api.validation.pod_spec import check_preemption_policy
 from batkube.api.validation.portions import check_at_most_all, check_portion
 from batkube.api.validation.problems import IMMUTABLE, Problems
 from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.kernel.numbers import int_of
 
 _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 _HIGHEST = 1_000_000_000
@@ -144,7 +145,8 @@ def _check_candidate_spec(value: Object, problems: Problems) -> None:
 
 def _order(version: str) -> tuple[int, int, int]:
     match = _is_version(version)
-    return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
+    first, second, third = (int_of(part) or 0 for part in match.groups()) if match else (0, 0, 0)
+    return first, second, third
 
 
 def _candidate(value: Object, problems: Problems) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from batkube.api.validation.names import percentage
 from batkube.api.validation.problems import Problems
+from batkube.kernel.numbers import int_of
 
 Portion = int | str
 
@@ -24,7 +25,10 @@ def amount_of(portion: Portion) -> int:
     if isinstance(portion, int):
         return portion
     digits = portion if percentage(portion) else portion.removesuffix("%")
-    return int(digits) if digits.removeprefix("-").isdecimal() else 0
+    try:
+        return int_of(digits) or 0
+    except ValueError:
+        return 0
 
 
 def check_at_most_all(portion: Portion, path: str, problems: Problems) -> None:

@@ -6,7 +6,7 @@ order of the checks is the order of the causes in the answer, so it follows Kube
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from batkube.api import field_errors
 from batkube.api.field_errors import FieldError
@@ -19,8 +19,34 @@ POSITIVE = "must be greater than zero"
 IMMUTABLE = "field is immutable"
 
 
+def repeats(values: Sequence[str]) -> list[bool]:
+    """Return for each of the values whether it was among those before it."""
+    first = dict(zip(reversed(values), reversed(range(len(values))), strict=True))
+    return [first[value] != index for index, value in enumerate(values)]
+
+
+#: How much is told of one object, in characters. The real server has no such limit; its answer to a large object with
+#: a fault in each part may be a hundred times as large.
+_TOLD_MAX = 4 * 1024 * 1024
+
+
 class Problems(list[FieldError]):
     """Field errors in order; the methods are the kinds of error there are (apimachinery: field.ErrorType)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough has been told; what is added from here on is dropped."""
+        return self._told > _TOLD_MAX
+
+    def append(self, problem: FieldError) -> None:
+        """Add a problem, while there is room."""
+        if not self.is_full:
+            self._told += len(problem.field) + len(problem.message)
+            super().append(problem)
 
     def required(self, path: str, detail: str = "") -> None:
         """The field must be given."""

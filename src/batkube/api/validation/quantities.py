@@ -5,13 +5,13 @@ Kubernetes: pkg/apis/core/helper/helpers.go and pkg/apis/core/validation (valida
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from batkube.api.validation.names import Verdict, dns_label, qualified_name
 from batkube.api.validation.problems import NOT_NEGATIVE, POSITIVE, Problems
 from batkube.kernel.quantities import Quantity, parse_quantity
+from batkube.kernel.remembering import remembered
 
 HUGE_PAGES = "hugepages-"
 _REQUESTS_PREFIX = "requests."
@@ -48,7 +48,7 @@ _STANDARD_RESOURCES = QUOTA_RESOURCES | {"storage"}
 NameCheck = Callable[[str, str, Problems], None]
 """Checks the name of a resource at a path."""
 
-quantity = functools.lru_cache(maxsize=4096)(parse_quantity)
+quantity = remembered(4096)(parse_quantity)
 
 
 def is_huge_pages(name: str) -> bool:
@@ -78,7 +78,7 @@ def may_overcommit(name: str) -> bool:
     return is_native(name) and not is_huge_pages(name)
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def resource_name(name: str) -> Verdict:
     """A resource of Kubernetes, or a qualified name."""
     wrong = qualified_name(name)
@@ -87,7 +87,7 @@ def resource_name(name: str) -> Verdict:
     return ("must be a standard resource type or fully qualified",)
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def container_resource(name: str) -> Verdict:
     """A resource that a container may ask for."""
     wrong = resource_name(name)
@@ -99,7 +99,7 @@ def container_resource(name: str) -> Verdict:
     return wrong
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def quota_resource(name: str) -> Verdict:
     """A resource that a quota may limit."""
     wrong = resource_name(name)
@@ -108,7 +108,7 @@ def quota_resource(name: str) -> Verdict:
     return wrong
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def resource_amount(name: str, text: str | int) -> Verdict:
     """How much of a resource there may be: not less than nothing, and whole units of what is counted."""
     amount = quantity(text)

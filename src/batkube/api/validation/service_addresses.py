@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.validation.addresses import check_ip, is_dual_stack, is_ipv6
-from batkube.api.validation.problems import Problems
+from batkube.api.validation.problems import Problems, repeats
 
 Spec = Mapping[str, Any]
 
@@ -35,10 +35,10 @@ def check_cluster_ips(spec: Spec, before: Spec, problems: Problems) -> None:
         problems.invalid(path, texts, "first value must match `clusterIP`")
     elif not first and texts:
         problems.invalid(path, texts, "must be empty when `clusterIP` is not specified")
-    for index, family in enumerate(families):
+    for index, (family, is_repeated) in enumerate(zip(families, repeats(families), strict=True)):
         if family not in _FAMILIES:
             problems.not_supported(f"spec.ipFamilies[{index}]", family, _FAMILIES)
-        if family in families[:index]:
+        if is_repeated:
             problems.duplicate(f"spec.ipFamilies[{index}]", family)
     if (policy := spec.get("ipFamilyPolicy")) is not None and policy not in _FAMILY_POLICIES:
         problems.not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES)

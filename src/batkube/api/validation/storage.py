@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import check_built_in_metadata, check_label_name, check_selector
 from batkube.api.validation.names import between, qualified_name, size, subdomain_name
 from batkube.api.validation.persistent_volumes import check_volume_spec
-from batkube.api.validation.problems import IMMUTABLE, NOT_NEGATIVE, Problems
+from batkube.api.validation.problems import IMMUTABLE, NOT_NEGATIVE, Problems, repeats
 from batkube.api.validation.quantities import quantity
 from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
 from batkube.api.validation.volume_sources import csi_driver_name
@@ -52,28 +53,28 @@ def _storage_class(value: Object, problems: Problems) -> None:
         problems.not_supported("volumeBindingMode", mode, modes)
     terms = value.get("allowedTopologies") or ()
     # Kubernetes starts with as many empty terms as there are terms, so an empty one is always a duplicate.
-    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
     for index, term in enumerate(terms):
-        found = _check_topology(term, f"allowedTopologies[{index}]", problems)
-        for _ in range(seen.count(found)):
+        found = frozenset(_check_topology(term, f"allowedTopologies[{index}]", problems).items())
+        for _ in range(0 if problems.is_full else seen[found]):
             problems.duplicate(f"allowedTopologies[{index}].matchLabelExpressions", "")
-        seen.append(found)
+        seen[found] += 1
 
 
-def _check_topology(term: Mapping[str, Any], path: str, problems: Problems) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+def _check_topology(term: Mapping[str, Any], path: str, problems: Problems) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
     for index, requirement in enumerate(term.get("matchLabelExpressions") or ()):
         at = f"{path}.matchLabelExpressions[{index}]"
         key, values = requirement.get("key", ""), requirement.get("values") or []
         if not values:
             problems.required(f"{at}.values")
-        for number, value in enumerate(values):
-            if value in values[:number]:
+        for number, (value, is_repeated) in enumerate(zip(values, repeats(values), strict=True)):
+            if is_repeated:
                 problems.duplicate(f"{at}.values[{number}]", value)
         check_label_name(key, f"{at}.key", problems)
         if key in found:
             problems.duplicate(f"{at}.key", key)
-        found[key] = set(values)
+        found[key] = frozenset(values)
     return found
 
 
@@ -150,10 +151,10 @@ def _csi_node(value: Object, problems: Problems) -> None:
 
 
 def _check_topology_keys(keys: Sequence[str], path: str, problems: Problems) -> None:
-    for index, key in enumerate(keys):
+    for key, is_repeated in zip(keys, repeats(keys), strict=True):
         if not key:
             problems.required(path)
-        if key in keys[:index]:
+        if is_repeated:
             problems.duplicate(path, key)
         problems.all_invalid(path, key, qualified_name(key))
 

@@ -95,12 +95,35 @@ def _files(holder: Mapping[str, Any], source: str) -> list[_File]:
 
 def _overlapping(volume: Mapping[str, Any], title: str, files: Sequence[_File]) -> Iterator[str]:
     """Files that are the same, or of which one would have to be a folder for the other."""
+    tree, name, told = _Folder(), go_quote(volume.get("name", "")), 0
     for index, file in enumerate(files):
-        for other in files[:index]:
-            if file.path and other.path and _collide(file.path, other.path):
-                name = go_quote(volume.get("name", ""))
-                yield f"volume {name} ({title}): overlapping paths: {file} with {other}"
+        for other in sorted(tree.add(file.path, index)) if file.path else ():
+            yield f"volume {name} ({title}): overlapping paths: {file} with {files[other]}"
+            told += 1
+            if told == _TOLD_MAX:
+                return
 
 
-def _collide(one: str, other: str) -> bool:
-    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+#: Clients are sent no more than a few kilobytes of warnings anyway (apiserver/pkg/endpoints/filters/warning.go).
+_TOLD_MAX = 1000
+
+
+class _Folder:
+    """A tree of paths, to find those that collide without comparing each with all others."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, _Folder] = {}
+        #: The files that are here, and those that are further down, by number.
+        self._here: list[int] = []
+        self._below: list[int] = []
+
+    def add(self, path: str, number: int) -> list[int]:
+        """Put a file into the tree; return those at the same path, above it or below it."""
+        folder, found = self, list(self._here)
+        for part in path.split("/"):
+            folder._below.append(number)
+            folder = folder._folders.setdefault(part, _Folder())
+            found += folder._here
+        found += folder._below
+        folder._here.append(number)
+        return found

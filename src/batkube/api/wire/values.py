@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,6 +26,7 @@ from batkube.kernel.instants import (
     rfc3339,
     rfc3339_micro,
 )
+from batkube.kernel.remembering import remembered
 
 Json = Any
 """Any JSON value."""
@@ -70,13 +70,13 @@ def text_of(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def quantity_body(value: str) -> bytes:
     """Return a quantity, which protobuf keeps as its text."""
     return delimited(b"\x0a", str(value).encode())
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _quantity(body: bytes) -> str:
     text = dict(fields(body, 0, len(body))).get(1, b"")
     if not isinstance(text, bytes):
@@ -114,7 +114,7 @@ def micro_time_body(timestamp: str | None) -> bytes:
     return _time_body(timestamp, 1_000_000) if timestamp else b""
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _time_body(timestamp: str, precision: int) -> bytes:
     seconds, nanoseconds = divmod(instant_of(timestamp), NANOSECONDS_PER_SECOND)
     if precision == 1:
@@ -136,13 +136,13 @@ def _instant(body: bytes) -> Instant | None:
     return Instant((seconds - _EPOCH_SECONDS) * NANOSECONDS_PER_SECOND + nanoseconds)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _time(body: bytes) -> str | None:
     instant = _instant(body) if body else None
     return None if instant is None else rfc3339(instant)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _micro_time(body: bytes) -> str | None:
     instant = _instant(body) if body else None
     return None if instant is None else rfc3339_micro(instant)
@@ -175,7 +175,7 @@ def _raw(body: bytes) -> Json:
         return None
     try:
         return msgspec.json.decode(found)
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise DecodeError(str(problem)) from problem
 
 

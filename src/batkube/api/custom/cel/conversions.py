@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,27 +9,37 @@ from batkube.api.custom.cel.lexing import Unsigned
 from batkube.api.custom.cel.time_functions import duration_text, timestamp_text
 from batkube.api.custom.cel.values import CelError, checked
 from batkube.cluster.go_text import go_value
+from batkube.kernel.numbers import float_of, int_of
 
-_is_whole = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
 _NS = 10**9
 _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 
 
+def _whole(text: str, like: int, kind: str) -> int:
+    """Return the number that a text is; one that is none, or too large, is no such number (Go: strconv)."""
+    try:
+        return checked(_known(int_of(text)), like)
+    except (CelError, ValueError):
+        raise CelError(f"type conversion error from 'string' to '{kind}'") from None
+
+
+def _known(number: int | None) -> int:
+    if number is None:
+        raise ValueError("beyond every integer")
+    return number
+
+
 def _int_of_text(text: str) -> int:
-    if not _is_whole(text):
-        raise CelError("type conversion error from 'string' to 'int'")
-    return checked(int(text), 0)
+    return _whole(text, 0, "int")
 
 
 def _uint_of_text(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise CelError("type conversion error from 'string' to 'uint'")
-    return checked(int(text), Unsigned(0))
+    return _whole(text if text[:1].isdigit() else "", Unsigned(0), "uint")
 
 
 def _double_of_text(text: str) -> float:
     try:
-        return float(text)
+        return float_of(text)
     except ValueError:
         raise CelError("type conversion error from 'string' to 'double'") from None
 

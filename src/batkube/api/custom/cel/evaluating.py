@@ -1,7 +1,7 @@
 """From a tree to Python functions, which evaluate it.
 
 Each node becomes a function of the variables. `&&` and `||` do not care for an error on one side if the other settles
-the result, and neither do `all` and `exists` (cel-spec: "Logical operators").
+the result, and neither do `all` and `exists` (cel-spec: "Logical operators"). Each step is paid for (`costs`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from batkube.api.custom.cel.costs import LIST, MAP, PER_ELEMENT, PER_ELEMENT_ELSE, Meter, price
 from batkube.api.custom.cel.functions import FUNCTIONS, NAMESPACES, TYPES, call
 from batkube.api.custom.cel.lexing import Value
 from batkube.api.custom.cel.macros import MACROS, Elements, Evaluate, Variables
@@ -25,24 +26,25 @@ from batkube.api.custom.cel.trees import (
     Select,
     Unsupported,
 )
-from batkube.api.custom.cel.values import NO_OVERLOAD, NONE, CelError, Optional, Record, is_number
+from batkube.api.custom.cel.values import NO_OVERLOAD, NONE, CelError, Optional, Record, is_number, type_name
 
 
-def compiled(node: Node) -> Evaluate:
-    """Return a function that evaluates an expression for given variables; it raises CelError."""
-    return _COMPILERS[type(node)](node)
+def compiled(node: Node, meter: Meter) -> Evaluate:
+    """Return a function that evaluates an expression for given variables; it raises CelError or CostExceeded."""
+    return _COMPILERS[type(node)](node, meter)
 
 
-def _literal(node: Literal) -> Evaluate:
+def _literal(node: Literal, meter: Meter) -> Evaluate:
     value = node.value
     return lambda variables: value
 
 
-def _name(node: Name) -> Evaluate:
+def _name(node: Name, meter: Meter) -> Evaluate:
     name = node.name
     constant = TYPES.get(name)
 
     def evaluate(variables: Variables) -> Value:
+        meter.spend(1)
         if name in variables:
             return variables[name]
         if constant is None:
@@ -52,8 +54,8 @@ def _name(node: Name) -> Evaluate:
     return evaluate
 
 
-def _select(node: Select) -> Evaluate:
-    operand, field = compiled(node.operand), node.field
+def _select(node: Select, meter: Meter) -> Evaluate:
+    operand, field = compiled(node.operand, meter), node.field
 
     def has(variables: Variables) -> Value:
         value = operand(variables)
@@ -64,6 +66,7 @@ def _select(node: Select) -> Evaluate:
         return field in value or (isinstance(value, Record) and f"__{field}__" in value)
 
     def select(variables: Variables) -> Value:
+        meter.spend(1)
         return _member(operand(variables), field, node.optional)
 
     return has if node.tests else select
@@ -74,8 +77,7 @@ def _member(value: Value, key: Value, optional: bool) -> Value:
     if isinstance(value, Optional):
         return _member(value.value, key, True) if value.has else NONE
     if isinstance(value, dict):
-        if isinstance(key, list | dict):
-            raise CelError(f"unsupported key type: {type(key).__name__}")
+        _check_key(key)
         if isinstance(value, Record) and key not in value:
             key = f"__{key}__" if f"__{key}__" in value else key
         if key in value:
@@ -84,73 +86,101 @@ def _member(value: Value, key: Value, optional: bool) -> Value:
             return NONE
         raise CelError(f"no such key: {key}")
     if isinstance(value, list) and is_number(key):
-        index = int(key)
-        if 0 <= index < len(value) and index == key:
-            return Optional(True, value[index]) if optional else value[index]
+        if 0 <= key < len(value) and int(key) == key:
+            return Optional(True, value[int(key)]) if optional else value[int(key)]
         if optional:
             return NONE
         raise CelError(f"index out of bounds: {key}")
     raise CelError(NO_OVERLOAD)
 
 
-def _index(node: Index) -> Evaluate:
-    operand, index, optional = compiled(node.operand), compiled(node.index), node.optional
-    return lambda variables: _member(operand(variables), index(variables), optional)
+def _check_key(key: Value) -> None:
+    """Refuse what cannot be a key of a map."""
+    if not isinstance(key, str | int | float | None):
+        raise CelError(f"unsupported key type: {type_name(key)}")
 
 
-def _list(node: ListOf) -> Evaluate:
-    items = [(compiled(item), optional) for item, optional in zip(node.items, node.optional, strict=True)]
+def _index(node: Index, meter: Meter) -> Evaluate:
+    operand, index, optional = compiled(node.operand, meter), compiled(node.index, meter), node.optional
 
     def evaluate(variables: Variables) -> Value:
+        meter.spend(1)
+        return _member(operand(variables), index(variables), optional)
+
+    return evaluate
+
+
+def _given(value: Value) -> Optional:
+    """Return what stands after a question mark in a literal: it must be an optional."""
+    if not isinstance(value, Optional):
+        raise CelError(NO_OVERLOAD)
+    return value
+
+
+def _list(node: ListOf, meter: Meter) -> Evaluate:
+    items = [(compiled(item, meter), optional) for item, optional in zip(node.items, node.optional, strict=True)]
+
+    def evaluate(variables: Variables) -> Value:
+        meter.spend(LIST)
         result = []
         for item, optional in items:
             value = item(variables)
             if not optional:
                 result.append(value)
-            elif value.has:
+            elif _given(value).has:
                 result.append(value.value)
         return result
 
     return evaluate
 
 
-def _map(node: MapOf) -> Evaluate:
+def _map(node: MapOf, meter: Meter) -> Evaluate:
     entries = [
-        (compiled(key), compiled(value), optional)
+        (compiled(key, meter), compiled(value, meter), optional)
         for (key, value), optional in zip(node.entries, node.optional, strict=True)
     ]
 
     def evaluate(variables: Variables) -> Value:
+        meter.spend(MAP)
         result = {}
-        for key, entry, optional in entries:
-            value = entry(variables)
+        for key_of, entry, optional in entries:
+            value, key = entry(variables), key_of(variables)
+            _check_key(key)
             if not optional:
-                result[key(variables)] = value
-            elif value.has:
-                result[key(variables)] = value.value
+                result[key] = value
+            elif _given(value).has:
+                result[key] = value.value
         return result
 
     return evaluate
 
 
-def _call(node: Call) -> Evaluate:
+def _call(node: Call, meter: Meter) -> Evaluate:
     if node.function in _CONNECTIVES:
-        return _CONNECTIVES[node.function](*(compiled(argument) for argument in node.arguments))
-    if node.function in BINARY and node.target is None:
-        operate = BINARY[node.function]
-        left, right = (compiled(argument) for argument in node.arguments)
-        return lambda variables: operate(left(variables), right(variables))
-    if node.function in UNARY and node.target is None:
-        change, operand = UNARY[node.function], compiled(node.arguments[0])
-        return lambda variables: change(operand(variables))
+        return _CONNECTIVES[node.function](*(compiled(argument, meter) for argument in node.arguments))
     name, target = node.function, node.target
     if isinstance(target, Name) and target.name in NAMESPACES and f"{target.name}.{name}" in FUNCTIONS:
         name, target = f"{target.name}.{name}", None
+    apply = _applied(name, is_method=target is not None)
     parts = ([target] if target is not None else []) + list(node.arguments)
+    arguments, cost = [compiled(part, meter) for part in parts], price(name)
+
+    def evaluate(variables: Variables) -> Value:
+        values = [argument(variables) for argument in arguments]
+        meter.spend(cost(values))
+        return apply(*values)
+
+    return evaluate
+
+
+def _applied(name: str, *, is_method: bool) -> Callable[..., Any]:
+    """Return an operator or a function by its name."""
+    operator = None if is_method else BINARY.get(name) or UNARY.get(name)
+    if operator is not None:
+        return operator
     if name not in FUNCTIONS:
         raise Unsupported(f"the function {name} is not known here")
-    arguments, is_method = [compiled(part) for part in parts], target is not None
-    return lambda variables: call(name, is_method, [argument(variables) for argument in arguments])
+    return lambda *arguments: call(name, is_method, list(arguments))
 
 
 def _and(left: Evaluate, right: Evaluate) -> Evaluate:
@@ -194,13 +224,13 @@ def _conditional(condition: Evaluate, left: Evaluate, right: Evaluate) -> Evalua
 _CONNECTIVES: dict[str, Callable[..., Evaluate]] = {"_&&_": _and, "_||_": _or, "_?_:_": _conditional}
 
 
-def _macro(node: Macro) -> Evaluate:
-    target, bodies = compiled(node.target), [compiled(body) for body in node.bodies]
-    run, names = MACROS[node.name], node.variables
-    return lambda variables: run(Elements(target(variables), names, variables), bodies)
+def _macro(node: Macro, meter: Meter) -> Evaluate:
+    target, bodies = compiled(node.target, meter), [compiled(body, meter) for body in node.bodies]
+    run, names, each = MACROS[node.name], node.variables, PER_ELEMENT.get(node.name, PER_ELEMENT_ELSE)
+    return lambda variables: run(Elements(target(variables), names, variables, meter, each), bodies)
 
 
-_COMPILERS: dict[type[Node], Callable[[Any], Evaluate]] = {
+_COMPILERS: dict[type[Node], Callable[[Any, Meter], Evaluate]] = {
     Literal: _literal,
     Name: _name,
     Select: _select,

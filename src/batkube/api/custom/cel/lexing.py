@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from batkube.kernel.numbers import float_of, int_of
+
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n\f]+|//[^\n]*)
     |(?P<number>0x[0-9a-fA-F]+u?|0X[0-9a-fA-F]+u?|\d*\.\d+([eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+[uU]?)
@@ -84,14 +86,14 @@ def _token(text: str, match: re.Match[str]) -> tuple[Token | None, int]:
 def _number(piece: str) -> int | float:
     is_hex = piece[:2].lower() == "0x"
     if not is_hex and any(char in piece for char in ".eE"):
-        return float(piece)
+        return float_of(piece)
     if piece[-1] in "uU":
-        number = int(piece[:-1], 0 if is_hex else 10)
-        if number >= _LARGEST_UINT:
+        number = int(piece[:-1], 16) if is_hex else int_of(piece[:-1])
+        if number is None or number >= _LARGEST_UINT:
             raise ValueError("invalid uint literal")
         return Unsigned(number)
-    number = int(piece, 0 if is_hex else 10)
-    if number > _LARGEST_INT:
+    number = int(piece, 16) if is_hex else int_of(piece)
+    if number is None or number > _LARGEST_INT:
         raise ValueError("invalid int literal")
     return number
 

@@ -111,9 +111,10 @@ def _is(reader: Callable[[str], Any]) -> Callable[[str], bool]:
 
 
 def _as_integer(quantity: Quantity) -> int:
-    if quantity.nanos % 10**9:
+    number, rest = divmod(quantity.nanos, 10**9)
+    if rest or not -(2**63) <= number < 2**63:
         raise CelError("cannot convert value to integer")
-    return quantity.nanos // 10**9
+    return number
 
 
 def _whole(number: int) -> Quantity:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from batkube.api.custom.cel.costs import Meter
 from batkube.api.custom.cel.lexing import Value
 from batkube.api.custom.cel.values import NO_OVERLOAD, NONE, CelError, Optional
 
@@ -16,10 +17,14 @@ Evaluate = Callable[[Variables], Any]
 class Elements:
     """What a macro runs over, with the names that its expressions have for it."""
 
-    def __init__(self, value: Value, names: tuple[str, ...], variables: Variables) -> None:
+    def __init__(
+        self, value: Value, names: tuple[str, ...], variables: Variables, meter: Meter, cost_each: int
+    ) -> None:
         self.value = value
         self._names = names
         self._variables = variables
+        self._meter = meter
+        self._cost_each = cost_each
 
     def __iter__(self) -> Iterator[tuple[Any, Variables]]:
         """Yield each element as a one-variable macro sees it, with the variables for it.
@@ -36,13 +41,16 @@ class Elements:
             raise CelError(NO_OVERLOAD)
 
     def bound(self, single: Value, key: Value, item: Value) -> Variables:
-        """Return the variables for one element."""
+        """Return the variables for one element, which is paid for."""
+        self._meter.spend(self._cost_each)
         if len(self._names) == 2:
             return {**self._variables, self._names[0]: key, self._names[1]: item}
         return {**self._variables, self._names[0]: single}
 
     def keys(self) -> list[Any]:
         """Return the keys of a map or the indices of a list."""
+        if not isinstance(self.value, dict | list):
+            raise CelError(NO_OVERLOAD)
         return list(self.value) if isinstance(self.value, dict) else list(range(len(self.value)))
 
 
@@ -95,6 +103,8 @@ def _transform_map(elements: Elements, bodies: list[Evaluate]) -> dict[Any, Any]
 def _transform_entries(elements: Elements, bodies: list[Evaluate]) -> dict[Any, Any]:
     result: dict[Any, Any] = {}
     for entry in _map(elements, bodies):
+        if not isinstance(entry, dict):
+            raise CelError(NO_OVERLOAD)
         result.update(entry)
     return result
 

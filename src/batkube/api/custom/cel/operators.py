@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from batkube.api.custom.cel.lexing import Unsigned, Value
+from batkube.api.custom.cel.time_functions import checked_duration, checked_timestamp
 from batkube.api.custom.cel.values import (
     NO_OVERLOAD,
     CelError,
@@ -35,11 +36,9 @@ def _add(left: Value, right: Value) -> Value:
     if any(isinstance(left, kind) and isinstance(right, kind) for kind in (str, bytes, list)):
         return left + right
     if isinstance(left, Duration) and isinstance(right, Duration):
-        return Duration(left.ns + right.ns)
-    if isinstance(left, Timestamp) and isinstance(right, Duration):
-        return Timestamp(left.ns + right.ns)
-    if isinstance(left, Duration) and isinstance(right, Timestamp):
-        return Timestamp(left.ns + right.ns)
+        return checked_duration(left.ns + right.ns)
+    if {type(left), type(right)} == {Timestamp, Duration}:
+        return checked_timestamp(left.ns + right.ns)
     raise CelError(NO_OVERLOAD)
 
 
@@ -47,9 +46,10 @@ def _subtract(left: Value, right: Value) -> Value:
     if _same_kind_of_number(left, right):
         return left - right if isinstance(left, float) else checked(int(left) - int(right), left)
     if isinstance(left, Timestamp) and isinstance(right, Timestamp):
-        return Duration(left.ns - right.ns)
+        return checked_duration(left.ns - right.ns)
     if isinstance(left, Timestamp | Duration) and isinstance(right, Duration):
-        return type(left)(left.ns - right.ns)
+        in_range = checked_timestamp if isinstance(left, Timestamp) else checked_duration
+        return in_range(left.ns - right.ns)
     raise CelError(NO_OVERLOAD)
 
 

@@ -47,10 +47,17 @@ _EXPECTED = (
 )
 _OPENING, _CLOSING = "[{(.-!", ")]}"
 _DEEPEST = 250
+#: The longest expression (cel-go: parser/options.go, expressionSizeCodePointLimit).
+_LONGEST = 100_000
+TOO_DEEP = f"expression recursion limit exceeded: {_DEEPEST}"
+"""What cel-go says of an expression whose parts are nested too deeply."""
 
 
 def parsed(text: str) -> Node:
     """Return the tree of an expression; raises SourceError, or Unsupported for what is valid and not known here."""
+    if len(text) > _LONGEST:
+        problem = f"expression code point size exceeds limit: size: {len(text)}, limit {_LONGEST}"
+        raise SourceError("", [(0, problem)])
     found, problems = tokens(text)
     parser = _Parser(found)
     try:
@@ -128,7 +135,7 @@ class _Parser:
         """expr: conditionalOr ('?' conditionalOr ':' expr)?."""
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise _Wrong(0, f"expression recursion limit exceeded: {_DEEPEST}")
+            raise _Wrong(0, TOO_DEEP)
         condition = self._either()
         question = self._take("?")
         if question is not None:
@@ -141,18 +148,28 @@ class _Parser:
 
     def _chain(self, below: Callable[[], Node], operators: dict[str, str]) -> Node:
         """Parse operators of one rank, from left to right."""
-        node = below()
+        node, length = below(), 0
         while self.token.kind == "symbol" and self.token.text in operators:
-            operator = self.token
+            operator, length = self.token, length + 1
+            if length > _DEEPEST:
+                raise _Wrong(0, TOO_DEEP)
             self.position += 1
             node = Call(operator.at, operators[operator.text], None, (node, below()))
         return node
 
+    def _balanced(self, below: Callable[[], Node], symbol: str, function: str) -> Node:
+        """Parse any number of sides that a logical operator joins into a tree that is as flat as can be."""
+        nodes, places = [below()], []
+        while (operator := self._take(symbol)) is not None:
+            places.append(operator.at)
+            nodes.append(below())
+        return _joined(nodes, places, function)
+
     def _either(self) -> Node:
-        return self._chain(self._both, {"||": "_||_"})
+        return self._balanced(self._both, "||", "_||_")
 
     def _both(self) -> Node:
-        return self._chain(self._relation, {"&&": "_&&_"})
+        return self._balanced(self._relation, "&&", "_&&_")
 
     def _relation(self) -> Node:
         return self._chain(self._sum, _RELATIONS)
@@ -186,7 +203,7 @@ class _Parser:
         return self._members(self._primary())
 
     def _members(self, node: Node) -> Node:
-        while True:
+        for _ in range(_DEEPEST):
             dot = self._take(".")
             if dot is not None:
                 node = self._after_dot(node, dot)
@@ -197,6 +214,7 @@ class _Parser:
             optional = self._take("?") is not None
             node = Index(bracket.at, node, self.expression(), optional)
             self._need("]")
+        raise _Wrong(0, TOO_DEEP)
 
     def _after_dot(self, node: Node, dot: Token) -> Node:
         optional = self._take("?") is not None
@@ -293,6 +311,16 @@ class _Parser:
         if not isinstance(node, Name):
             raise _Wrong(node.at, "argument must be a simple name")
         return node.name
+
+
+def _joined(nodes: list[Node], places: list[int], function: str) -> Node:
+    """Join nodes by operators at `places`, as cel-go balances them (parser/helper.go)."""
+    if not places:
+        return nodes[0]
+    middle = len(places) // 2
+    left = _joined(nodes[: middle + 1], places[:middle], function)
+    right = _joined(nodes[middle + 1 :], places[middle + 1 :], function)
+    return Call(places[middle], function, None, (left, right))
 
 
 def _is_number(value: object) -> bool:

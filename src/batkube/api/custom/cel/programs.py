@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from batkube.api.custom.cel.checking import Scope, check
+from batkube.api.custom.cel.costs import Meter
 from batkube.api.custom.cel.evaluating import compiled
 from batkube.api.custom.cel.lexing import Value
-from batkube.api.custom.cel.parsing import parsed
-from batkube.api.custom.cel.trees import Name, Node
+from batkube.api.custom.cel.parsing import TOO_DEEP, parsed
+from batkube.api.custom.cel.trees import Name, Node, SourceError
 from batkube.api.custom.cel.types import CelType
+from batkube.api.custom.cel.values import CelError
 
 
 class Program:
@@ -18,14 +20,27 @@ class Program:
 
     def __init__(self, text: str, scope: Scope) -> None:
         """Read and check `text`; raises SourceError if it is wrong, Unsupported if it is beyond this interpreter."""
-        tree = parsed(text)
-        self.type: CelType = check(tree, text, scope)
-        self.names = frozenset(_names(tree))
-        self._evaluate = compiled(tree)
+        self._meter = Meter()
+        try:
+            tree = parsed(text)
+            self.type: CelType = check(tree, text, scope)
+            self.names = frozenset(_names(tree))
+            self._evaluate = compiled(tree, self._meter)
+        except RecursionError:
+            raise SourceError(text, [(0, TOO_DEEP)]) from None
 
     def __call__(self, variables: dict[str, Any]) -> Value:
-        """Return the value for given variables; raises CelError."""
-        return self._evaluate(variables)
+        """Return the value for given variables; raises CelError, or CostExceeded if it takes too much."""
+        self._meter.spent = 0
+        try:
+            return self._evaluate(variables)
+        except RecursionError:
+            raise CelError(TOO_DEEP) from None
+
+    @property
+    def cost(self) -> int:
+        """What the last evaluation cost."""
+        return self._meter.spent
 
 
 def _names(part: Value) -> Iterator[str]:

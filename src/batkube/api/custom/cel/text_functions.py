@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +12,12 @@ from batkube.api.custom.cel.lexing import Value
 from batkube.api.custom.cel.time_functions import duration_text, timestamp_text
 from batkube.api.custom.cel.values import CelError, Duration, Timestamp, type_name
 from batkube.cluster.go_text import go_quote, go_value
+from batkube.kernel.numbers import int_of
 
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _UPPER = {lower: upper for upper, lower in _LOWER.items()}
+#: How many digits a clause may ask for.
+_PRECISION_MAX = 1000
 _clauses = re.compile(r"%(?:\.(\d+))?([sdfeboxX%])")
 
 
@@ -74,8 +78,8 @@ def _find(text: str, pattern: str) -> str:
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [match[0] for match in _pattern(pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
+    matches = _pattern(pattern).finditer(text)
+    return [match[0] for match in (matches if limit < 0 else itertools.islice(matches, limit))]
 
 
 def _format(template: str, arguments: list[Any]) -> str:
@@ -97,7 +101,10 @@ def _formatted(value: Value, kind: str, precision: str | None) -> str:
     if kind == "s":
         return shown(value)
     if kind in "fe" and isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:.{precision or 6}{kind}}"
+        digits = int_of(precision or "6")
+        if digits is None or digits > _PRECISION_MAX:
+            raise CelError(f"error during formatting: precision beyond {_PRECISION_MAX}")
+        return f"{value:.{digits}{kind}}"
     if kind in "dboxX" and isinstance(value, int) and (not isinstance(value, bool) or kind == "b"):
         return format(int(value), kind)
     raise CelError(f"error during formatting: cannot format {type_name(value)} with %{kind}")

@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from batkube.api.custom.cel.values import CelError, Duration, Timestamp
+from batkube.kernel.numbers import int_of
 
 _NS = 10**9
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -28,6 +29,11 @@ _WORDED_UNITS = (
     (("d",), "day", 86400 * _NS),
     (("w", "wk"), "week", 604800 * _NS),
 )
+#: A duration is an int64 of nanoseconds; a fraction says nothing beyond its first digits (Go: time, leadingFraction).
+_LONGEST_NS = 2**63 - 1
+_FRACTION_DIGITS = 18
+#: From the year 1 to the year 9999.
+_SECONDS = range(-62_135_596_800, 253_402_300_800)
 _is_offset = re.compile(r"([+-]?)(\d{2}):(\d{2})").fullmatch
 
 
@@ -46,6 +52,20 @@ def timestamp(text: str) -> Timestamp:
     return Timestamp(seconds * _NS + int((fraction or "0").ljust(9, "0")))
 
 
+def checked_timestamp(ns: int) -> Timestamp:
+    """Return a point in time between the years 1 and 9999; raises CelError (cel-go: common/types/overflow.go)."""
+    if ns // _NS not in _SECONDS:
+        raise CelError("timestamp overflow")
+    return Timestamp(ns)
+
+
+def checked_duration(ns: int) -> Duration:
+    """Return a length of time; raises CelError if an int64 does not hold it."""
+    if abs(ns) > _LONGEST_NS:
+        raise CelError("duration overflow")
+    return Duration(ns)
+
+
 def date(text: str) -> Timestamp:
     """Read a date, as midnight in UTC."""
     return timestamp(f"{text}T00:00:00Z")
@@ -60,6 +80,8 @@ def duration(text: str) -> Duration:
     if not parts or "".join(number + unit for number, unit in parts) != body or len(text) - len(body) > 1:
         raise CelError(f'time: invalid duration "{text}"')
     total = sum(_scaled(number, _UNITS_NS[unit]) for number, unit in parts)
+    if total > _LONGEST_NS:
+        raise CelError(f'time: invalid duration "{text}"')
     return Duration(-total if text.startswith("-") else total)
 
 
@@ -68,10 +90,11 @@ def worded_duration(text: str) -> Duration:
     try:
         return duration(text)
     except CelError:
-        found = [(int(number), _unit_ns(unit.lower())) for number, unit in _worded_parts.findall(text)]
-        if not any(unit for _, unit in found):
+        found = [(_whole(number), _unit_ns(unit.lower())) for number, unit in _worded_parts.findall(text)]
+        total = sum(number * unit for number, unit in found)
+        if not any(unit for _, unit in found) or total > _LONGEST_NS:
             raise
-        return Duration(sum(number * unit for number, unit in found))
+        return Duration(total)
 
 
 def _unit_ns(word: str) -> int:
@@ -84,7 +107,14 @@ def _unit_ns(word: str) -> int:
 
 def _scaled(number: str, unit: int) -> int:
     whole, _, fraction = number.partition(".")
-    return int(whole or "0") * unit + int(fraction or "0") * unit // int(10 ** len(fraction))
+    fraction = fraction[:_FRACTION_DIGITS]
+    return _whole(whole or "0") * unit + int(fraction or "0") * unit // int(10 ** len(fraction))
+
+
+def _whole(digits: str) -> int:
+    """Return a number; one of too many digits is beyond every duration."""
+    number = int_of(digits)
+    return _LONGEST_NS + 1 if number is None else number
 
 
 def timestamp_text(value: Timestamp) -> str:
@@ -103,16 +133,22 @@ def duration_text(value: Duration) -> str:
 
 
 def _local(value: Timestamp, zone: str) -> datetime.datetime:
-    moment = _EPOCH + datetime.timedelta(microseconds=value.ns // 1000)
-    offset = _is_offset(zone)
-    if offset is not None:
-        minutes = int(offset[2]) * 60 + int(offset[3])
-        delta = datetime.timedelta(minutes=-minutes if offset[1] == "-" else minutes)
-        return moment.astimezone(datetime.timezone(delta))
     try:
-        return moment.astimezone(ZoneInfo(zone))
-    except (ZoneInfoNotFoundError, ValueError):
-        raise CelError(f"unknown time zone {zone}") from None
+        return (_EPOCH + datetime.timedelta(microseconds=value.ns // 1000)).astimezone(_zone(zone))
+    except (OverflowError, ValueError):
+        raise CelError("timestamp overflow") from None
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    """Return a zone by its offset or by its name in the database of time zones."""
+    offset = _is_offset(name)
+    try:
+        if offset is None:
+            return ZoneInfo(name)
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return datetime.timezone(datetime.timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise CelError(f"unknown time zone {name}") from None
 
 
 _PARTS: dict[str, Callable[[datetime.datetime], int]] = {
@@ -136,7 +172,7 @@ def _part(of: Callable[[datetime.datetime], int]) -> tuple[Callable[..., int], C
 FUNCTIONS: list[tuple[str, str, Callable[..., Any]]] = [
     ("timestamp", "(string) -> timestamp", timestamp),
     ("timestamp", "(timestamp) -> timestamp", lambda value: value),
-    ("timestamp", "(int) -> timestamp", lambda seconds: Timestamp(seconds * _NS)),
+    ("timestamp", "(int) -> timestamp", lambda seconds: checked_timestamp(seconds * _NS)),
     ("duration", "(string) -> duration", duration),
     ("duration", "(duration) -> duration", lambda value: value),
     ("getHours", "duration.() -> int", lambda value: int(value.ns / (3600 * _NS))),

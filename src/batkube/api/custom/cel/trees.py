@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+#: How many problems of one expression are told (cel-go: common/errors.go).
+_MOST_PROBLEMS = 100
+
 
 class Unsupported(Exception):
     """The expression uses something that real CEL has and this interpreter has not."""
@@ -15,7 +18,10 @@ class SourceError(Exception):
     """The expression is wrong; `str` gives the messages of cel-go, each with a line that points to the place."""
 
     def __init__(self, text: str, problems: list[tuple[int, str]]) -> None:
-        super().__init__("\n".join(_pointed(text, at, problem) for at, problem in sorted(problems)))
+        told = [_pointed(text, at, problem) for at, problem in sorted(problems)[:_MOST_PROBLEMS]]
+        if len(problems) > _MOST_PROBLEMS:
+            told.append(f"{len(problems) - _MOST_PROBLEMS} more errors were truncated")
+        super().__init__("\n".join(told))
         #: Where each problem is, and what.
         self.problems = problems
 

@@ -7,7 +7,7 @@ map compare without regard to order, as their schema says (Kubernetes: apiserver
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 from urllib.parse import SplitResult
 
@@ -69,9 +69,10 @@ class SetList(list[Any]):
     """A list of type set."""
 
     def __add__(self, other: Iterable[Any]) -> SetList:
-        result = SetList(self)
+        result, known = SetList(self), {identity(item) for item in self}
         for item in other:
-            if not contains(result, item):
+            if (key := identity(item)) not in known:
+                known.add(key)
                 result.append(item)
         return result
 
@@ -85,7 +86,7 @@ class MapList(list[Any]):
 
     def identity(self, item: Value) -> tuple[Any, ...]:
         """Return what tells an item from others."""
-        return tuple(item.get(key) for key in self.keys)
+        return tuple(identity(item.get(key)) for key in self.keys)
 
     def __add__(self, other: Iterable[Any]) -> MapList:
         places = {self.identity(item): index for index, item in enumerate(self)}
@@ -152,11 +153,24 @@ def equal(left: Value, right: Value) -> bool:
     )
 
 
+def identity(value: Value) -> Hashable:
+    """Return something that is the same for equal values, to look them up by."""
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, list):
+        return ("list", tuple(map(identity, value)))
+    if isinstance(value, dict):
+        return ("map", frozenset((key, identity(item)) for key, item in value.items()))
+    found: Hashable = value
+    return found
+
+
 def _equal_lists(left: list[Any], right: list[Any]) -> bool:
     if len(left) != len(right):
         return False
     if isinstance(left, SetList):
-        return all(contains(left, item) for item in right)
+        known = {identity(item) for item in left}
+        return all(identity(item) in known for item in right)
     if isinstance(left, MapList):
         by_key = {left.identity(item): item for item in left}
         return all(left.identity(item) in by_key and equal(by_key[left.identity(item)], item) for item in right)

@@ -1,0 +1,520 @@
+"""A long fuzzer: `python tests/hostile/fuzz.py --seed 1 --inputs 200000`, or `make fuzz SEED=1 INPUTS=200000`.
+
+It makes inputs of every kind, good ones made worse and nonsense made from scratch, and gives them to the code that
+reads them: requests, bodies and patches to `Api.handle` and a few over a socket, files to the readers of the command
+line. A finding is an input that takes more than a second of processor time, an exception that nobody meant, a failure
+that the server logs as its own, or memory that grows and stays. Same seed, same inputs; findings are printed with what
+is needed to repeat them, and the exit code is 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import json
+import logging
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import yaml
+
+from batkube.api.messages import Request, Response
+from batkube.execution.latencies import read_latencies
+from batkube.experiments.description import read_experiment
+from batkube.kernel.errors import InputError
+from batkube.platforms.reading import read_platform
+from batkube.simulation.scenario import make_scenario, read_scenario_file, scenario_values
+from batkube.workloads.reading import read_workload
+from conformance.__main__ import CASES
+from conformance.direct import ADMIN, APPLY, JSON_PATCH, MERGE, STRATEGIC, Direct, Reader
+from conformance.mutating import body_of, worse_bytes, worse_request, worse_value
+from conformance.placeholders import Json
+from conformance.replaying import case_files
+
+CPU_S_MAX = 1.0
+GROWTH_BYTES_MAX = 100 * 1024 * 1024
+#: After so many inputs the server starts anew, so that what it rightly stores does not count as growth.
+INPUTS_PER_SERVER = 500
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+Send = Callable[[str, str, dict[str, str], bytes, str], Response | None]
+
+
+class Finding(NamedTuple):
+    """What went wrong with which input."""
+
+    kind: str
+    number: int
+    problem: str
+    shown: str
+
+
+class Server:
+    """The API in this process, and what it logs: it logs nothing but its own failures."""
+
+    def __init__(self) -> None:
+        self.direct = Direct(history_limit=500)
+
+    def send(
+        self, method: str, path: str, query: dict[str, str], body: bytes, content_type: str, **headers: str
+    ) -> Response | None:
+        """Return the answer; a watch is taken and given up."""
+        sent = {**ADMIN, "content-type": content_type, **headers}
+        answer = self.direct.api.handle(Request(method, path, {key: [text] for key, text in query.items()}, sent, body))
+        if isinstance(answer, Response):
+            return answer
+        answer.start(Reader())
+        answer.stop()
+        return None
+
+
+def recorded_requests() -> list[dict[str, Any]]:
+    """Return every request of the recorded cases that stands on its own."""
+
+    def flat(steps: list[Any]) -> Iterator[dict[str, Any]]:
+        for step in steps:
+            if "request" in step:
+                yield step["request"]
+            elif "while" in step:
+                yield from flat(step["while"])
+
+    found = [
+        request for path in case_files(CASES) for request in flat(json.loads(path.read_text(encoding="utf-8"))["steps"])
+    ]
+    return [request for request in found if "${" not in json.dumps(request)]
+
+
+# Kinds of inputs
+
+
+class Fuzzer:
+    """Makes inputs of each kind and hands them over."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.chance = random.Random(seed)
+        self.folder = folder
+        self.server = Server()
+        self.requests = recorded_requests()
+        self.posts = [each for each in self.requests if each["method"] == "POST" and isinstance(each.get("body"), dict)]
+        #: What was handed over last, to be shown in a finding.
+        self.last = ""
+
+    def _send(
+        self, method: str, path: str, body: bytes, content_type: str, query: dict[str, str] | None = None
+    ) -> Response | None:
+        self.last = f"{method} {path} {query or {}} {content_type} {body[:2000]!r}"
+        return self.server.send(method, path, query or {}, body, content_type)
+
+    def request(self) -> None:
+        """A recorded request with something wrong."""
+        request = worse_request(self.chance.choice(self.requests), self.chance)
+        body = body_of(request)
+        if body and self.chance.random() < 0.2:
+            body = worse_bytes(body, self.chance)
+        query = {str(key): str(value) for key, value in (request.get("query") or {}).items()}
+        headers = {str(key).lower(): str(value) for key, value in (request.get("headers") or {}).items()}
+        content_type = headers.pop("content-type", "application/json")
+        self.last = f"{request['method']} {request['path']} {query} {headers} {content_type} {body[:2000]!r}"
+        self.server.send(request["method"], request["path"], query, body, content_type, **headers)
+
+    def yaml_body(self) -> None:
+        """A body in YAML, with anchors, aliases and merge keys put in anywhere."""
+        request = self.chance.choice(self.posts)
+        text = yaml.safe_dump(worse_value(request["body"], self.chance))
+        lines = text.split("\n")
+        for _ in range(self.chance.randrange(6)):
+            place = self.chance.randrange(len(lines))
+            name = self.chance.choice("abc")
+            scrap = self.chance.choice(
+                (
+                    f"&{name} ",
+                    f"*{name}",
+                    f"<<: *{name}",
+                    f"<<: [*{name}, *{name}]",
+                    "[[",
+                    "{",
+                    "!!int ",
+                    "- ",
+                    "? ",
+                    "\t",
+                )
+            )
+            lines[place] += scrap
+        body = "\n".join(lines).encode("utf-8", "surrogatepass")
+        self._send(
+            "POST", request["path"], worse_bytes(body, self.chance) if self.chance.random() < 0.2 else body, YAML
+        )
+
+    def patch(self) -> None:
+        """A patch of any type to an object that is there."""
+        request = self.chance.choice(self.posts)
+        created = self._send("POST", request["path"], body_of(request), "application/json")
+        name = json.loads(created.body)["metadata"].get("name", "x") if created and created.status == 201 else "x"
+        kind = self.chance.choice((MERGE, STRATEGIC, JSON_PATCH, APPLY))
+        value: Any = worse_value(request["body"], self.chance)
+        if kind == JSON_PATCH:
+            value = [self._operation(request["body"]) for _ in range(self.chance.randrange(1, 6))]
+        elif kind == STRATEGIC and isinstance(value, dict) and self.chance.random() < 0.5:
+            value = self._with_directives(value)
+        query = {"fieldManager": "fuzz", "force": "true"} if kind == APPLY else {}
+        self._send(
+            "PATCH", f"{request['path']}/{name}", json.dumps(value).encode("utf-8", "surrogatepass"), kind, query
+        )
+        self._send("DELETE", f"{request['path']}/{name}", b"", "application/json", {"gracePeriodSeconds": "0"})
+
+    def _pointer(self, value: Json) -> str:
+        parts = []
+        while isinstance(value, dict | list) and value and self.chance.random() < 0.8:
+            key = self.chance.choice(list(value)) if isinstance(value, dict) else self.chance.randrange(len(value))
+            value = value[key]
+            parts.append(self.chance.choice((str(key), str(key), str(key), "-", "-1", "9" * 5000, "~0", "")))
+        return "".join(f"/{part}" for part in parts)
+
+    def _operation(self, value: Json) -> Json:
+        operation = {
+            "op": self.chance.choice(("add", "remove", "replace", "move", "copy", "test", "bogus")),
+            "path": self._pointer(value),
+            "from": self._pointer(value),
+            "value": worse_value(value, self.chance),
+        }
+        return worse_value(operation, self.chance) if self.chance.random() < 0.2 else operation
+
+    def _with_directives(self, value: dict[str, Any]) -> dict[str, Any]:
+        key = self.chance.choice(list(value) or ["x"])
+        below = value.get(key)
+        if isinstance(below, dict) and self.chance.random() < 0.7:
+            return {**value, key: self._with_directives(below)}
+        word = self.chance.choice(
+            ("$patch", "$retainKeys", f"$setElementOrder/{key}", f"$deleteFromPrimitiveList/{key}")
+        )
+        return {**value, word: self.chance.choice(("delete", "replace", "merge", [], [key], [{"name": "a"}], None, {}))}
+
+    def protobuf(self) -> None:
+        """The protobuf of a good object, with bytes lost, changed or added."""
+        request = self.chance.choice(self.posts)
+        answer = self.server.send(
+            "POST", request["path"], {"dryRun": "All"}, body_of(request), "application/json", accept=PROTOBUF
+        )
+        body = answer.body if answer is not None else b"k8s\0"
+        for _ in range(self.chance.randrange(1, 4)):
+            body = worse_bytes(body, self.chance)
+        self._send("POST", request["path"], self.chance.choice((b"", b"k8s\0")) + body, PROTOBUF)
+
+    def rule(self) -> None:
+        """A custom kind with a CEL rule made from scratch, and an object that it judges."""
+        plural = f"t{self.chance.randrange(10**9)}s"
+        rule = self._expression(self.chance.randrange(1, 6))
+        schema = {
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer"},
+                "s": {"type": "string", "format": self.chance.choice(("", "duration", "date-time", "byte"))},
+                "l": {"type": "array", "items": {"type": "string"}},
+                "m": {"type": "object", "additionalProperties": {"type": "number", "multipleOf": 1e-300}},
+            },
+            "x-kubernetes-validations": [{"rule": rule, "messageExpression": self._expression(2)}],
+        }
+        version = {"name": "v1", "served": True, "storage": True}
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}}
+        definition = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.fuzz.io"},
+            "spec": {"group": "fuzz.io", "scope": "Cluster", "names": {"plural": plural, "kind": plural.capitalize()}},
+        }
+        definition["spec"]["versions"] = [version]  # type: ignore[index]
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        if self.chance.random() < 0.1:
+            definition = worse_value(definition, self.chance)
+        self._send("POST", path, json.dumps(definition).encode("utf-8", "surrogatepass"), "application/json")
+        spec = {
+            "n": self.chance.choice((0, -(2**63), 2**63 - 1)),
+            "s": self._text(),
+            "l": [self._text()] * 3,
+            "m": {"a": 1e300},
+        }
+        thing = {"apiVersion": "fuzz.io/v1", "kind": plural.capitalize(), "metadata": {"name": "a"}, "spec": spec}
+        self._send("POST", f"/apis/fuzz.io/v1/{plural}", json.dumps(thing).encode(), "application/json")
+        shown = self.last
+        self._send("DELETE", f"{path}/{plural}.fuzz.io", b"", "application/json")
+        self.last = f"{rule}\n{shown}"
+
+    def _text(self) -> str:
+        return self.chance.choice(
+            ("", "a", "9" * 5000, "1h", "9" * 30 + "h", "0001-01-01T00:00:00Z", "é" * 50, "-1", "1e999")
+        )
+
+    def _expression(self, depth: int) -> str:
+        pick = self.chance.choice
+        if depth <= 0:
+            atoms = (
+                "self",
+                "self.n",
+                "self.s",
+                "self.l",
+                "self.m",
+                "oldSelf",
+                "x",
+                "1",
+                "-9223372036854775808",
+                "2u",
+                "1e308",
+            )
+            return pick(
+                (*atoms, "'a'", f"'{self._text()}'", "b'\\xff'", "true", "null", "[]", "{}", "[1, 'a']", "9" * 5000)
+            )
+        part = self._expression
+        one, two = part(depth - 1), part(depth - self.chance.randrange(1, 3))
+        method = pick(_METHODS)
+        arguments = ", ".join(part(depth - 2) for _ in range(self.chance.randrange(3)))
+        return pick(
+            (
+                f"({one} {pick(_OPERATORS)} {two})",
+                f"{pick(_FUNCTIONS)}({one})",
+                f"{one}.{method}({arguments})",
+                f"{one}.{pick(_MACROS)}(x, {two})",
+                f"({one} ? {two} : {part(depth - 2)})",
+                f"[{one}, {two}]",
+                f"{{{one}: {two}}}",
+                f"{one}[{two}]",
+                f"has({one}.a)",
+                f"'%{pick(('s', 'd', 'f', '.5f', '.99999f', 'x', 'e', 'b'))}'.format([{one}])",
+                f"!{one}",
+                f"-{one}",
+            )
+        )
+
+    def selector(self) -> None:
+        """A query of nonsense: selectors, numbers, tokens."""
+        request = self.chance.choice(self.posts)
+        scraps = (
+            "a",
+            "b",
+            "=",
+            "==",
+            "!=",
+            "!",
+            "in",
+            "notin",
+            "(",
+            ")",
+            ",",
+            " ",
+            "gt",
+            ">",
+            "<",
+            "\\",
+            "metadata.name",
+            "\0",
+            "é",
+        )
+        query = {
+            name: "".join(self.chance.choices(scraps, k=self.chance.randrange(1, 12)))
+            for name in self.chance.sample(("labelSelector", "fieldSelector", "continue", "resourceVersionMatch"), 2)
+        }
+        number = self.chance.choice(("limit", "timeoutSeconds", "resourceVersion", "gracePeriodSeconds", "tailLines"))
+        query[number] = self.chance.choice(("9" * 5000, "-1", "", "1e9", "0x10", "٣", "1" * 19, "+5", "0" * 300 + "1"))
+        if self.chance.random() < 0.2:
+            query["watch"] = "1"
+        self._send(self.chance.choice(("GET", "GET", "DELETE")), request["path"], b"", "", query)
+
+    def file(self) -> None:
+        """An input file of the command line with something wrong."""
+        name, text, read = self.chance.choice(self._files())
+        data = text
+        for _ in range(self.chance.randrange(1, 4)):
+            data = self._worse_file(data)
+        path = self.folder / name
+        path.write_bytes(data)
+        self.last = f"{name}: {data[:2000]!r}"
+        with contextlib.suppress(InputError):
+            read(path)
+
+    def _worse_file(self, data: bytes) -> bytes:
+        if self.chance.random() < 0.5:
+            return worse_bytes(data, self.chance)
+        scraps = (
+            b"9" * 5000,
+            b"-1",
+            b"1e999",
+            b"nan",
+            b"inf",
+            b"[" * 3000,
+            b"{a: " * 300,
+            b"&a [*a]",
+            b"<<: *a",
+            b"!!int x",
+            b"!!timestamp x",
+        )
+        odd = (
+            b"\0",
+            b"\xff",
+            b"\t",
+            b"1:2:3",
+            b"2020-13-45",
+            b"",
+            b'"',
+            b"<a" * 200,
+            b"&lol;",
+            b"true",
+            b"null",
+            b"1_0",
+            b"0x10",
+            b"\xef\xbb\xbf",
+        )
+        words = data.split(b" ")
+        words[self.chance.randrange(len(words))] = self.chance.choice((*scraps, *odd))
+        return b" ".join(words)
+
+    def _files(self) -> list[tuple[str, bytes, Callable[[Path], object]]]:
+        if not hasattr(self, "_known_files"):
+            self._known_files = list(_good_files())
+        return self._known_files
+
+
+_OPERATORS = ("+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "in")
+_FUNCTIONS = (
+    *("size", "int", "uint", "double", "string", "bytes", "bool", "duration", "timestamp", "type", "dyn"),
+    *("quantity", "isQuantity", "ip", "isIP", "cidr", "url", "isURL", "optional.of", "sets.contains", "strings.quote"),
+)
+_METHODS = (
+    *("size", "startsWith", "contains", "matches", "find", "findAll", "split", "join", "substring", "replace", "trim"),
+    *("charAt", "indexOf", "lastIndexOf", "lowerAscii", "sum", "min", "max", "isSorted", "getFullYear", "getHours"),
+    *(
+        "asInteger",
+        "asApproximateFloat",
+        "add",
+        "sub",
+        "compareTo",
+        "value",
+        "orValue",
+        "hasValue",
+        "getQuery",
+        "getHost",
+    ),
+)
+_MACROS = ("all", "exists", "exists_one", "filter", "map", "optMap", "optFlatMap")
+
+
+def _read_scenario(path: Path) -> object:
+    return make_scenario(scenario_values(read_scenario_file(path), path), path)
+
+
+def _good_files() -> Iterator[tuple[str, bytes, Callable[[Path], object]]]:
+    """Yield a name, the content of a good file, and what reads it, for every format."""
+    swf = b"; MaxProcs: 4\n" + b"".join(
+        b"%d %d 0 10 2 -1 -1 2 20 -1 1 1 1 -1 1 -1 -1 -1\n" % (n, n) for n in range(1, 9)
+    )
+    jobs = [{"id": str(n), "subtime": n, "res": 1, "profile": "d", "walltime": 9} for n in range(5)]
+    batsim = {"nb_res": 4, "jobs": jobs, "profiles": {"d": {"type": "delay", "delay": 5}}}
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
+    pod += "spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n"
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: '4', memory: 8Gi}}\n"
+    xml = b'<?xml version="1.0"?>\n<platform version="4.1">\n <zone id="z" routing="Full">\n'
+    xml += b'  <host id="h" speed="1Gf" core="4"/>\n'
+    xml += b'  <cluster id="c" prefix="c" suffix="" radical="0-9" speed="1Gf" bw="1Gbps" lat="1us"/>\n'
+    xml += b" </zone>\n</platform>\n"
+    openb = b"pod,num,cpu_milli,memory_mib,num_gpu,gpu_milli,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+    openb += b"openb-pod-0000,1,1000,1024,1,500,LS,Running,0,100,0\n"
+    yield "w.swf", swf, read_workload
+    yield "w.json", json.dumps(batsim, indent=1).encode(), read_workload
+    yield "w.yaml", f"{pod}---\n{pod}".encode(), read_workload
+    yield "w.csv", openb, read_workload
+    yield "p.yaml", f"{node}---\n{node}".encode(), lambda path: read_platform(str(path))
+    yield "p.xml", xml, lambda path: read_platform(str(path))
+    yield "l.yaml", _example("latencies"), read_latencies
+    yield "s.yaml", _example("demo") or b"workload: w.json\nplatform: 4x1\nscheduler: fcfs\n", _read_scenario
+    yield "e.yaml", _example("experiments"), read_experiment
+
+
+def _example(folder: str) -> bytes:
+    found = sorted((EXAMPLES / folder).rglob("*.yaml"))
+    return found[0].read_bytes() if found else b"a: 1\n"
+
+
+#: How often each kind comes.
+KINDS = {"request": 34, "yaml_body": 10, "patch": 10, "protobuf": 8, "rule": 4, "selector": 16, "file": 18}
+
+
+# Running
+
+
+class Failures(logging.Handler):
+    """Keeps what the server logs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(self.format(record))
+
+
+def resident_bytes() -> int:
+    """Return how much memory this process holds."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
+
+
+def fuzz(seed: int, inputs: int, progress: Callable[[str], None] = lambda text: None) -> list[Finding]:
+    """Return what was found in so many inputs."""
+    failures = Failures()
+    logging.getLogger().addHandler(failures)
+    findings: list[Finding] = []
+    counts: Counter[str] = Counter()
+    before = 0
+    with tempfile.TemporaryDirectory() as folder:
+        fuzzer = Fuzzer(seed, Path(folder))
+        for number in range(inputs):
+            if number % INPUTS_PER_SERVER == INPUTS_PER_SERVER - 1:
+                fuzzer.server = Server()
+                gc.collect()
+                before = before or resident_bytes()
+                progress(f"{number + 1} inputs, {len(findings)} findings, {(resident_bytes() - before) >> 20} MiB more")
+            kind = fuzzer.chance.choices(list(KINDS), list(KINDS.values()))[0]
+            counts[kind] += 1
+            start = time.process_time()
+            problem = ""
+            try:
+                getattr(fuzzer, kind)()
+            except Exception:  # whatever it is, it is what we are looking for
+                problem = traceback.format_exc()
+            taken = time.process_time() - start
+            if failures.told:
+                problem = failures.told.pop()
+            elif taken > CPU_S_MAX:
+                problem = f"took {taken:.1f} s"
+            if problem:
+                findings.append(Finding(kind, number, problem, fuzzer.last))
+                progress(f"FOUND {kind} {number}: {problem}\n{fuzzer.last}")
+                failures.told.clear()
+    grown = resident_bytes() - before if before else 0
+    if grown > GROWTH_BYTES_MAX:
+        findings.append(Finding("memory", inputs, f"grew by {grown >> 20} MiB", ""))
+    progress(f"{inputs} inputs: {dict(counts)}; {len(findings)} findings; memory grew by {grown >> 20} MiB")
+    logging.getLogger().removeHandler(failures)
+    return findings
+
+
+def main() -> int:
+    """Run as a program."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--inputs", type=int, default=200_000)
+    given = parser.parse_args()
+    return 1 if fuzz(given.seed, given.inputs, lambda text: print(text, flush=True)) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""Rules and schemas of custom kinds that would keep the server busy, or that no number holds."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from batkube.api.custom.cel.costs import CALL_LIMIT, OBJECT_BUDGET, CostExceeded
+from batkube.api.custom.cel.programs import Program
+from batkube.api.custom.cel.trees import SourceError
+from batkube.api.custom.cel.types import DYN, TEXT, list_of
+from conformance.direct import MERGE, Answer, Direct
+from conformance.placeholders import Json
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+THINGS = "/apis/x.io/v1/things"
+FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+TEN = "[0,1,2,3,4,5,6,7,8,9]"
+
+
+@pytest.fixture(autouse=True)
+def _no_crash(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """The server logs nothing but its own failures."""
+    with caplog.at_level(logging.ERROR):
+        yield
+    assert not caplog.records, caplog.records[-1].exc_text
+
+
+def define(direct: Direct, spec: Json, columns: Json = None) -> Answer:
+    version = {"name": "v1", "served": True, "storage": True, "additionalPrinterColumns": columns or []}
+    version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    names = {"plural": "things", "kind": "Thing"}
+    return direct.ask(
+        "POST",
+        DEFINITIONS,
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "things.x.io"},
+            "spec": {"group": "x.io", "scope": "Cluster", "names": names, "versions": [version]},
+        },
+    )
+
+
+def create(direct: Direct, spec: Json) -> Answer:
+    thing = {"apiVersion": "x.io/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec}
+    return direct.ask("POST", THINGS, thing)
+
+
+def judged(rule: str, spec: Json = None) -> Answer:
+    """Return the answer to an object that a rule judges."""
+    direct = Direct()
+    properties = {"s": {"type": "string"}}
+    defined = define(direct, {**FREE, "properties": properties, "x-kubernetes-validations": [{"rule": rule}]})
+    assert defined.status == 201, defined.body["message"]
+    return create(direct, {"a": 1} if spec is None else spec)
+
+
+# Cost
+
+
+def test_a_rule_of_a_million_million_steps_is_given_up_after_a_million() -> None:
+    rule = "".join(f"{TEN}.all(x{level}, " for level in range(12)) + "true" + ")" * 12
+    assert len(rule) < 500
+    program = Program(rule, {})
+
+    with pytest.raises(CostExceeded):
+        program({})
+    assert program.cost <= CALL_LIMIT + 100
+
+    message = judged(rule).body["message"]
+    assert "operation cancelled: actual cost limit exceeded" in message
+    assert "no further validation rules will be run due to call cost exceeds limit for rule" in message
+
+
+def test_rules_that_cost_too_much_together_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert OBJECT_BUDGET == 10 * CALL_LIMIT
+    monkeypatch.setattr("batkube.api.custom.rules.OBJECT_BUDGET", 20_000)
+    rule = f"{TEN}.all(x, {TEN}.all(y, true))"
+    direct = Direct()
+    item = {"type": "string", "x-kubernetes-validations": [{"rule": rule}]}
+    define(direct, {"type": "object", "properties": {"l": {"type": "array", "items": item}}})
+
+    answer = create(direct, {"l": ["a"] * 500})
+
+    told = "validation failed due to running out of cost budget, no further validation rules will be run"
+    assert [cause["message"] for cause in answer.body["details"]["causes"]] == [f'Invalid value: "string": {told}']
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "size([[1, 2]]" + ".map(a, a + a)" * 40 + ") > 0",
+        "size(['aaaaaaaaaa']" + ".map(a, a + a)" * 60 + ") > 0",
+        " == ".join(["[1]" + ".map(a, [a, a])" * 40] * 2),
+        "'%s'.format([[1]" + ".map(a, [a, a])" * 40 + "]) == ''",
+    ],
+    ids=["lists", "texts", "shared-parts-compared", "shared-parts-shown"],
+)
+def test_values_that_double_are_paid_for_before_they_are_made(rule: str) -> None:
+    start = time.process_time()
+    answer = judged(rule)
+
+    assert time.process_time() - start < 5
+    assert answer.status in (201, 422)
+    if answer.status == 422:
+        assert "cost" in answer.body["message"] or "failed rule" in answer.body["message"]
+
+
+def test_an_honest_rule_costs_little() -> None:
+    program = Program("self.all(x, x.startsWith('a'))", {"self": list_of(TEXT)})
+
+    assert program({"self": ["a"] * 100}) is True
+    assert 400 <= program.cost <= 1000
+
+
+# What no number holds
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        (f"int(self.s) > 0 && '{'9' * 5000}' == self.s", "type conversion error from 'string' to 'int'"),
+        ("duration(self.s + 'h') > duration('1s')", "time: invalid duration"),
+        ("timestamp(9223372036854775807) > timestamp(0)", "timestamp overflow"),
+        ("timestamp('9999-12-31T23:59:59Z') + duration('100h') > timestamp(0)", "timestamp overflow"),
+        ("timestamp('0001-01-01T00:00:00Z').getFullYear('-12:00') > 0", "timestamp overflow"),
+        ("duration('2562047h') + duration('2562047h') > duration('1s')", "duration overflow"),
+        ("'%.999999999f'.format([1.0]) == ''", "precision"),
+        ("quantity('1e999').asInteger() == 1", "cannot convert value to integer"),
+        ("[1, 2][dyn(1.0 / 0.0)] == 1", "index out of bounds"),
+        ("int(1e300) == 1", "integer overflow"),
+    ],
+)
+def test_what_no_number_holds_breaks_the_rule_and_nothing_else(rule: str, problem: str) -> None:
+    answer = judged(rule, {"s": "9" * 5000})
+
+    assert answer.status == 422
+    assert problem in answer.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ("9" * 5000 + " > 1", "invalid int literal"),
+        ("(" * 2000 + "true" + ")" * 2000, "expression recursion limit exceeded: 250"),
+        (" + ".join(["1"] * 5000) + " > 0", "expression recursion limit exceeded: 250"),
+        ("self" + ".a" * 5000 + " == 1", "expression recursion limit exceeded: 250"),
+        ("'" + "a" * 200_000 + "' == ''", "expression code point size exceeds limit: size: 200008, limit 100000"),
+        ("@" * 90_000, "89901 more errors were truncated"),
+    ],
+    ids=["digits", "parentheses", "sum", "path", "length", "junk"],
+)
+def test_expressions_beyond_the_limits_of_cel_are_refused(rule: str, problem: str) -> None:
+    with pytest.raises(SourceError) as refused:
+        Program(rule, {"self": DYN})
+    assert problem in str(refused.value)
+
+
+def test_any_number_of_alternatives_is_no_nesting() -> None:
+    assert Program(" || ".join(["false"] * 5000 + ["true"]), {})({}) is True
+
+
+# Schemas
+
+
+@pytest.mark.parametrize(("value", "status"), [(1e300, 422), (0.0, 201)])
+def test_a_multiple_of_next_to_nothing_is_judged_as_go_judges_it(value: float, status: int) -> None:
+    direct = Direct()
+    define(direct, {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 1e-300}}})
+
+    assert create(direct, {"a": value}).status == status
+
+
+def test_long_enumerations_sets_and_lists_of_type_map_are_looked_up() -> None:
+    direct = Direct()
+    word = {"type": "string", "enum": [f"e{number}" for number in range(4_000)]}
+    item = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "v": {"type": "string"}}}
+    rules = [{"rule": "self == oldSelf"}, {"rule": "(self + oldSelf).size() > 0"}]
+    properties = {
+        "words": {"type": "array", "items": word},
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": item},
+    }
+    properties["set"]["x-kubernetes-validations"] = rules
+    assert define(direct, {"type": "object", "properties": properties}).status == 201
+    spec = {
+        "words": ["e3999"] * 4_000,
+        "set": [f"s{number}" for number in range(4_000)],
+        "map": [{"k": f"k{number}", "v": "x"} for number in range(4_000)],
+    }
+
+    start = time.process_time()
+    assert create(direct, spec).status == 201
+    answer = direct.ask(
+        "PATCH", f"{THINGS}/a", {"spec": {"set": spec["set"][::-1], "map": spec["map"][::-1]}}, content_type=MERGE
+    )
+
+    assert time.process_time() - start < 10
+    assert answer.status == 200
