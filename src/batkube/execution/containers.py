@@ -23,7 +23,6 @@ from batkube.execution.pod_statuses import rejected_status, status_of
 from batkube.execution.stopping import active_deadline_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, seconds
-from batkube.workloads.model import Requests
 
 #: Simulated pods live here; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
@@ -45,15 +44,13 @@ class Containers:
 
     # A pod comes up
 
-    def admitted(self, key: Key, pod: KubeObject, demand: Requests, now: Instant) -> PodLife:
-        """Take up a pod that its node has room for."""
-        life = PodLife(key, pod, demand, now)
+    def admitted(self, life: PodLife, pod: KubeObject, now: Instant) -> None:
+        """Show that a pod was taken up by its node."""
         life.host_ip = _address_of(self._store.get(NODE, Key(life.node)))
         self.report(life, now)
         deadline = active_deadline_of(pod)
         if deadline is not None:
             self.book(life, "deadline", Instant(now + deadline), Rank.FINISH, self._exceed_deadline)
-        return life
 
     def reject(self, pod: KubeObject, reason: str, message: str, now: Instant) -> None:
         """Say that a pod is not admitted."""

@@ -152,7 +152,7 @@ class Kubelets:
             self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
         elif life is None and phase_of(pod) == "Pending":
             self._journal.append(now, "bind", pod=key, node=node_of_pod(pod))
-            self._agenda.book(now, Rank.START, functools.partial(self._take_up, key))
+            self._take_up(key, pod, now)
 
     def _hear_node(self, batch: Batch, now: Instant) -> None:
         """Forget the pods of a node that is gone; take up those that wait for one that came."""
@@ -162,8 +162,14 @@ class Kubelets:
                 self._homeless.setdefault(name, {}).update(dict.fromkeys(life.key for life in lost))
                 self._forget(lost, now)
             elif batch.type is ADDED and (waiting := self._homeless.pop(name, {})):
-                for key in waiting:
-                    self._agenda.book(now, Rank.START, functools.partial(self._take_up, key))
+                self._agenda.book(now, Rank.START, functools.partial(self._take_up_again, list(waiting)))
+
+    def _take_up_again(self, keys: Sequence[Key], now: Instant) -> None:
+        """Take up the pods of a node that has come, or come back."""
+        for key in keys:
+            pod = self._store.get(POD, key)
+            if pod is not None and key not in self._lives and not is_being_deleted(pod) and not is_finished(pod):
+                self._take_up(key, pod, now)
 
     # The pods of a course come up
 
@@ -249,12 +255,10 @@ class Kubelets:
 
     # Any other pod
 
-    def _take_up(self, key: Key, now: Instant) -> None:
-        """Admit a pod that was bound, or reject it, and book when it comes up."""
-        assert self._containers is not None, f"nobody knows what the pod {key} does"
-        pod = self._store.get(POD, key)
-        if pod is None or key in self._lives or is_being_deleted(pod) or is_finished(pod):
-            return
+    def _take_up(self, key: Key, pod: KubeObject, now: Instant) -> None:
+        """Take the pod's resources from its node, and book its start; reject it if there is no room."""
+        containers = self._containers
+        assert containers is not None, f"nobody knows what the pod {key} does"
         node, demand = node_of_pod(pod), tuple(demand_of(pod).items())
         if node not in self._accounts:
             self._homeless.setdefault(node, {})[key] = None
@@ -262,12 +266,22 @@ class Kubelets:
         shortage = self._accounts.take([node], demand)
         if shortage is not None:
             self._note_shortage(f"pod {key}", shortage)
-            self._containers.reject(pod, f"OutOf{shortage.resource}", str(shortage), now)
+            reason, message = f"OutOf{shortage.resource}", str(shortage)
+            self._agenda.book(now, Rank.START, lambda at: containers.reject(pod, reason, message, at))
             return
-        life = self._lives[key] = self._containers.admitted(key, pod, demand, now)
+        life = self._lives[key] = PodLife(key, pod, demand, now)
         self._tell_busy(now)
+        containers.book(life, "admitted", now, Rank.START, self._start)
+
+    def _start(self, life: PodLife, now: Instant) -> None:
+        """Say that the pod was admitted, and book when it comes up."""
+        assert self._containers is not None
+        pod = self._store.get(POD, life.key)
+        if pod is None:
+            return
+        self._containers.admitted(life, pod, now)
         container = pod["spec"]["containers"][0]
-        up = now if self._delays is None else self._delays.until_running(now, node, container)
+        up = now if self._delays is None else self._delays.until_running(now, life.node, container)
         self._containers.book(life, "begin", up, Rank.START, self._containers.begin)
 
     def _end_containers(self, life: PodLife, now: Instant) -> None:

@@ -89,9 +89,10 @@ class NodeAccounts:
             free = account.free
             for resource, count in demand:
                 if free[resource] < count and not self._lends(node, resource):
-                    self.give_back(nodes[:number], demand)
                     offered = account.offered.get(resource, 0)
-                    return Shortage(node, resource, count, offered - free[resource], offered)
+                    shortage = Shortage(node, resource, count, offered - free[resource], offered)
+                    self.give_back(nodes[:number], demand)
+                    return shortage
             for resource, count in demand:
                 free[resource] -= count
             if account.pods == 0:

@@ -30,7 +30,7 @@ def status_of(pod: KubeObject, life: PodLife, now: Instant) -> KubeObject:
         "reason": life.reason,
         "nominatedNodeName": old.get("nominatedNodeName"),
         "hostIP": life.host_ip,
-        "hostIPs": [{"ip": life.host_ip}],
+        "hostIPs": [{"ip": life.host_ip}] if life.host_ip else None,
         "podIP": life.pod_ip,
         "podIPs": [{"ip": life.pod_ip}] if life.pod_ip else None,
         "startTime": rfc3339(life.accepted),

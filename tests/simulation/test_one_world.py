@@ -1,0 +1,147 @@
+"""One kubelet for everybody: the pods of a workload's job beside pods that anybody makes, on one virtual clock."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from batkube.cluster.courses import Courses
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
+from batkube.cluster.outcomes import Outcome
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.execution.containers import Containers
+from batkube.execution.kubelets import Kubelets
+from batkube.execution.node_accounts import NodeAccounts
+from batkube.execution.submission import Submission
+from batkube.execution.workload_jobs import WorkloadJobs
+from batkube.kernel.instants import START, Instant, seconds
+from batkube.kernel.journal import Journal
+from batkube.kernel.streams import Streams
+from batkube.platforms.reading import read_platform
+from batkube.simulation.outside import make_server
+from batkube.timing.loop import AtOnce, Loop
+from batkube.workloads.model import Delay, Job
+
+
+class Mixed:
+    """A job of two pods that takes 100 s, and hands that make and bind other pods, as kubectl and a scheduler do."""
+
+    def __init__(self) -> None:
+        self._journal_file = io.BytesIO()
+        self.world = World(Streams(0), Journal(self._journal_file))
+        self.loop, self.outcomes = Loop(self.world), list[Outcome]()
+        self.client = make_server(self.world).api.client("test")
+        machines, courses = read_platform("2x2").machines, Courses()
+        job = Job(workload="w0", name="job", submit=START, size=2, profile=Delay(name="d", duration=seconds(100)))
+        submission = Submission(self.world, [job], courses, ResourceModel.REQUESTS)
+        jobs = WorkloadJobs(
+            self.world,
+            courses,
+            machines,
+            resubmit=None,
+            on_outcome=self.outcomes.append,
+            on_pods=lambda record: None,
+        )
+        containers = Containers(self.world, self.client, EventRecorder(self.world.store, self.client, "kubelet"))
+        accounts = NodeAccounts(self.world.store)
+        Kubelets(self.world, accounts, courses=courses, conductor=jobs, containers=containers)
+        nodes = [node_of(machine, ResourceModel.REQUESTS, START) for machine in machines]
+        self.world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
+        submission.begin()
+        self.nodes = [key for key, _ in nodes]
+
+    def make(self, name: str, annotations: dict[str, str]) -> None:
+        spec = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+        metadata = {"name": name, "namespace": "default", "annotations": annotations}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        self.client.create(POD, pod, self.world.clock.now)
+
+    def bind(self, name: str, node: int) -> None:
+        target = {"kind": "Node", "name": self.nodes[node]}
+        metadata = {"name": name, "namespace": "default"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        self.client.create(POD, binding, self.world.clock.now, subresource="binding")
+
+    def pod(self, name: str) -> KubeObject | None:
+        return self.world.store.get(POD, Key(f"default/{name}"))
+
+    def until(self, instant_s: float) -> None:
+        self.loop.keep_until(Instant(seconds(instant_s)))
+
+    def journal(self) -> list[dict[str, object]]:
+        self.world.journal.flush()
+        return [json.loads(line) for line in self._journal_file.getvalue().splitlines()]
+
+
+@pytest.fixture
+def mixed() -> Mixed:
+    mixed = Mixed()
+    mixed.until(0)
+    return mixed
+
+
+def phase(pod: KubeObject | None) -> str:
+    assert pod is not None
+    return str(pod["status"]["phase"])
+
+
+def test_a_job_begins_with_its_last_pod_while_others_come_and_go(mixed: Mixed) -> None:
+    mixed.make("visitor", {"batkube.io/duration": "30s"})
+    mixed.bind("visitor", 0)
+    mixed.bind("w0-job-0", 0)
+    mixed.until(10)
+    mixed.bind("w0-job-1", 1)
+    mixed.until(109)
+    assert (phase(mixed.pod("visitor")), phase(mixed.pod("w0-job-0")), mixed.outcomes) == ("Succeeded", "Running", [])
+
+    mixed.loop.run(AtOnce(mixed.world), lambda: bool(mixed.outcomes), lambda now: None)
+
+    [outcome] = mixed.outcomes
+    assert (outcome.started, outcome.finished) == (seconds(10), seconds(110))
+    mixed.until(110)
+    assert mixed.pod("w0-job-0") is None, "a job's pods go with it"
+    assert phase(mixed.pod("visitor")) == "Succeeded", "other pods are left to whoever made them"
+
+
+def test_a_binding_is_one_line_of_the_journal_whoever_made_the_pod(mixed: Mixed) -> None:
+    mixed.make("visitor", {})
+    for name, node in (("visitor", 0), ("w0-job-0", 0), ("w0-job-1", 1)):
+        mixed.bind(name, node)
+
+    lines = [line for line in mixed.journal() if line["event"] == "bind"]
+
+    assert lines == [
+        {"t": 0, "event": "bind", "pod": "default/visitor", "node": mixed.nodes[0]},
+        {"t": 0, "event": "bind", "job": "w0!job", "pods": "0", "machines": "0"},
+        {"t": 0, "event": "bind", "job": "w0!job", "pods": "1", "machines": "1"},
+    ]
+
+
+def test_a_pod_without_room_is_rejected_as_by_a_kubelet_and_the_job_has_failed(mixed: Mixed) -> None:
+    for number in range(110):
+        mixed.make(f"filler-{number}", {"batkube.io/duration": "1h"})
+        mixed.bind(f"filler-{number}", 0)
+    mixed.bind("w0-job-0", 0)
+    mixed.until(1)
+
+    assert phase(mixed.pod("filler-109")) == "Running"
+    [outcome] = mixed.outcomes
+    assert (outcome.state, outcome.started) == ("COMPLETED_FAILED", None)
+    [note] = mixed.world.notes.rows()
+    assert (note["severity"], note["count"]) == ("violation", 1)
+
+
+def test_deleting_one_pod_of_a_job_stops_all_of_them(mixed: Mixed) -> None:
+    mixed.bind("w0-job-0", 0)
+    mixed.bind("w0-job-1", 1)
+    mixed.until(40)
+    mixed.client.delete(POD, Key("default/w0-job-0"), mixed.world.clock.now)
+    mixed.until(41)
+
+    [outcome] = mixed.outcomes
+    assert (outcome.state, outcome.finished) == ("COMPLETED_KILLED", seconds(40))
+    assert (mixed.pod("w0-job-0"), mixed.pod("w0-job-1")) == (None, None)
