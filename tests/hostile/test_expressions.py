@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Iterator
@@ -12,12 +13,14 @@ from batkube.api.custom.cel.costs import CALL_LIMIT, OBJECT_BUDGET, CostExceeded
 from batkube.api.custom.cel.programs import Program
 from batkube.api.custom.cel.trees import SourceError
 from batkube.api.custom.cel.types import DYN, TEXT, list_of
-from conformance.direct import MERGE, Answer, Direct
+from batkube.api.messages import Request, Response
+from conformance.direct import ADMIN, MERGE, Answer, Direct
 from conformance.placeholders import Json
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/x.io/v1/things"
 FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 TEN = "[0,1,2,3,4,5,6,7,8,9]"
 
 
@@ -201,3 +204,24 @@ def test_long_enumerations_sets_and_lists_of_type_map_are_looked_up() -> None:
 
     assert time.process_time() - start < 10
     assert answer.status == 200
+
+
+# Columns
+
+
+@pytest.mark.parametrize("path", [".spec" + "..a" * 30, ".spec" + "['a','a']" * 40])
+def test_a_column_that_finds_the_same_over_and_over_is_left_empty(path: str) -> None:
+    direct = Direct()
+    columns = [{"name": "c", "type": "string", "jsonPath": path}]
+    assert define(direct, FREE, columns).status == 201
+    spec: Json = {}
+    for _ in range(150):
+        spec = {"a": spec}
+    create(direct, spec)
+
+    start = time.process_time()
+    table = direct.api.handle(Request("GET", THINGS, {}, {**ADMIN, "accept": TABLE}, b""))
+
+    assert time.process_time() - start < 5
+    assert isinstance(table, Response)
+    assert json.loads(table.body)["rows"][0]["cells"] == ["a", None]
