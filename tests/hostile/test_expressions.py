@@ -127,11 +127,14 @@ def test_an_honest_rule_costs_little() -> None:
     ("rule", "problem"),
     [
         (f"int(self.s) > 0 && '{'9' * 5000}' == self.s", "type conversion error from 'string' to 'int'"),
-        ("duration(self.s + 'h') > duration('1s')", "time: invalid duration"),
+        (
+            "duration(self.s + 'h') > duration('1s')",
+            "type conversion error from 'string' to 'google.protobuf.Duration'",
+        ),
         ("timestamp(9223372036854775807) > timestamp(0)", "timestamp overflow"),
         ("timestamp('9999-12-31T23:59:59Z') + duration('100h') > timestamp(0)", "timestamp overflow"),
         ("timestamp('0001-01-01T00:00:00Z').getFullYear('-12:00') > 0", "timestamp overflow"),
-        ("duration('2562047h') + duration('2562047h') > duration('1s')", "duration overflow"),
+        ("duration('2562047h') + duration('2562047h') > duration('1s')", "integer overflow"),
         ("'%.999999999f'.format([1.0]) == ''", "precision"),
         ("quantity('1e999').asInteger() == 1", "cannot convert value to integer"),
         ("[1, 2][dyn(1.0 / 0.0)] == 1", "index out of bounds"),
@@ -150,8 +153,8 @@ def test_what_no_number_holds_breaks_the_rule_and_nothing_else(rule: str, proble
     [
         ("9" * 5000 + " > 1", "invalid int literal"),
         ("(" * 2000 + "true" + ")" * 2000, "expression recursion limit exceeded: 250"),
-        (" + ".join(["1"] * 5000) + " > 0", "expression recursion limit exceeded: 250"),
-        ("self" + ".a" * 5000 + " == 1", "expression recursion limit exceeded: 250"),
+        (" + ".join(["1"] * 5000) + " > 0", "max recursion depth exceeded"),
+        ("self" + ".a" * 5000 + " == 1", "max recursion depth exceeded"),
         ("'" + "a" * 200_000 + "' == ''", "expression code point size exceeds limit: size: 200008, limit 100000"),
         ("@" * 90_000, "89901 more errors were truncated"),
     ],
