@@ -47,6 +47,10 @@ class BadPath(ValueError):
     """The text is no JSONPath."""
 
 
+#: How many values a path may find on its way; a column shows a few.
+_FOUND_MAX = 10_000
+
+
 class Unfit(Exception):
     """The path cannot be followed in this object."""
 
@@ -65,7 +69,14 @@ class JsonPath:
 def _follow(steps: list[Step], values: Values) -> Values:
     for step in steps:
         values = step(values)
+        _check_count(values)
     return values
+
+
+def _check_count(values: Values) -> None:
+    """Stop a path that finds the same things over and over, as `..a..a..a` does in a deep object."""
+    if len(values) > _FOUND_MAX:
+        raise Unfit(f"the path finds more than {_FOUND_MAX} values")
 
 
 class _Parser:
@@ -205,11 +216,15 @@ def _every(values: Values) -> Values:
 
 def _descend(values: Values) -> Values:
     found: Values = []
-    for value in values:
+    pending = values[::-1]
+    while pending:
+        value = pending.pop()
         parts = _inside(value)
         # Texts count as containers, of characters, in which nothing is found.
         if parts or (isinstance(value, str) and value):
-            found += [value, *_descend(parts)]
+            found.append(value)
+            pending += reversed(parts)
+            _check_count(found)
     return found
 
 

@@ -58,10 +58,11 @@ def tokens(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
             token, at = _token(text, match)
         except ValueError as problem:
             problems.append((at, str(problem)))
-            at = len(text)
-        else:
-            if token is not None:
-                found.append(token)
+            is_number = match.lastgroup == "number"
+            at = match.end() if is_number else len(text)
+            token = Token("literal", match[0], match.start(), 0) if is_number else None
+        if token is not None:
+            found.append(token)
     found.append(Token("end", END, len(text)))
     return found, problems
 

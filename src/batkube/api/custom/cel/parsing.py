@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from batkube.api.custom.cel.lexing import END, Token, tokens
 from batkube.api.custom.cel.trees import (
+    NOWHERE,
     Call,
     Index,
     ListOf,
@@ -49,6 +50,8 @@ _OPENING, _CLOSING = "[{(.-!", ")]}"
 _DEEPEST = 250
 #: The longest expression (cel-go: parser/options.go, expressionSizeCodePointLimit).
 _LONGEST = 100_000
+#: What it says of a chain of operators or of members that is too long.
+_TOO_LONG = "max recursion depth exceeded"
 TOO_DEEP = f"expression recursion limit exceeded: {_DEEPEST}"
 """What cel-go says of an expression whose parts are nested too deeply."""
 
@@ -57,7 +60,7 @@ def parsed(text: str) -> Node:
     """Return the tree of an expression; raises SourceError, or Unsupported for what is valid and not known here."""
     if len(text) > _LONGEST:
         problem = f"expression code point size exceeds limit: size: {len(text)}, limit {_LONGEST}"
-        raise SourceError("", [(0, problem)])
+        raise SourceError("", [(NOWHERE, problem)])
     found, problems = tokens(text)
     parser = _Parser(found)
     try:
@@ -135,7 +138,7 @@ class _Parser:
         """expr: conditionalOr ('?' conditionalOr ':' expr)?."""
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise _Wrong(0, TOO_DEEP)
+            raise _Wrong(NOWHERE, TOO_DEEP)
         condition = self._either()
         question = self._take("?")
         if question is not None:
@@ -152,7 +155,7 @@ class _Parser:
         while self.token.kind == "symbol" and self.token.text in operators:
             operator, length = self.token, length + 1
             if length > _DEEPEST:
-                raise _Wrong(0, TOO_DEEP)
+                raise _Wrong(NOWHERE, _TOO_LONG)
             self.position += 1
             node = Call(operator.at, operators[operator.text], None, (node, below()))
         return node
@@ -214,7 +217,7 @@ class _Parser:
             optional = self._take("?") is not None
             node = Index(bracket.at, node, self.expression(), optional)
             self._need("]")
-        raise _Wrong(0, TOO_DEEP)
+        raise _Wrong(NOWHERE, _TOO_LONG)
 
     def _after_dot(self, node: Node, dot: Token) -> Node:
         optional = self._take("?") is not None

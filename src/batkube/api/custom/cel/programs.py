@@ -10,7 +10,7 @@ from batkube.api.custom.cel.costs import Meter
 from batkube.api.custom.cel.evaluating import compiled
 from batkube.api.custom.cel.lexing import Value
 from batkube.api.custom.cel.parsing import TOO_DEEP, parsed
-from batkube.api.custom.cel.trees import Name, Node, SourceError
+from batkube.api.custom.cel.trees import NOWHERE, Name, Node, SourceError
 from batkube.api.custom.cel.types import CelType
 from batkube.api.custom.cel.values import CelError
 
@@ -27,7 +27,7 @@ class Program:
             self.names = frozenset(_names(tree))
             self._evaluate = compiled(tree, self._meter)
         except RecursionError:
-            raise SourceError(text, [(0, TOO_DEEP)]) from None
+            raise SourceError(text, [(NOWHERE, TOO_DEEP)]) from None
 
     def __call__(self, variables: dict[str, Any]) -> Value:
         """Return the value for given variables; raises CelError, or CostExceeded if it takes too much."""

@@ -34,6 +34,8 @@ _LONGEST_NS = 2**63 - 1
 _FRACTION_DIGITS = 18
 #: From the year 1 to the year 9999.
 _SECONDS = range(-62_135_596_800, 253_402_300_800)
+_NO_DURATION = "type conversion error from 'string' to 'google.protobuf.Duration'"
+_NO_TIMESTAMP = "type conversion error from 'string' to 'google.protobuf.Timestamp'"
 _is_offset = re.compile(r"([+-]?)(\d{2}):(\d{2})").fullmatch
 
 
@@ -41,13 +43,13 @@ def timestamp(text: str) -> Timestamp:
     """Read RFC 3339; raises CelError."""
     match = _parse_timestamp(text)
     if match is None:
-        raise CelError(f'invalid timestamp "{text}"')
+        raise CelError(_NO_TIMESTAMP)
     date, time, fraction, zone = match.groups()
     zone = "+00:00" if zone in "Zz" else zone
     try:
         moment = datetime.datetime.fromisoformat(f"{date}T{time}{zone}")
     except ValueError:
-        raise CelError(f'invalid timestamp "{text}"') from None
+        raise CelError(_NO_TIMESTAMP) from None
     seconds = (moment - _EPOCH) // datetime.timedelta(seconds=1)
     return Timestamp(seconds * _NS + int((fraction or "0").ljust(9, "0")))
 
@@ -62,7 +64,7 @@ def checked_timestamp(ns: int) -> Timestamp:
 def checked_duration(ns: int) -> Duration:
     """Return a length of time; raises CelError if an int64 does not hold it."""
     if abs(ns) > _LONGEST_NS:
-        raise CelError("duration overflow")
+        raise CelError("integer overflow")
     return Duration(ns)
 
 
@@ -78,10 +80,10 @@ def duration(text: str) -> Duration:
     if body == "0":
         return Duration(0)
     if not parts or "".join(number + unit for number, unit in parts) != body or len(text) - len(body) > 1:
-        raise CelError(f'time: invalid duration "{text}"')
+        raise CelError(_NO_DURATION)
     total = sum(_scaled(number, _UNITS_NS[unit]) for number, unit in parts)
     if total > _LONGEST_NS:
-        raise CelError(f'time: invalid duration "{text}"')
+        raise CelError(_NO_DURATION)
     return Duration(-total if text.startswith("-") else total)
 
 

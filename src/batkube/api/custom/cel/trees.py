@@ -26,7 +26,13 @@ class SourceError(Exception):
         self.problems = problems
 
 
+NOWHERE = -1
+"""The place of a problem of the expression as a whole."""
+
+
 def _pointed(text: str, at: int, problem: str) -> str:
+    if at == NOWHERE:
+        return f"ERROR: <input>:-1:0: {problem}"
     lines = text.split("\n")
     number, column = 0, at
     while number < len(lines) - 1 and column > len(lines[number]):
