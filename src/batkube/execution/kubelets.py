@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from batkube.cluster.courses import Course, Courses
 from batkube.cluster.mapping import NODE, POD
@@ -26,6 +25,7 @@ from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.containers import Containers
+from batkube.execution.course_lives import Conductor, CourseLife
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts, Shortage
 from batkube.execution.pod_lives import PodLife
@@ -33,39 +33,8 @@ from batkube.execution.stopping import stop_time_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant, instant_of, rfc3339
-from batkube.workloads.model import Requests
 
 _NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
-
-
-class Conductor(Protocol):
-    """Who knows what the courses are about."""
-
-    def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
-        """Hear that pods of the course were bound, before their nodes have admitted them."""
-
-    def begin(self, course: Course, now: Instant) -> Instant:
-        """All pods of the course run: return when its work ends, and settle how."""
-
-
-class CourseLife:
-    """A pod that has part in a course, from admission until it is gone."""
-
-    __slots__ = ("course", "is_over", "key", "node", "rank", "uid")
-
-    def __init__(self, key: Key, uid: str, node: str, course: Course, rank: int) -> None:
-        self.key = key
-        self.uid = uid
-        self.node = node
-        self.course = course
-        self.rank = rank
-        #: Whether it has ended; its node's resources are free then.
-        self.is_over = False
-
-    @property
-    def demand(self) -> Requests:
-        """What it holds of its node."""
-        return self.course.demand
 
 
 Life = CourseLife | PodLife
