@@ -1,4 +1,4 @@
-"""What is seen in the SVG of a figure: where marks lie between the ticks of the axes, and what is written beside them."""
+"""What is seen in the SVG of a figure: where marks lie between the ticks of its axes, and what stands beside them."""
 
 from __future__ import annotations
 
