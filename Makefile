@@ -9,13 +9,16 @@ PIP := -m pip --quiet --disable-pip-version-check
 # All but what builds real schedulers or needs a real control plane.
 LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments kernel outputs platforms policies workloads)
 
-.PHONY: demo test check format golden fuzz benchmark reality lock test-lowest clean
+.PHONY: demo test test-all check format golden fuzz benchmark reality lock test-lowest clean
 
 demo: $(VENV)/.run ## run the main job: a workload on 32 machines under three policies, with a comparison and a chart
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
 
-test: check ## everything CI runs: style, types, layers, tests
+test: check ## everything CI runs: style, types, layers, tests; what was skipped is listed at the end, with the reason
 	$(BIN)/python -m pytest -n 2
+
+test-all: check ## the tests of other programs too: seven more kube-schedulers, Go 1.24 to 1.27, a real control plane (an hour)
+	BATKUBE_SLOW_TESTS=1 $(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.dev ## style, types and layers only
 	$(BIN)/ruff check src tests benchmarks examples scripts

@@ -33,10 +33,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of public data that lies beside the repository (or at $BATKUBE_SHARED_DATA)."""
+    """The folder of others' traces, runs and platforms, beside the repository or at $BATKUBE_SHARED_DATA."""
     folder = Path(os.environ.get("BATKUBE_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip("needs the shared test data: set BATKUBE_SHARED_DATA to its folder")
+        pytest.skip("needs published files that are not ours to copy: set BATKUBE_SHARED_DATA to their folder")
     return folder
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests"
 MODULES = sorted((ROOT / "src").rglob("*.py"))
 
 
@@ -51,12 +52,55 @@ def test_no_loop_runs_over_a_set() -> None:
                 assert not is_set, f"{module}:{made.lineno}"
 
 
+def names_called(function: ast.FunctionDef) -> set[str]:
+    calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+    return {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
+
+
+def asserts(function: ast.FunctionDef, asserting: Collection[str]) -> bool:
+    """Whether a function itself says what has to be, or calls one that does."""
+    called = names_called(function)
+    return (
+        any(isinstance(node, ast.Assert) for node in ast.walk(function))
+        or bool(called & {"raises", "fail", "AssertionError", *asserting})
+        or any(name.startswith("assert_") for name in called)
+    )
+
+
+def asserting_functions(path: Path) -> set[str]:
+    """Return the names of a module's functions that assert something."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    found: set[str] = set()
+    while more := {one.name for one in functions if one.name not in found and asserts(one, found)}:
+        found |= more
+    return found
+
+
+def test_every_test_asserts_something() -> None:
+    """A test that only calls something passes whatever that gives; its helpers may assert for it."""
+    helpers = set().union(*(asserting_functions(path) for path in TESTS.rglob("*.py") if "test_" not in path.name))
+    for path in sorted(TESTS.rglob("test_*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        asserting = asserting_functions(path) | (helpers & imported)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                assert asserts(node, asserting), f"{path.relative_to(ROOT)}: {node.name}"
+
+
 def test_the_readme_is_short_and_links_lead_somewhere() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
     for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def test_the_readme_names_the_tests_that_show_its_tables() -> None:
+    """They are marked `headline`; one that shows something else would fail in CI for nothing if it were skipped."""
+    named = set(re.findall(r"test_\w+\.py", (ROOT / "README.md").read_text(encoding="utf-8")))
+    marked = {path.name for path in TESTS.rglob("test_*.py") if "pytest.mark.headline" in path.read_text()}
+    assert marked - {"test_skipped.py", "test_tidy.py"} == named
 
 
 def test_nothing_of_this_machine_is_in_the_repository() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from batkube.api.statuses import Failure
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import START
+from conformance import CASES
 
 KINDS = KindTable.builtin()
 ADMIN = authenticated("admin", "1", ("system:masters",))
@@ -142,10 +142,10 @@ def test_a_token_is_reviewed(reviews: Reviews) -> None:
     assert elsewhere["status"] == {"user": {}, "error": "invalid bearer token"}
 
 
-def test_recorded_reviews_are_answered_alike(shared_data: Path, reviews: Reviews) -> None:
+def test_recorded_reviews_are_answered_alike(reviews: Reviews) -> None:
     compared = 0
     for name in ("access-reviews", "subject-reviews"):
-        case = json.loads((shared_data / f"kube-apiserver/cases/auth/{name}.json").read_text())
+        case = json.loads((CASES / f"auth/{name}.json").read_text())
         for step in case["steps"]:
             request, recorded = step["request"], step["response"]["body"]
             parts = request["path"].split("/")

@@ -292,7 +292,7 @@ def hold_to(cluster: Cluster, **labels: str) -> None:
 
 
 def test_without_labels_pods_may_do_anything(cluster: Cluster) -> None:
-    cluster.write(pod(hostNetwork=True, hostPID=True))
+    assert cluster.write(pod(hostNetwork=True, hostPID=True))["spec"]["hostPID"] is True
 
 
 def test_pods_are_held_to_the_standard_of_their_namespace(cluster: Cluster) -> None:
@@ -389,7 +389,7 @@ def test_pods_must_say_what_a_quota_bounds(cluster: Cluster) -> None:
 def test_a_quota_without_a_status_bounds_nothing(cluster: Cluster) -> None:
     cluster.put(made("ResourceQuota", "q", spec={"hard": {"pods": "0"}}, status={}))
 
-    cluster.write(pod())
+    assert cluster.write(pod())["kind"] == "Pod"
 
 
 def test_scopes_say_which_pods_a_quota_is_for(cluster: Cluster) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -21,6 +20,7 @@ from batkube.api.bootstrap_policy import bootstrap_policy
 from batkube.api.statuses import Failure
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import START
+from conformance import CASES
 
 ADMIN = authenticated("admin", "1", ("system:masters",))
 ALICE = authenticated("alice", "2", ("ops",))
@@ -175,8 +175,8 @@ def test_a_cluster_starts_with_rights_for_everybody_known() -> None:
     assert policy.allows(scheduler, verb="create", resource="pods", subresource="binding", namespace="d")
 
 
-def test_recorded_refusals_of_anonymous_requests_are_worded_alike(shared_data: Path) -> None:
-    case = json.loads((shared_data / "kube-apiserver/cases/auth/anonymous.json").read_text())
+def test_recorded_refusals_of_anonymous_requests_are_worded_alike() -> None:
+    case = json.loads((CASES / "auth/anonymous.json").read_text())
     policy = Policy().add(*bootstrap_policy())
     verbs = {"GET": "get", "POST": "create", "DELETE": "delete"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from batkube.api.custom.definitions import (
     validate_definition,
 )
 from batkube.api.field_errors import FieldError
+from conformance import CASES
 
 FREE_FORM = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -56,8 +56,8 @@ def established(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "status": {**value["status"], "conditions": conditions}}
 
 
-def test_the_recorded_refusals_are_ours(shared_data: Path) -> None:
-    case = json.loads((shared_data / "kube-apiserver/cases/crd/invalid.json").read_text(encoding="utf-8"))
+def test_the_recorded_refusals_are_ours() -> None:
+    case = json.loads((CASES / "crd/invalid.json").read_text(encoding="utf-8"))
     checked = 0
     for step in case["steps"]:
         body, response = copy.deepcopy(step["request"].get("body")), step["response"]

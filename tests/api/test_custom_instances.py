@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from batkube.api.custom.validating import schema_errors
 from batkube.api.field_errors import FieldError
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Shape
+from conformance import CASES
 
 SCHEMA = {
     "type": "object",
@@ -80,8 +80,8 @@ def messages(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:  # no
 
 
 @pytest.mark.parametrize("case", ["cr-validation", "cr-defaults-pruning", "cr-no-status", "cr-status", "cr-patch"])
-def test_recorded_creations_end_as_recorded(shared_data: Path, case: str) -> None:
-    steps = json.loads((shared_data / f"kube-apiserver/cases/crd/{case}.json").read_text(encoding="utf-8"))["steps"]
+def test_recorded_creations_end_as_recorded(case: str) -> None:
+    steps = json.loads((CASES / f"crd/{case}.json").read_text(encoding="utf-8"))["steps"]
     bodies = [(step["request"].get("body"), step) for step in steps if step.get("request", {}).get("method") == "POST"]
     [definition] = [body for body, _ in bodies if isinstance(body, dict) and body["kind"] == "CustomResourceDefinition"]
     version = definition["spec"]["versions"][0]

@@ -107,9 +107,10 @@ def test_quotient_and_remainder_make_up_the_number(left: int, right: int) -> Non
 @given(st.text(max_size=40))
 def test_any_text_is_an_expression_or_is_refused(text: str) -> None:
     try:
-        Program(text, {"self": DYN})
+        program = Program(text, {"self": DYN})
     except (SourceError, Unsupported):
         return
+    assert program.names <= {"self"}
 
 
 def test_a_function_of_real_cel_that_is_not_known_here_is_told_and_not_guessed() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from batkube.api.defaulting import apply_defaults
 from batkube.api.defaulting.images import tag_of
 from batkube.cluster.decoding import decode
 from batkube.cluster.kinds import KindTable, Resource
+from conformance import CASES
 
 TABLE = KindTable.builtin()
 
@@ -240,9 +240,9 @@ def missing_in(part: object, whole: object, path: str = "") -> list[str]:
     return [] if part == whole else [f"{path}: {part!r}, not {whole!r}"]
 
 
-def test_the_real_server_answered_creations_with_everything_we_fill_in(shared_data: Path) -> None:
+def test_the_real_server_answered_creations_with_everything_we_fill_in() -> None:
     checked = 0
-    for case in sorted((shared_data / "kube-apiserver" / "cases").glob("[cdg]*/*.json")):
+    for case in sorted(CASES.glob("[cdg]*/*.json")):
         for step in json.loads(case.read_text(encoding="utf-8"))["steps"]:
             request, response = step.get("request", {}), step.get("response", {})
             body = request.get("body")

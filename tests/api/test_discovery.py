@@ -2,20 +2,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from batkube.api import discovery
 from batkube.cluster.kinds import KindTable, Resource, SubResource
 from batkube.cluster.schemas import Schema, Shape
+from conformance import CASES
 
 TABLE = KindTable.builtin()
 
 
-def recorded(folder: Path) -> Iterator[tuple[str, bool, dict[str, Any]]]:
+def recorded() -> Iterator[tuple[str, bool, dict[str, Any]]]:
     """The discovery requests that the real server answered: path, whether aggregated, and the answer."""
     for case in ("aggregated", "legacy"):
-        text = (folder / "kube-apiserver" / "cases" / "discovery" / f"{case}.json").read_text(encoding="utf-8")
+        text = (CASES / "discovery" / f"{case}.json").read_text(encoding="utf-8")
         for step in json.loads(text)["steps"]:
             if step["response"]["status"] == 200:
                 answer = step["response"]["body"]
@@ -41,9 +41,9 @@ def comparable(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return [comparable(item) for item in value] if isinstance(value, list) else value
 
 
-def test_discovery_tells_what_the_real_server_tells(shared_data: Path) -> None:
+def test_discovery_tells_what_the_real_server_tells() -> None:
     compared = 0
-    for path, aggregated, answer in recorded(shared_data):
+    for path, aggregated, answer in recorded():
         assert comparable(answered(path, aggregated)) == comparable(answer), path
         compared += 1
     assert compared > 20

@@ -56,8 +56,13 @@ def authorizer(*held: dict[str, list[str]]) -> Authorizer:
 def test_rights_that_are_held_can_be_granted() -> None:
     held = authorizer({"apiGroups": ["*"], "resources": ["pods", "*/log"], "verbs": ["*"]})
 
-    written(held, "clusterroles", role(PODS, {**PODS, "resources": ["pods/log"]}))
-    written(held, "clusterrolebindings", binding("strong"))
+    for plural, value in (
+        ("clusterroles", role(PODS, {**PODS, "resources": ["pods/log"]})),
+        ("clusterrolebindings", binding("strong")),
+    ):
+        written(held, plural, value)
+        with pytest.raises(Failure):
+            written(authorizer(), plural, value)
 
 
 def test_rights_that_are_not_held_cannot_and_are_listed() -> None:
@@ -96,6 +101,8 @@ def test_a_special_right_allows_it(plural: str, verb: str) -> None:
 
 def test_an_administrator_may_grant_anything() -> None:
     written(authorizer(), "clusterroles", role(PODS), ADMIN)
+    with pytest.raises(Failure):
+        written(authorizer(), "clusterroles", role(PODS), ALICE)
 
 
 def test_bindings_that_lead_nowhere_are_told_in_the_refusal() -> None:

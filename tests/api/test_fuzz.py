@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from batkube.api.messages import Request, Response
-from conformance.__main__ import CASES
+from conformance import CASES
 from conformance.client import Client
 from conformance.direct import ADMIN, Direct, Reader
 from conformance.mutating import body_of, worse_bytes, worse_request

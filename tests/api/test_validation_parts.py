@@ -17,6 +17,8 @@ from batkube.api.validation.quantities import container_resource, resource_amoun
 @pytest.mark.parametrize("text", ["* * * * *", "*/5 1-3 1,15 jan-mar MON", "@daily", "@every 1h30m", "0 0 ? * 0"])
 def test_a_schedule_is_read(text: str) -> None:
     parse_schedule(text)
+    with pytest.raises(BadSchedule):
+        parse_schedule(f"{text} and more")
 
 
 @pytest.mark.parametrize(

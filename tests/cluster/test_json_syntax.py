@@ -19,7 +19,11 @@ DOCUMENTS = st.recursive(
 
 @given(DOCUMENTS, st.booleans(), st.sampled_from([None, 2]))
 def test_nothing_is_wrong_with_json(document: Any, ascii_only: bool, indent: int | None) -> None:  # noqa: ANN401
-    check_syntax(json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "surrogatepass"))
+    text = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "surrogatepass")
+
+    check_syntax(text)
+    with pytest.raises(ParseError, match="invalid character ']' after top-level value"):
+        check_syntax(text + b"]")
 
 
 @given(DOCUMENTS.filter(lambda document: isinstance(document, dict | list)), st.data())

@@ -56,7 +56,11 @@ def write_all(store: Store, plan: Plan) -> list[tuple[int, dict[Key, KubeObject]
 
 @given(rounds)
 def test_the_store_holds_what_a_plain_dictionary_would(plan: Plan) -> None:
-    write_all(Store(), plan)
+    store = Store()
+
+    version, state = write_all(store, plan)[-1]
+
+    assert (store.version, store.all(POD)) == (version, state)
 
 
 @given(rounds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from batkube.cluster.decoding import parse_yaml
 from batkube.cluster.yaml_writing import to_yaml
+from conformance import CASES
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x85\u2028\u2029\ufeff"), max_size=12)
 DOCUMENTS = st.recursive(
@@ -87,9 +87,9 @@ def test_long_text_is_folded_at_eighty_columns() -> None:
     ]
 
 
-def test_the_recorded_server_writes_the_same(shared_data: Path) -> None:
+def test_the_recorded_server_writes_the_same() -> None:
     compared = 0
-    for path in sorted((shared_data / "kube-apiserver" / "cases").glob("*/*.json")):
+    for path in sorted(CASES.glob("*/*.json")):
         for step in json.loads(path.read_text(encoding="utf-8"))["steps"]:
             answer = step.get("response", {})
             if "yaml" in str(answer.get("content_type")) and isinstance(answer.get("body"), str):

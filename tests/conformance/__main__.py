@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from conformance import CASES
 from conformance.client import Client
 from conformance.placeholders import Json
 from conformance.replaying import Verdict, case_files, case_name, count_steps, replay
 
-CASES = Path(__file__).parent / "cases"
 _SHOWN_CHARACTERS = 300
 
 

@@ -63,18 +63,12 @@ class _Expansion:
         cleanup = [self._step(step) for step in script.get("cleanup", [])] + self._cleanup[::-1]
         if has_namespace:
             steps = [*self._namespace_steps(), *steps]
-            cleanup += self._namespace_cleanup()
+            cleanup += _namespace_cleanup(self._namespace)
         return {"case": name, "topic": topic, "about": script["about"], "steps": steps, "cleanup": cleanup}
 
     def _namespace_steps(self) -> Iterator[Json]:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
         yield {"request": {"method": "POST", "path": "/api/v1/namespaces", "body": body}, "setup": True}
-
-    def _namespace_cleanup(self) -> Iterator[Json]:
-        path = f"/api/v1/namespaces/{self._namespace}"
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
-        yield {"request": {"method": "DELETE", "path": path}}
-        yield {"request": {"method": "PUT", "path": f"{path}/finalize", "body": {**body, "spec": {"finalizers": []}}}}
 
     def _step(self, step: Mapping[str, Json]) -> dict[str, Json]:
         if "sleep" in step:
@@ -105,7 +99,9 @@ class _Expansion:
 
     def _delete_later(self, target: Target, body: Mapping[str, Json]) -> None:
         name = (body.get("metadata") or {}).get("name")
-        if name:
+        if name and target.kind == "Namespace":
+            self._cleanup += reversed(_namespace_cleanup(name))
+        elif name:
             self._cleanup.append({"request": {"method": "DELETE", "path": f"{target.path}/{name}"}})
 
     def _target(self, text: str) -> Target:
@@ -126,6 +122,16 @@ class _Expansion:
         return Target(
             f"{root}{place}/{resource.plural}{below}", group_version, kind, not resource.namespaced and not rest
         )
+
+
+def _namespace_cleanup(name: str) -> list[Json]:
+    """Return the requests that remove a namespace: without controllers it would stay, being terminated."""
+    path = f"/api/v1/namespaces/{name}"
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}}
+    return [
+        {"request": {"method": "DELETE", "path": path}},
+        {"request": {"method": "PUT", "path": f"{path}/finalize", "body": body}},
+    ]
 
 
 def _request_parts(step: Mapping[str, Json]) -> dict[str, Json]:

@@ -18,10 +18,11 @@ def make_namespace(world: Cluster, name: str) -> None:
 
 def test_every_namespace_has_its_default_account_and_gets_it_back(world: Cluster) -> None:
     make_namespace(world, "lab")
-    world.get("serviceaccounts", "lab/default")
+    first = world.get("serviceaccounts", "lab/default")
     world.delete("serviceaccounts", "lab/default")
     world.run(1)
-    world.get("serviceaccounts", "lab/default")
+    second = world.get("serviceaccounts", "lab/default")
+    assert first["metadata"]["uid"] != second["metadata"]["uid"]
 
 
 def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: Cluster) -> None:

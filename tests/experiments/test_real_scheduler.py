@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 from pathlib import Path
 
-import pytest
 from tests.experiments.conftest import Study
 from tests.experiments.test_command import finish, finished, start, wait_until
 
+from opt_in import slow
+
 SCHEDULER = "kube-scheduler@1.34.4"
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("BATKUBE_SLOW_TESTS") != "1",
-    reason="runs the real kube-scheduler many times: set BATKUBE_SLOW_TESTS=1",
-)
+pytestmark = slow("runs the real kube-scheduler many times")
 
 
 def children(pid: int) -> list[int]:

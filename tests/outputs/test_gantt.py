@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+import batkube
+import published
 from batkube.cli.gantt import ColourBy, gantt
 from batkube.kernel.errors import InputError
 from batkube.outputs.gantt import draw_gantt, save_gantt
@@ -176,10 +180,37 @@ def test_an_over_allocated_published_run_can_be_drawn(shared_data: Path) -> None
     assert (heights["172"], heights["176"], heights["2"]) == (5.25, 5.75, 5.5)
 
 
-def test_published_runs_on_one_shared_machine_and_with_missing_events_can_be_drawn(shared_data: Path) -> None:
-    draw_gantt(Results(shared_data / "batkube" / "simulated" / "KIT_10h_80_simu_0_jobs.csv"))
-    draw_gantt(Results(shared_data / "batkube" / "emulated" / "KIT_0_jobs.csv"))
-    draw_gantt(Results(shared_data / "medium_late" / "easy"))
+def test_jobs_that_share_a_machine_have_boxes_of_the_height_of_their_cpu_that_do_not_overlap(tmp_path: Path) -> None:
+    run = batkube.run(workload=published.kit(tmp_path), platform=published.SIX_CORES, scheduler="policy:first-fit")
+
+    figure = draw_gantt(run)
+
+    boxes = [path.get_extents() for path in figure.axes[0].collections[0].get_paths()]
+    cpu_of = {row["job"]: float(row["cpu"]) for row in published.table("kit.csv")}
+    drawn: Counter[tuple[float, float]] = Counter()  # by span: a job without a gap of its height has two boxes
+    for box in boxes:
+        drawn[box.x0, box.x1] += box.height
+    wanted: Counter[tuple[float, float]] = Counter()
+    for job, start, end in run.jobs[["job_id", "starting_time", "finish_time"]].itertuples(index=False):
+        wanted[start, end] += cpu_of[str(job)] / 6
+    assert drawn == pytest.approx(wanted, abs=0.005)  # the row has a margin
+    for one, other in itertools.combinations(boxes, 2):
+        assert not (one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1)
+    assert "39 jobs on 1 machine  ·  makespan 9 h 2 min  ·  mean wait 36 min 41 s" in figure.texts[1].get_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "boxes", "told"),
+    [
+        ("batkube/emulated/KIT_0_jobs.csv", 28, "mean wait 48 min 4 s  ·  11 not drawn: their machines are unknown"),
+        ("medium_late/easy", 1311, "801 jobs on 32 machines  ·  makespan 4 h 28 min  ·  mean wait 9.516 s"),
+    ],
+)
+def test_published_runs_are_drawn_as_far_as_they_tell(shared_data: Path, path: str, boxes: int, told: str) -> None:
+    figure = draw_gantt(Results(shared_data / path))
+
+    assert len(figure.axes[0].collections[0].get_paths()) == boxes
+    assert told in figure.texts[1].get_text()
 
 
 class Reading(HTMLParser):

@@ -18,11 +18,9 @@ from conformance.client import Client
 from conformance.placeholders import Json
 from conformance.real_server import real_server
 from conformance.serving import serving
+from opt_in import slow
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("BATKUBE_SLOW_TESTS") != "1",
-    reason="builds and runs a real kube-apiserver: set BATKUBE_SLOW_TESTS=1",
-)
+pytestmark = slow("builds and runs a real kube-apiserver")
 SEED = int(os.environ.get("BATKUBE_ACCESS_SEED", "1"))
 ROUNDS = int(os.environ.get("BATKUBE_ACCESS_ROUNDS", "20"))
 

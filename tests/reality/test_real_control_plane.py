@@ -6,7 +6,6 @@ Opt-in: building the programs takes half an hour the first time, and real time c
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,11 +19,9 @@ from batkube.emulation.plane import ControlPlane, control_plane
 from batkube.emulation.settings import Emulation, Kind
 from batkube.kernel.errors import RunFailed
 from batkube.outputs.results import Results
+from opt_in import slow
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("BATKUBE_SLOW_TESTS") != "1",
-    reason="builds and runs a real control plane, which takes long: set BATKUBE_SLOW_TESTS=1",
-)
+pytestmark = slow("builds and runs a real control plane")
 PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager", "kwok", "kube-scheduler"]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import opt_in
 from batkube.kernel.errors import RunFailed
 from batkube.schedulers.builds import built
 from batkube.schedulers.overlay import own_source
@@ -62,7 +63,7 @@ Start = Callable[..., AbstractContextManager[Specimen]]
 
 
 #: "" is the machine's. The others are downloaded and compiled with, which takes minutes.
-GO_VERSIONS = ["", "1.24", "1.25", "1.26", "1.27"] if "BATKUBE_SLOW_TESTS" in os.environ else [""]
+GO_VERSIONS = ["", "1.24", "1.25", "1.26", "1.27"] if opt_in.WANTED else [""]
 
 
 def real_go() -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
 
+import opt_in
 from batkube.schedulers.builds import build_path
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.programs import program
@@ -17,8 +17,8 @@ def kept_program() -> Callable[[str], str]:
     """A function that returns the name of a program of the catalogue if that is built; building one takes minutes."""
 
     def title(wanted: str) -> str:
-        if not build_path(program(wanted), cache_folder()).exists() and not os.environ.get("BATKUBE_SLOW_TESTS"):
-            pytest.skip(f"needs `batkube schedulers build {wanted}`, or BATKUBE_SLOW_TESTS=1 to build it here")
+        if not build_path(program(wanted), cache_folder()).exists() and not opt_in.WANTED:
+            pytest.skip(f"needs `batkube schedulers build {wanted}`, or make test-all, which builds it")
         return wanted
 
     return title

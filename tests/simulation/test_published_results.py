@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import batkube
+import published
 
 if TYPE_CHECKING:
     from conftest import Simulate
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("workload", "platform", "policy", "makespan", "mean_wait"),
     [
-        ("200_delay170.json", "platform_graphene_16nodes.xml", "fcfs", 2210.0, 979.2),
-        ("spaced_200_delay170.json", "platform_graphene_16nodes.xml", "fcfs", 2280.0, 57.6),
-        ("KIT_10h_80.json", "1node_6core.xml", "fcfs", 32554.0, 2487.6),
-        ("KIT_10h_80.json", "1node_6core.xml", "first-fit", 32554.0, 2201.4),
+        ("burst", published.SIXTEEN, "fcfs", 2210.0, 979.2),
+        ("spaced", published.SIXTEEN, "fcfs", 2280.0, 57.6),
+        ("kit", published.SIX_CORES, "fcfs", 32554.0, 2487.6),
+        ("kit", published.SIX_CORES, "first-fit", 32554.0, 2201.4),
     ],
 )
 def test_the_2020_experiments_have_their_theoretical_values(
-    shared_data: Path, tmp_path: Path, workload: str, platform: str, policy: str, makespan: float, mean_wait: float
+    tmp_path: Path, workload: str, platform: str, policy: str, makespan: float, mean_wait: float
 ) -> None:
     run = batkube.run(
-        workload=shared_data / "batkube" / "workloads" / workload,
-        platform=shared_data / "batkube" / "platforms" / platform,
+        workload=published.WORKLOADS[workload](tmp_path),
+        platform=platform,
         scheduler=f"policy:{policy}",
     )
 
@@ -38,27 +38,26 @@ def test_the_2020_experiments_have_their_theoretical_values(
 
 
 @pytest.mark.headline
-def test_easy_gives_batsim_s_801_starting_times_and_allocations(shared_data: Path) -> None:
-    folder = shared_data / "medium_late"
-    with (folder / "easy" / "out_jobs.csv").open(newline="") as file:
-        expected = {row["job_id"]: row for row in csv.DictReader(file)}
+def test_easy_gives_batsim_s_801_starting_times_and_allocations(tmp_path: Path) -> None:
+    expected = {row["job"]: row for row in published.table("medium_late.csv")}
+    assert len(expected) == 801
 
-    run = batkube.run(workload=folder / "medium_late.json", platform="32x1", scheduler="policy:easy")
+    run = batkube.run(workload=published.medium_late(tmp_path), platform="32x1", scheduler="policy:easy")
 
     actual = {row["job_id"]: row for row in run.jobs.to_dict("records")}
     assert actual.keys() == expected.keys()
     for name, row in expected.items():
         # Both print six decimals of the same sums, Batsim's of doubles: the last digit may differ.
-        assert actual[name]["starting_time"] == pytest.approx(float(row["starting_time"]), abs=1.5e-6), name
-        assert actual[name]["allocated_resources"] == row["allocated_resources"], name
+        assert actual[name]["starting_time"] == pytest.approx(float(row["start"]), abs=1.5e-6), name
+        assert actual[name]["allocated_resources"] == row["machines"], name
     assert run.schedule["mean_waiting_time"] == pytest.approx(9.516326, abs=1e-6)
 
 
 def backfilling_cases() -> list[tuple[str, str]]:
     families = {
-        "fcfs": ("basic_input", "fcfs_input"),
-        "easy": ("basic_input", "bf_input", "easy_bf_input"),
-        "conservative": ("basic_input", "bf_input", "cons_bf_input"),
+        "fcfs": ("basic", "fcfs"),
+        "easy": ("basic", "bf", "easy_bf"),
+        "conservative": ("basic", "bf", "cons_bf"),
     }
     return [(policy, family) for policy, names in families.items() for family in names]
 
@@ -66,28 +65,33 @@ def backfilling_cases() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("policy", "family"), backfilling_cases())
 @pytest.mark.parametrize("ids", ["as given", "by line"])
 def test_the_backfilling_instances_end_when_their_ids_say(
-    simulate: Simulate, shared_data: Path, policy: str, family: str, ids: str
+    simulate: Simulate, policy: str, family: str, ids: str
 ) -> None:
-    """Goal: every job of every instance ends at the time its id states.
+    """Goal: every job of every instance ends at the whole second that it is named after.
 
     Jobs of one instant are submitted in the order of their ids (Batsim's rule), so each instance runs twice: with the
     ids it has, and with ids that keep the order of the lines.
     """
-    cases = sorted((shared_data / "backfilling").glob(f"{family}.*"))
-    assert cases
+    instances = published.backfilling(family)
+    assert instances
 
-    for case in cases:
-        lines = [line.split() for line in case.read_text().splitlines() if line.strip() and line[0] != "#"]
-        names = [fields[1] if ids == "as given" else f"{number:04d}" for number, fields in enumerate(lines)]
+    for instance, rows in instances.items():
+        names = [row["end"] if ids == "as given" else f"{number:04d}" for number, row in enumerate(rows)]
         run = simulate(
             [
-                {"id": name, "subtime": float(f[0]), "walltime": float(f[2]), "res": int(f[3]), "profile": f[4]}
-                for name, f in zip(names, lines, strict=True)
+                {
+                    "id": name,
+                    "subtime": float(row["submit"]),
+                    "walltime": float(row["walltime"]),
+                    "res": int(row["size"]),
+                    "profile": row["run"],
+                }
+                for name, row in zip(names, rows, strict=True)
             ],
-            {fields[4]: {"type": "delay", "delay": float(fields[4])} for fields in lines},
+            {row["run"]: {"type": "delay", "delay": float(row["run"])} for row in rows},
             platform="100x1",
             scheduler=f"policy:{policy}",
         )
 
         ends = dict(zip(run.jobs["job_id"], run.jobs["finish_time"], strict=True))
-        assert ends == {name: int(float(f[1])) for name, f in zip(names, lines, strict=True)}, case.name
+        assert ends == {name: int(float(row["end"])) for name, row in zip(names, rows, strict=True)}, instance

@@ -11,20 +11,14 @@ import pandas as pd
 import pytest
 
 import batkube
+import published
 from conftest import Simulate
 
 OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv")
 
 
-def _published(shared_data: Path, kube_scheduler: str, workload: str, platform: str, seed: int = 0) -> batkube.Run:
-    folder = shared_data / "batkube"
-    return batkube.run(
-        workload=folder / "workloads" / workload,
-        platform=folder / "platforms" / platform,
-        scheduler=kube_scheduler,
-        resources="requests",
-        seed=seed,
-    )
+def _scheduled(kube_scheduler: str, workload: Path, platform: str) -> batkube.Run:
+    return batkube.run(workload=workload, platform=platform, scheduler=kube_scheduler, resources="requests")
 
 
 def _journal(run: batkube.Run, event: str, pod: str = "") -> list[float]:
@@ -51,12 +45,12 @@ def _most_in_use(pods: pd.DataFrame, cpu_of: dict[str, float]) -> dict[str, floa
 @pytest.mark.headline
 @pytest.mark.parametrize(
     ("workload", "makespan", "mean_wait"),
-    [("200_delay170.json", 2210.0, 979.2), ("spaced_200_delay170.json", 2280.0, 57.6)],
+    [("burst", 2210.0, 979.2), ("spaced", 2280.0, 57.6)],
 )
 def test_the_2020_experiments_have_their_theoretical_values(
-    shared_data: Path, kube_scheduler: str, workload: str, makespan: float, mean_wait: float
+    tmp_path: Path, kube_scheduler: str, workload: str, makespan: float, mean_wait: float
 ) -> None:
-    run = _published(shared_data, kube_scheduler, workload, "cluster16.xml")
+    run = _scheduled(kube_scheduler, published.WORKLOADS[workload](tmp_path), published.SIXTEEN)
     assert run.schedule["makespan"] == makespan
     assert run.schedule["mean_waiting_time"] == pytest.approx(mean_wait, abs=0.05)
     used = _most_in_use(run.pods, dict.fromkeys(run.pods["job_id"].astype(str), 1.0))
@@ -99,18 +93,14 @@ def _random_order_wait(jobs: list[tuple[float, float, float]], cores: float, cha
 
 
 def test_kit_waits_as_long_as_a_queue_retried_in_random_order_makes_it_wait(
-    shared_data: Path, kube_scheduler: str
+    tmp_path: Path, kube_scheduler: str
 ) -> None:
     """Pods that are tried again at one instant have no order among themselves, so there is a range, not a value."""
-    run = _published(shared_data, kube_scheduler, "KIT_10h_80.json", "1node_6core.xml")
+    run = _scheduled(kube_scheduler, published.kit(tmp_path), published.SIX_CORES)
     assert run.schedule["makespan"] == 32554.0
-    workload = json.loads((shared_data / "batkube" / "workloads" / "KIT_10h_80.json").read_text())
-    profiles = workload["profiles"]
-    cpu_of = {str(job["id"]): float(profiles[job["profile"]]["cpu"]) for job in workload["jobs"]}
-    jobs = [
-        (float(job["subtime"]), float(profiles[job["profile"]]["delay"]), cpu_of[str(job["id"])])
-        for job in workload["jobs"]
-    ]
+    rows = published.table("kit.csv")
+    cpu_of = {row["job"]: float(row["cpu"]) for row in rows}
+    jobs = [(float(row["submit"]), float(row["run"]), cpu_of[row["job"]]) for row in rows]
     chance = random.Random(1)
     possible = [_random_order_wait(jobs, 6.0, chance) for _ in range(300)]
     assert min(possible) - 1 <= run.schedule["mean_waiting_time"] <= max(possible) + 1
@@ -127,7 +117,6 @@ def _mixed(simulate: Simulate, kube_scheduler: str, out: Path, seed: int) -> bat
     return simulate(jobs, profiles, platform="8x2", scheduler=kube_scheduler, seed=seed, out=out)
 
 
-@pytest.mark.headline
 def test_the_same_scenario_gives_the_same_bytes_and_another_seed_other_nodes(
     simulate: Simulate, kube_scheduler: str, tmp_path: Path
 ) -> None:

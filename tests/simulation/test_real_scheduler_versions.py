@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -12,14 +11,15 @@ import pytest
 
 import batkube
 from conftest import Simulate
+from opt_in import slow
 
 SECOND = 10**9
 OLDEST = "1.19.0"
 OLD_SCHEDULER = f"kube-scheduler@{OLDEST}"
-_SLOW = pytest.mark.skipif(not os.environ.get("BATKUBE_SLOW_TESTS"), reason="one more version: BATKUBE_SLOW_TESTS=1")
+ONE_MORE = slow("builds one more version of kube-scheduler")
 VERSIONS = (
     *(OLDEST, "1.29.6", "1.36.3"),
-    *(pytest.param(version, marks=_SLOW) for version in ("1.30.14", "1.31.4", "1.32.5", "1.33.13", "1.35.4")),
+    *(pytest.param(version, marks=ONE_MORE) for version in ("1.30.14", "1.31.4", "1.32.5", "1.33.13", "1.35.4")),
 )
 PROFILES = {str(length): {"type": "delay", "delay": length} for length in (7, 20)}
 JOBS = [

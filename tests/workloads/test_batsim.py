@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import published
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import seconds
 from batkube.workloads.model import (
@@ -364,8 +365,8 @@ def test_every_workload_of_batsims_own_tests_is_read(shared_data: Path) -> None:
             assert len(read_workload(path).jobs) == len(json.loads(path.read_text())["jobs"])
 
 
-def test_the_published_burst_is_read(shared_data: Path) -> None:
-    workload: Workload = read_workload(shared_data / "batkube" / "workloads" / "200_delay170.json")
+def test_the_published_burst_is_read(tmp_path: Path) -> None:
+    workload: Workload = read_workload(published.burst(tmp_path))
 
     assert len(workload.jobs) == 200
     assert {(job.submit, job.size, job.walltime, job.requests) for job in workload.jobs} == {

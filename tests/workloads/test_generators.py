@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import published
 from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import seconds
@@ -20,19 +21,15 @@ from batkube.workloads.reading import read_workload
 PUBLISHED = Shape(parse_distribution(170), cpu=parse_distribution(1), walltime=parse_distribution(1000))
 
 
-def test_a_burst_and_a_spaced_workload_are_the_published_ones(shared_data: Path) -> None:
-    folder = shared_data / "batkube" / "workloads"
-
-    for made, name in (
-        (burst(200, PUBLISHED), "200_delay170.json"),
-        (spaced(200, seconds(10), PUBLISHED), "spaced_200_delay170.json"),
+def test_a_burst_and_a_spaced_workload_are_the_published_ones(tmp_path: Path) -> None:
+    for made, path in (
+        (burst(200, PUBLISHED), published.burst(tmp_path)),
+        (spaced(200, seconds(10), PUBLISHED), published.spaced(tmp_path)),
     ):
-        published = read_workload(folder / name)
+        theirs = read_workload(path)
         assert sorted(
             (job.submit, job.size, job.walltime, job.requests, duration_of(job.profile)) for job in made.jobs
-        ) == sorted(
-            (job.submit, job.size, job.walltime, job.requests, duration_of(job.profile)) for job in published.jobs
-        )
+        ) == sorted((job.submit, job.size, job.walltime, job.requests, duration_of(job.profile)) for job in theirs.jobs)
 
 
 def duration_of(profile: object) -> int:

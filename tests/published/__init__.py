@@ -1,0 +1,114 @@
+"""What others published, as figures: the inputs and results that the lines of the README are compared with.
+
+Everything here is generated, or is a table of numbers in a form of our own: no test that uses it needs anything else.
+Where the published files are at hand, tests compare the figures with them.
+
+- `burst`, `spaced`, `kit`: the experiments of 2020, on 16 machines and on a node of 6 cores.
+- `kit.csv`: the 39 jobs of the KIT trace in them, their times in seconds and their share of the 6 cores.
+- `backfilling.csv`: small instances for a machine of 100 processors, with the instant at which each job has to end.
+- `medium_late.csv`: 801 jobs on 32 machines, with when and where Batsim and batsched's EASY backfilling started each.
+- `k3s_latencies.yaml`: what `batkube calibrate` makes of the ten published runs of burst on k3s.
+- `kwok_latencies.yaml`: what starting and ending pods of 17 s took on a control plane 1.34.4 with KWOK's nodes.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).parent
+
+SIXTEEN = "16x1,4Gi"
+"""The platform of burst and spaced."""
+SIX_CORES = "1x6"
+"""The platform of the KIT trace."""
+
+K3S_LATENCIES = HERE / "k3s_latencies.yaml"
+KWOK_LATENCIES = HERE / "kwok_latencies.yaml"
+
+
+class Figures(NamedTuple):
+    """What a run comes to."""
+
+    makespan_s: float
+    mean_wait_s: float
+
+
+K3S = {"burst": Figures(2467.183, 1076.730), "spaced": Figures(2468.282, 145.987)}
+"""Means over ten runs of each on a real k3s cluster."""
+
+CONTROL_PLANE = {"burst": Figures(2216.264, 983.007), "spaced": Figures(2280.892, 58.076)}
+"""One run of each on a real control plane 1.34.4 with KWOK's nodes, in real time."""
+
+
+def burst(folder: Path) -> Path:
+    """Write the workload of 200 jobs of 170 s that all come at once; return its path."""
+    return _of_equal_jobs(folder / "burst.json", interval_s=0)
+
+
+def spaced(folder: Path) -> Path:
+    """Write the workload of 200 jobs of 170 s that come one every 10 s; return its path."""
+    return _of_equal_jobs(folder / "spaced.json", interval_s=10)
+
+
+def kit(folder: Path) -> Path:
+    """Write the workload of the 39 jobs of the KIT trace; return its path."""
+    rows = table("kit.csv")
+    jobs = [{"id": row["job"], "subtime": int(row["submit"]), "res": 1, "profile": row["job"]} for row in rows]
+    delays = {
+        row["job"]: {"type": "delay", "delay": int(row["run"]), "cpu": float(row["cpu"]), "scheduler": "default"}
+        for row in rows
+    }
+    return _written(folder / "kit.json", jobs, delays)
+
+
+WORKLOADS = {"burst": burst, "spaced": spaced, "kit": kit}
+
+
+def medium_late(folder: Path) -> Path:
+    """Write the workload of the 801 jobs; return its path."""
+    rows = table("medium_late.csv")
+    jobs = [
+        {
+            "id": row["job"],
+            "subtime": float(row["submit"]),
+            "walltime": float(row["walltime"]),
+            "res": int(row["size"]),
+            "profile": row["run"],
+        }
+        for row in rows
+    ]
+    return _written(folder / "medium_late.json", jobs, {row["run"]: _delay(float(row["run"])) for row in rows})
+
+
+def backfilling(family: str) -> dict[str, list[dict[str, str]]]:
+    """Return the instances of a family, each a list of its jobs."""
+    rows = [row for row in table("backfilling.csv") if row["instance"].startswith(f"{family}.")]
+    return {name: list(jobs) for name, jobs in itertools.groupby(rows, key=lambda row: row["instance"])}
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table of this folder."""
+    with (HERE / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _of_equal_jobs(path: Path, interval_s: int) -> Path:
+    jobs = [
+        {"id": str(number + 1), "subtime": number * interval_s, "walltime": 1000, "res": 1, "profile": "delay"}
+        for number in range(200)
+    ]
+    return _written(path, jobs, {"delay": {**_delay(170), "cpu": "1", "scheduler": "default"}})
+
+
+def _delay(seconds: float) -> dict[str, Any]:
+    return {"type": "delay", "delay": seconds}
+
+
+def _written(path: Path, jobs: Iterable[Mapping[str, Any]], profiles: Mapping[str, Any]) -> Path:
+    path.write_text(json.dumps({"nb_res": 1, "jobs": list(jobs), "profiles": profiles}))
+    return path
