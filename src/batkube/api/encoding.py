@@ -26,9 +26,6 @@ Convert = Callable[[KubeObject], KubeObject]
 _encode_json = msgspec.json.Encoder().encode
 
 
-_STRING = "tag:yaml.org,2002:str"
-
-
 def encode(value: object, media_type: str, schema: Schema | None = None, pretty: bool = False) -> bytes:
     """Return an object in one of the three media types; protobuf needs its schema."""
     if media_type == PROTOBUF and schema is not None and isinstance(value, dict):
