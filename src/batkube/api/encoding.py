@@ -51,7 +51,7 @@ def check_stream(form: Form, include_object: str) -> None:
         raise bad_request(problem)
 
 
-class View(msgspec.Struct):
+class ObjectView(msgspec.Struct):
     """How one request wants objects of one kind: everything that stays the same from object to object."""
 
     resource: Resource
@@ -146,7 +146,7 @@ class View(msgspec.Struct):
 class Events:
     """Watch events in the form of one request (the EventForm of `watches`)."""
 
-    def __init__(self, view: View, now: Callable[[], Instant]) -> None:
+    def __init__(self, view: ObjectView, now: Callable[[], Instant]) -> None:
         self._view = view
         self._now = now
         form = view.form

@@ -9,8 +9,8 @@ from typing import Any
 from batkube.api.custom.cel.lexing import Unsigned, Value
 from batkube.api.custom.cel.values import (
     NO_OVERLOAD,
+    CelDuration,
     CelError,
-    Duration,
     Timestamp,
     checked,
     contains,
@@ -34,11 +34,11 @@ def _add(left: Value, right: Value) -> Value:
         return left + right if isinstance(left, float) else checked(int(left) + int(right), left)
     if any(isinstance(left, kind) and isinstance(right, kind) for kind in (str, bytes, list)):
         return left + right
-    if isinstance(left, Duration) and isinstance(right, Duration):
-        return Duration(left.ns + right.ns)
-    if isinstance(left, Timestamp) and isinstance(right, Duration):
+    if isinstance(left, CelDuration) and isinstance(right, CelDuration):
+        return CelDuration(left.ns + right.ns)
+    if isinstance(left, Timestamp) and isinstance(right, CelDuration):
         return Timestamp(left.ns + right.ns)
-    if isinstance(left, Duration) and isinstance(right, Timestamp):
+    if isinstance(left, CelDuration) and isinstance(right, Timestamp):
         return Timestamp(left.ns + right.ns)
     raise CelError(NO_OVERLOAD)
 
@@ -47,8 +47,8 @@ def _subtract(left: Value, right: Value) -> Value:
     if _same_kind_of_number(left, right):
         return left - right if isinstance(left, float) else checked(int(left) - int(right), left)
     if isinstance(left, Timestamp) and isinstance(right, Timestamp):
-        return Duration(left.ns - right.ns)
-    if isinstance(left, Timestamp | Duration) and isinstance(right, Duration):
+        return CelDuration(left.ns - right.ns)
+    if isinstance(left, Timestamp | CelDuration) and isinstance(right, CelDuration):
         return type(left)(left.ns - right.ns)
     raise CelError(NO_OVERLOAD)
 
@@ -91,7 +91,7 @@ def _in(item: Value, whole: Value) -> bool:
     raise CelError(NO_OVERLOAD)
 
 
-_ORDERED = (str, bytes, bool, Duration, Timestamp, Quantity)
+_ORDERED = (str, bytes, bool, CelDuration, Timestamp, Quantity)
 
 
 def compare(left: Value, right: Value) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from batkube.api.custom.cel.values import CelError, Duration, Timestamp
+from batkube.api.custom.cel.values import CelDuration, CelError, Timestamp
 
 _NS = 10**9
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -51,19 +51,19 @@ def date(text: str) -> Timestamp:
     return timestamp(f"{text}T00:00:00Z")
 
 
-def duration(text: str) -> Duration:
+def duration(text: str) -> CelDuration:
     """Read Go's notation, such as `1h30m`; raises CelError."""
     body = text.lstrip("+-")
     parts = _duration_parts.findall(body)
     if body == "0":
-        return Duration(0)
+        return CelDuration(0)
     if not parts or "".join(number + unit for number, unit in parts) != body or len(text) - len(body) > 1:
         raise CelError(f'time: invalid duration "{text}"')
     total = sum(_scaled(number, _UNITS_NS[unit]) for number, unit in parts)
-    return Duration(-total if text.startswith("-") else total)
+    return CelDuration(-total if text.startswith("-") else total)
 
 
-def worded_duration(text: str) -> Duration:
+def worded_duration(text: str) -> CelDuration:
     """Read what the format `duration` allows: Go's notation, or `3 days`; raises CelError."""
     try:
         return duration(text)
@@ -71,7 +71,7 @@ def worded_duration(text: str) -> Duration:
         found = [(int(number), _unit_ns(unit.lower())) for number, unit in _worded_parts.findall(text)]
         if not any(unit for _, unit in found):
             raise
-        return Duration(sum(number * unit for number, unit in found))
+        return CelDuration(sum(number * unit for number, unit in found))
 
 
 def _unit_ns(word: str) -> int:
@@ -95,7 +95,7 @@ def timestamp_text(value: Timestamp) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
 
 
-def duration_text(value: Duration) -> str:
+def duration_text(value: CelDuration) -> str:
     """Write decimal seconds, as CEL does."""
     seconds, rest = divmod(abs(value.ns), _NS)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
