@@ -1,10 +1,14 @@
-"""CronJobs start Jobs on time, and schedules mean what cron users expect."""
+"""CronJobs start Jobs on time, and say why when they cannot."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.controllers.conftest import Cluster
+
+from batkube.cluster.store import Key
+from batkube.kernel.instants import instant_of, seconds
 
 TICK = "default/tick"
 
@@ -83,3 +87,35 @@ def test_a_suspended_one_starts_nothing_and_later_only_the_latest_that_was_misse
     world.change("cronjobs.batch", TICK, suspend=False)
     world.run(1)
     assert len(jobs(world)) == 1
+
+
+@pytest.mark.parametrize("schedule", ["1,,2 * * * *", "@every 1µs", "@every -1h"])
+def test_what_the_api_takes_the_controller_keeps_to(world: Cluster, schedule: str) -> None:
+    world.create("cronjobs.batch", cron_job(world, schedule=schedule))
+    world.run(3600)
+    assert jobs(world)
+    assert not [event for event in events(world) if event.startswith("Unparseable")]
+
+
+def test_every_keeps_its_beat_over_what_was_missed(world: Cluster) -> None:
+    world.create("cronjobs.batch", cron_job(world, schedule="@every 7m", suspend=True))
+    created = instant_of(world.store.all("cronjobs.batch")[Key(TICK)]["metadata"]["creationTimestamp"])
+    world.run(3600)
+    world.change("cronjobs.batch", TICK, suspend=False)
+    world.run(1)
+    last = world.store.all("cronjobs.batch")[Key(TICK)]["status"]["lastScheduleTime"]
+    assert instant_of(last) == created + seconds(8 * 7 * 60)
+
+
+def test_a_schedule_without_dates_is_told_in_an_event(world: Cluster) -> None:
+    world.create("cronjobs.batch", cron_job(world, schedule="0 0 31 2 *"))
+    world.run(60)
+    reason = "time difference between two schedules is less than 1 second"
+    assert events(world) == [f"InvalidSchedule: invalid schedule: 0 0 31 2 * : {reason}"]
+
+
+def events(world: Cluster) -> list[str]:
+    recorded = world.store.all("events").values()
+    return [
+        f"{event['reason']}: {event['message']}" for event in recorded if event["involvedObject"]["kind"] == "CronJob"
+    ]

@@ -37,6 +37,12 @@ CRON_JOB = "cronjobs.batch"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 #: A little after the moment itself, so that it has certainly come.
 _DELTA: Duration = seconds("0.1")
+_UNSUPPORTED_ZONE = (
+    "CRON_TZ or TZ used in schedule {} is not officially supported, see "
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+#: What the real controller says of a schedule without dates: two that do not exist are no time apart.
+_NEVER = "time difference between two schedules is less than 1 second"
 
 
 class CronJobs:
@@ -78,24 +84,24 @@ class CronJobs:
             self._client.update(CRON_JOB, {**cron_job, "status": kept}, now, subresource="status")
 
     def _schedule(self, cron_job: KubeObject, now: Instant) -> Schedule | None:
-        """Return the schedule in its time zone; one that cannot be read is told in an event."""
+        """Return the schedule in its time zone; what is wrong with one that is of no use is told in an event."""
         text, zone = cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone")
         try:
             zone_of(zone or "")
-            if "TZ" in text:
-                message = (
-                    f"CRON_TZ or TZ used in schedule {go_quote(text)} is not officially supported, see "
-                    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
-                )
-                self._tell(cron_job, "Warning", "UnsupportedSchedule", message, now)
-                return read_schedule(text)
-            return read_schedule(f"TZ={zone} {text}" if zone else text)
+            schedule = read_schedule(f"TZ={zone} {text}" if zone and "TZ" not in text else text)
         except UnknownZone as error:
             self._tell(cron_job, "Warning", "UnknownTimeZone", f"invalid timeZone: {go_quote(zone)}: {error}", now)
+            return None
         except BadSchedule as error:
             message = f"unparseable schedule: {go_quote(text)} : {error}"
             self._tell(cron_job, "Warning", "UnparseableSchedule", message, now)
-        return None
+            return None
+        if "TZ" in text:
+            self._tell(cron_job, "Warning", "UnsupportedSchedule", _UNSUPPORTED_ZONE.format(go_quote(text)), now)
+        if schedule.next_after(now) is None:
+            self._tell(cron_job, "Warning", "InvalidSchedule", f"invalid schedule: {text} : {_NEVER}", now)
+            return None
+        return schedule
 
     def _reviewed(self, cron_job: KubeObject, jobs: Sequence[KubeObject], now: Instant) -> KubeObject:
         """Return the status after a look at the Jobs there are."""
