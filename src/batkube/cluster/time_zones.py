@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import zoneinfo
 
 
@@ -18,7 +19,11 @@ def zone_of(name: str) -> datetime.tzinfo:
         raise UnknownZone("time: invalid location name")
     try:
         return zoneinfo.ZoneInfo(name)
-    except IsADirectoryError:
-        raise UnknownZone("is a directory") from None
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise UnknownZone(f"unknown time zone {name}") from None
+        raise UnknownZone("is a directory" if name in _areas() else f"unknown time zone {name}") from None
+
+
+@functools.cache
+def _areas() -> frozenset[str]:
+    """Return what stands before the slash in names of zones: folders of the database, over which Go stumbles."""
+    return frozenset(zone.rpartition("/")[0] for zone in zoneinfo.available_timezones())
