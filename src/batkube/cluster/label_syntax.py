@@ -36,8 +36,8 @@ def explained(rule: str, pattern: str, *examples: str) -> str:
     """Write a rule with examples and its pattern, as Kubernetes' RegexError does."""
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
+    samples = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {samples}regex used for validation is '{pattern}')"
 
 
 def at_most(length: int) -> str:

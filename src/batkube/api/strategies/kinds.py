@@ -62,11 +62,11 @@ def create_volume(volume: dict[str, Any], context: Context) -> None:
 def update_volume_status(volume: dict[str, Any], old: dict[str, Any], context: Context) -> None:
     """A change of phase is dated."""
     status, before = volume.setdefault("status", {}), old.get("status") or {}
-    given, live = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    new, live = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
     if status.get("phase") != before.get("phase"):
-        if given is None or given == live:
+        if new is None or new == live:
             status["lastPhaseTransitionTime"] = rfc3339(context.now)
-    elif given is None and live is not None:
+    elif new is None and live is not None:
         status["lastPhaseTransitionTime"] = live
 
 
