@@ -14,7 +14,7 @@ from batkube.api.authorization import (
     ROLES,
     Attributes,
     Authorizer,
-    Decision,
+    Ruling,
 )
 from batkube.api.bootstrap_policy import bootstrap_policy
 from batkube.api.statuses import Failure
@@ -67,11 +67,11 @@ def binding(
 
 
 def test_a_master_may_do_everything_without_any_rule() -> None:
-    assert Policy().authorizer.allows(ADMIN, LIST_PODS) == Decision(True)
+    assert Policy().authorizer.allows(ADMIN, LIST_PODS) == Ruling(True)
 
 
 def test_nothing_is_allowed_that_no_rule_allows() -> None:
-    assert Policy().authorizer.allows(ALICE, LIST_PODS) == Decision(False)
+    assert Policy().authorizer.allows(ALICE, LIST_PODS) == Ruling(False)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_reason_names_the_binding() -> None:
 
     decision = policy.authorizer.allows(ALICE, LIST_PODS)
 
-    assert decision == Decision(True, 'RBAC: allowed by RoleBinding "b/d" of ClusterRole "r" to User "alice"')
+    assert decision == Ruling(True, 'RBAC: allowed by RoleBinding "b/d" of ClusterRole "r" to User "alice"')
 
 
 def test_a_change_of_a_role_takes_effect_at_once() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batkube.api import tables
 from batkube.api.printing.ages import human_duration
 from batkube.api.printing.catalogue import DEFAULT_PRINTER, PRINTERS
-from batkube.api.printing.jsonpaths import BadPath, JsonPath, Unfit
+from batkube.api.printing.jsonpaths import BadJsonPath, JsonPath, PathUnfit
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, instant_of
 from conformance import CASES
@@ -462,7 +462,7 @@ def test_paths_lead_where_client_gos_lead(path: str, found: list[Any]) -> None:
 def test_no_path_is_worse_than_bad_or_unfit(path: str) -> None:
     try:
         found = JsonPath(path).find({"a": [{"b": 1}], "b": "t"})
-    except (BadPath, Unfit):
+    except (BadJsonPath, PathUnfit):
         return
     assert isinstance(found, list)
 

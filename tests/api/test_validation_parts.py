@@ -7,39 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.api.validation.addresses import check_strict_ip, is_dual_stack, parse_cidr, parse_ip
-from batkube.api.validation.cron import BadSchedule, check_zone, parse_schedule
+from batkube.api.validation.cron import check_zone
 from batkube.api.validation.go_values import go_difference, go_struct
 from batkube.api.validation.job_policies import BadIndexes, parse_indexes
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.quantities import container_resource, resource_amount
-
-
-@pytest.mark.parametrize("text", ["* * * * *", "*/5 1-3 1,15 jan-mar MON", "@daily", "@every 1h30m", "0 0 ? * 0"])
-def test_a_schedule_is_read(text: str) -> None:
-    parse_schedule(text)
-    with pytest.raises(BadSchedule):
-        parse_schedule(f"{text} and more")
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("", "empty spec string"),
-        ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
-        ("61 * * * *", "end of range (61) above maximum (59): 61"),
-        ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
-        ("5-3 * * * *", "beginning of range (5) beyond end of range (3): 5-3"),
-        ("*/0 * * * *", "step of range should be a positive number: */0"),
-        ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
-        ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
-        ("@never", "unrecognized descriptor: @never"),
-    ],
-)
-def test_a_bad_schedule_is_told_in_the_words_of_the_library(text: str, problem: str) -> None:
-    with pytest.raises(BadSchedule) as caught:
-        parse_schedule(text)
-
-    assert str(caught.value) == problem
 
 
 @pytest.mark.parametrize(("zone", "good"), [("Europe/Paris", True), ("UTC", True), ("Mars/X", False), ("../x", False)])

@@ -15,7 +15,7 @@ from batkube.calibration.latencies_text import latencies_text
 from batkube.calibration.recordings import read_recordings
 from batkube.calibration.steps import most_at_once, steps_of
 from batkube.calibration.surroundings import client_limit, limit_of
-from batkube.execution.clients import Client
+from batkube.execution.clients import RequestLimit
 from batkube.execution.latencies import ByTurn, read_latencies
 from batkube.kernel.distributions import Distribution
 from batkube.kernel.errors import InputError
@@ -143,7 +143,7 @@ def submissions(times: list[float]) -> list[Row]:
 def test_a_limited_client_is_known_by_its_burst_and_its_even_series(burst: int, qps: float) -> None:
     times = np.concatenate([np.linspace(0, 0.1, burst), np.arange(1, 101)]) / qps
 
-    assert limit_of(times) == Client(qps, burst)
+    assert limit_of(times) == RequestLimit(qps, burst)
 
 
 def test_jobs_that_come_evenly_by_themselves_are_no_sign_of_a_limit(write: Write) -> None:

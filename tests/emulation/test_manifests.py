@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from batkube.cluster.mapping import pod_base_name
 from batkube.emulation.manifests import LABEL_NUMBER, LABEL_RUN, Style, objects_of, priority_class
-from batkube.emulation.settings import Kind
+from batkube.emulation.settings import JobKind
 from batkube.execution.container_plans import plan_of
 from batkube.kernel.instants import duration, seconds
 from emulation.builders import make_job, make_task
 
-PODS = Style("cafe", Kind.POD, "busybox", "default-scheduler")
-JOBS = PODS._replace(kind=Kind.JOB)
+PODS = Style("cafe", JobKind.POD, "busybox", "default-scheduler")
+JOBS = PODS._replace(kind=JobKind.JOB)
 
 
 def test_a_kubelet_and_an_annotation_reader_come_to_the_same_run_time() -> None:

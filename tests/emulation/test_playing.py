@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from batkube.emulation import playing
-from batkube.emulation.access import Access, Refused, Unreachable
+from batkube.emulation.access import Access, RefusedByCluster, Unreachable
 from batkube.emulation.manifests import LABEL_NUMBER, Style
-from batkube.emulation.playing import Player, RunClock, Stage
-from batkube.emulation.settings import Kind
+from batkube.emulation.playing import Player, PlayStage, RunClock
+from batkube.emulation.settings import JobKind
 from batkube.emulation.story import Story
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import seconds
@@ -63,8 +63,8 @@ class FakeCluster:
 
 def play(cluster: FakeCluster, count: int = 1) -> Story:
     tasks = [make_task(number) for number in range(count)]
-    story = Story(tasks, Kind.POD)
-    stage = Stage(_as_access(cluster), "default", Style("run", Kind.POD, "busybox", "default-scheduler"))
+    story = Story(tasks, JobKind.POD)
+    stage = PlayStage(_as_access(cluster), "default", Style("run", JobKind.POD, "busybox", "default-scheduler"))
     Player(stage, tasks, story, RunClock(1000), EVER).play(lambda done, total, now: None)
     return story
 
@@ -100,7 +100,7 @@ def breaks_off(_: FakeCluster, __: str) -> Iterator[bytes]:
 
 def forbids(_: FakeCluster, __: str) -> Iterator[bytes]:
     yield from ()
-    raise Refused(403, "Forbidden", "not any more")
+    raise RefusedByCluster(403, "Forbidden", "not any more")
 
 
 def test_a_watch_that_ends_is_taken_up_where_it_was() -> None:
@@ -132,14 +132,14 @@ def test_a_watch_that_is_forbidden_ends_the_run_at_once() -> None:
 
 def test_a_busy_server_is_asked_again() -> None:
     cluster = FakeCluster([tells_all])
-    cluster.refusals = [Refused(429, "TooManyRequests", "slow down"), Unreachable("gone for a moment")]
+    cluster.refusals = [RefusedByCluster(429, "TooManyRequests", "slow down"), Unreachable("gone for a moment")]
 
     assert play(cluster).is_over
 
 
 def test_a_job_that_the_server_refuses_is_the_only_one_lost() -> None:
     cluster = FakeCluster([tells_all, tells_all, tells_all])
-    cluster.refusals = [Refused(403, "Forbidden", "exceeded quota")]
+    cluster.refusals = [RefusedByCluster(403, "Forbidden", "exceeded quota")]
 
     story = play(cluster, count=2)
 

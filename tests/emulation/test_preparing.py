@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.emulation.preparing import Nodes, plan
+from batkube.emulation.preparing import ClusterNodes, plan
 from batkube.emulation.settings import Emulation, parse_mapping
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Instant, seconds
@@ -16,7 +16,7 @@ from batkube.platforms.reading import read_platform
 from batkube.workloads.model import Composed, Delay, Job, ParallelHomogeneous, Workload
 from emulation.builders import make_job
 
-NODES = Nodes(["a", "b"], [{"cpu": 2000, "memory": 2**30}, {"cpu": 4000, "memory": 2**20}])
+NODES = ClusterNodes(["a", "b"], [{"cpu": 2000, "memory": 2**30}, {"cpu": 4000, "memory": 2**20}])
 
 
 def described(**options: object) -> Emulation:
@@ -36,7 +36,7 @@ def test_pods_sleep_as_long_as_jobs_run_until_their_walltime() -> None:
 
 @given(speed=st.sampled_from([0.5, 1.0, 10.0, 100.0]), clock=st.sampled_from([1.0, 20.0, 100.0]))
 def test_a_pod_takes_the_same_real_time_whatever_the_clusters_clock_is(speed: float, clock: float) -> None:
-    nodes = Nodes(NODES.names, NODES.offers, clock)
+    nodes = ClusterNodes(NODES.names, NODES.offers, clock)
 
     (task,) = plan([workload_of(make_job())], described(speed=speed), nodes, None)
 
@@ -64,7 +64,7 @@ def test_a_job_fits_if_one_node_has_all_that_it_asks_for() -> None:
 
 
 def test_a_job_without_requests_takes_a_machine_where_nodes_offer_machines() -> None:
-    nodes = Nodes(["a"], [{"cpu": 1000, "batkube.io/machine": 1}])
+    nodes = ClusterNodes(["a"], [{"cpu": 1000, "batkube.io/machine": 1}])
 
     (task,) = plan([workload_of(make_job(requests=()))], described(), nodes, None)
 

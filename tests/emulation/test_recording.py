@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from batkube.emulation.preparing import Nodes
+from batkube.emulation.preparing import ClusterNodes
 from batkube.emulation.recording import Circumstances, Recorder
-from batkube.emulation.settings import Emulation, Kind
+from batkube.emulation.settings import Emulation, JobKind
 from batkube.emulation.sightings import EventSeen, PodSeen
 from batkube.emulation.story import Story
 from batkube.kernel.errors import RunFailed
@@ -18,14 +18,14 @@ from batkube.outputs.folder import OutputFolder
 from batkube.outputs.results import Results
 from emulation.builders import event_at, make_job, make_task, pod_at
 
-NODES = Nodes(["n1", "n2"], [{"cpu": 1000}, {"cpu": 1000}])
+NODES = ClusterNodes(["n1", "n2"], [{"cpu": 1000}, {"cpu": 1000}])
 
 
 def recorded(
     folder: Path, *seen: PodSeen | EventSeen, sizes: tuple[int, ...] = (1,), failure: RunFailed | None = None
 ) -> Results:
     tasks = [make_task(number, make_job(str(number), size=size)) for number, size in enumerate(sizes)]
-    story = Story(tasks, Kind.POD)
+    story = Story(tasks, JobKind.POD)
     for number in range(len(sizes)):
         story.submitted(number, Instant(0))
     for each in seen:

@@ -7,7 +7,7 @@ import itertools
 import json
 
 from batkube.cluster.outcomes import FinalState
-from batkube.emulation.settings import Kind
+from batkube.emulation.settings import JobKind
 from batkube.emulation.sightings import EventSeen, PodSeen
 from batkube.emulation.story import Story
 from batkube.kernel.instants import Instant, seconds
@@ -23,7 +23,7 @@ def at(s: float) -> Instant:
     return Instant(seconds(s))
 
 
-def story_of(*seen: PodSeen | EventSeen, kind: Kind = Kind.POD, size: int = 1, **task: bool) -> Story:
+def story_of(*seen: PodSeen | EventSeen, kind: JobKind = JobKind.POD, size: int = 1, **task: bool) -> Story:
     story = Story([make_task(job=make_job("0", size=size), **task)], kind)  # type: ignore[arg-type]
     story.submitted(0, at(0))
     for each in seen:
@@ -119,7 +119,7 @@ def test_a_pod_that_is_deleted_after_its_end_is_not_lost() -> None:
 
 def test_a_pod_of_a_job_object_that_had_to_make_room_is_waited_for_again() -> None:
     evicted = FAILED | {"is_disrupted": True}
-    story = story_of(pod_at(1, name="a", **RUNNING), pod_at(5, name="a", **evicted), kind=Kind.JOB)
+    story = story_of(pod_at(1, name="a", **RUNNING), pod_at(5, name="a", **evicted), kind=JobKind.JOB)
     assert not story.is_over
 
     story.hear(pod_at(6, name="b", **RUNNING))

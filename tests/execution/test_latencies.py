@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.execution.clients import Client
+from batkube.execution.clients import RequestLimit
 from batkube.execution.images import pull_policy_of
 from batkube.execution.latencies import NO_LATENCIES, ByTurn, Delays, Latencies, read_latencies
 from batkube.kernel.distributions import parse_distribution
@@ -223,7 +223,7 @@ def test_no_window_holds_more_jobs_than_the_clients_limit(due: list[int], burst:
     profile = Delay(name="d", duration=seconds(1))
     jobs = [Job(workload="w", name=str(n), submit=at(t), size=1, profile=profile) for n, t in enumerate(due)]
 
-    submitted = [as_float_s(job.submit) for job in Client(qps, burst).submit(jobs)]
+    submitted = [as_float_s(job.submit) for job in RequestLimit(qps, burst).submit(jobs)]
 
     assert submitted == sorted(submitted)
     assert all(real >= wanted for real, wanted in zip(submitted, due, strict=True))

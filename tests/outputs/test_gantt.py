@@ -25,7 +25,7 @@ from batkube.outputs.gantt import draw_gantt, save_gantt
 from batkube.outputs.palette import FILLS, OTHERS, STATES, colour_jobs
 from batkube.outputs.results import Results
 from batkube.outputs.time_axis import time_axis
-from batkube.outputs.timelines import Steps, queue_steps
+from batkube.outputs.timelines import StepFunction, queue_steps
 
 if TYPE_CHECKING:
     from outputs.conftest import MakeRun
@@ -345,7 +345,7 @@ def test_a_time_axis_always_has_a_few_ticks_inside(start: float, length: float) 
 )
 def test_averaging_a_curve_keeps_its_area(steps: list[tuple[int, int]]) -> None:
     steps.sort()
-    curve = Steps(np.array([time for time, _ in steps], float), np.array([value for _, value in steps], float))
+    curve = StepFunction(np.array([time for time, _ in steps], float), np.array([value for _, value in steps], float))
     fine = np.linspace(0, 101, 102)
 
     averaged = curve.averaged(np.linspace(0, 101, 8))

@@ -16,7 +16,7 @@ from batkube.emulation.access import Access
 from batkube.emulation.agreement import agreement_of
 from batkube.emulation.emulate import emulate
 from batkube.emulation.plane import ControlPlane, control_plane
-from batkube.emulation.settings import Emulation, Kind
+from batkube.emulation.settings import Emulation, JobKind
 from batkube.kernel.errors import RunFailed
 from batkube.outputs.results import Results
 from opt_in import slow
@@ -45,8 +45,8 @@ def test_every_program_runs_and_tells_what_it_costs(plane: ControlPlane) -> None
     assert Access(plane.kubeconfig).get("/version")["gitVersion"] == "v1.34.4"
 
 
-@pytest.mark.parametrize("kind", [Kind.POD, Kind.JOB])
-def test_a_workload_is_played_and_foretold(plane: ControlPlane, tmp_path: Path, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [JobKind.POD, JobKind.JOB])
+def test_a_workload_is_played_and_foretold(plane: ControlPlane, tmp_path: Path, kind: JobKind) -> None:
     workload = written(tmp_path, 20, 8)
 
     emulate(Emulation(plane.kubeconfig, (workload,), platform="4x1,4Gi", kind=kind), tmp_path / "real")

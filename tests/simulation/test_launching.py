@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batkube.kernel.errors import InputError
-from batkube.schedulers.programs import Start, start_of
+from batkube.schedulers.programs import ProgramStart, start_of
 from batkube.simulation.attached import OutsideScheduler
 from batkube.simulation.choosing import configuration, outside_programs
 from batkube.simulation.extenders import Extenders
@@ -26,7 +26,7 @@ V1 = "kubescheduler.config.k8s.io/v1"
 def _scheduler(
     title: str = "kube-scheduler",
     *,
-    start: Start | None = None,
+    start: ProgramStart | None = None,
     file: Path | None = None,
     serves: str = "",
     arguments: tuple[str, ...] = (),
@@ -161,7 +161,7 @@ def test_a_scheduler_with_a_name_of_its_own_has_a_profile_of_that_name(tmp_path:
 
 
 def test_a_program_without_a_configuration_file_is_told_by_arguments(tmp_path: Path) -> None:
-    start = Start(("--kubeconfig={kubeconfig}", "--name={scheduler-name}", "--conf={configuration}"), {}, "mine")
+    start = ProgramStart(("--kubeconfig={kubeconfig}", "--name={scheduler-name}", "--conf={configuration}"), {}, "mine")
 
     command, content = _started(_scheduler(start=start), tmp_path)
     named, _ = _started(_scheduler(start=start, serves="second"), tmp_path)
@@ -174,7 +174,7 @@ def test_a_program_without_a_configuration_file_is_told_by_arguments(tmp_path: P
 def test_a_file_of_the_users_is_handed_to_a_program_that_has_no_default_one(tmp_path: Path) -> None:
     given = tmp_path / "given.yaml"
     given.write_text("actions: allocate, backfill\n")
-    start = Start(("--conf={configuration}",), {}, "mine")
+    start = ProgramStart(("--conf={configuration}",), {}, "mine")
 
     command, content = _started(_scheduler(start=start, file=given), tmp_path)
 
@@ -200,7 +200,7 @@ def test_another_file_is_refused_before_anything_starts(tmp_path: Path, text: st
 
 
 def test_a_program_that_takes_no_configuration_is_not_given_one(tmp_path: Path) -> None:
-    start = Start(("--kubeconfig={kubeconfig}",), {}, "mine")
+    start = ProgramStart(("--kubeconfig={kubeconfig}",), {}, "mine")
 
     with pytest.raises(InputError, match="takes no configuration file"):
         _scheduler(start=start, file=_file(tmp_path, ""))

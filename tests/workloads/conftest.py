@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from batkube.kernel.instants import Instant, seconds
-from batkube.workloads.delays import Delays
+from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.model import Job, Workload
 
 MakeWorkload = Callable[..., Workload]
@@ -18,7 +18,7 @@ def delays_at() -> MakeWorkload:
     """Return a function that makes a workload of delay jobs from (submit, run time, size) triples, in seconds."""
 
     def make(*rows: tuple[float, float, int], size_machines: int | None = None, **fields: object) -> Workload:
-        delays = Delays()
+        delays = DelayProfiles()
         jobs = [
             Job(
                 workload="w0",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Instant, seconds
 from batkube.workloads import conversions
-from batkube.workloads.delays import Delays
+from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.model import Composed, Delay, Job, ParallelHomogeneous, Profile, Workload
 from batkube.workloads.run_times import run_time
 
@@ -170,7 +170,7 @@ times = st.integers(min_value=0, max_value=10**15)
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
-    delays = Delays()
+    delays = DelayProfiles()
     rows = draw(st.lists(st.tuples(times, times, st.integers(1, 2000)), min_size=1, max_size=20))
     jobs = [
         Job(workload="w0", name=str(number), submit=Instant(submit), size=size, profile=delays.of(seconds(run)))

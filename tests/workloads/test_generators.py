@@ -13,12 +13,12 @@ import published
 from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import seconds
-from batkube.workloads.generators import Shape, burst, lublin, poisson, spaced
+from batkube.workloads.generators import JobShape, burst, lublin, poisson, spaced
 from batkube.workloads.lublin import ALL_JOBS
 from batkube.workloads.model import Delay, Workload
 from batkube.workloads.reading import read_workload
 
-PUBLISHED = Shape(parse_distribution(170), cpu=parse_distribution(1), walltime=parse_distribution(1000))
+PUBLISHED = JobShape(parse_distribution(170), cpu=parse_distribution(1), walltime=parse_distribution(1000))
 
 
 def test_a_burst_and_a_spaced_workload_are_the_published_ones(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def duration_of(profile: object) -> int:
 
 
 def test_jobs_of_equal_run_time_share_a_profile() -> None:
-    made = burst(50, Shape(parse_distribution("choice:10,20")))
+    made = burst(50, JobShape(parse_distribution("choice:10,20")))
 
     assert len({id(job.profile) for job in made.jobs}) == 2
 
@@ -54,7 +54,7 @@ def test_poisson_arrivals_have_the_rate_asked_for() -> None:
 
 
 def test_what_is_drawn_stays_within_what_can_be() -> None:
-    wild = Shape(
+    wild = JobShape(
         parse_distribution("normal:0,100"),
         size=parse_distribution("normal:0,5"),
         cpu=parse_distribution("normal:0,0.001"),
@@ -72,7 +72,7 @@ def test_what_is_drawn_stays_within_what_can_be() -> None:
 
 
 def test_the_same_seed_gives_the_same_workload_and_another_another() -> None:
-    shape = Shape(parse_distribution("exponential:60"))
+    shape = JobShape(parse_distribution("exponential:60"))
 
     assert poisson(50, 1.0, shape, seed=5) == poisson(50, 1.0, shape, seed=5)
     assert poisson(50, 1.0, shape, seed=5) != poisson(50, 1.0, shape, seed=6)
@@ -81,8 +81,8 @@ def test_the_same_seed_gives_the_same_workload_and_another_another() -> None:
 
 
 def test_another_distribution_of_sizes_leaves_arrivals_and_run_times_alone() -> None:
-    plain = poisson(50, 1.0, Shape(parse_distribution("exponential:60")))
-    sized = poisson(50, 1.0, Shape(parse_distribution("exponential:60"), size=parse_distribution("choice:1,2,4")))
+    plain = poisson(50, 1.0, JobShape(parse_distribution("exponential:60")))
+    sized = poisson(50, 1.0, JobShape(parse_distribution("exponential:60"), size=parse_distribution("choice:1,2,4")))
 
     assert [(job.submit, job.profile) for job in plain.jobs] == [(job.submit, job.profile) for job in sized.jobs]
     assert {job.size for job in sized.jobs} == {1, 2, 4}
@@ -108,7 +108,7 @@ def test_an_arrival_rate_is_positive_and_finite(rate: float) -> None:
 
 def test_times_beyond_a_run_are_refused() -> None:
     with pytest.raises(InputError, match="292 years"):
-        burst(1, Shape(parse_distribution(1e12)))
+        burst(1, JobShape(parse_distribution(1e12)))
     with pytest.raises(InputError, match="292 years"):
         spaced(10**9, seconds(100), PUBLISHED)
     with pytest.raises(InputError, match="at least 2 processors"):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, Instant, seconds
-from batkube.workloads.delays import Delays, exact_seconds
+from batkube.workloads.delays import DelayProfiles, exact_seconds
 from batkube.workloads.model import (
     Composed,
     Delay,
@@ -85,7 +85,7 @@ def any_workload(draw: st.DrawFn) -> Workload:
 @st.composite
 def delay_workload(draw: st.DrawFn) -> Workload:
     """Workloads of what SWF can hold: numbers for names and users, delays, sizes, walltimes."""
-    delays = Delays()
+    delays = DelayProfiles()
     jobs = [
         Job(
             workload="w0",

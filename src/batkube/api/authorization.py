@@ -42,7 +42,7 @@ class Attributes(msgspec.Struct, frozen=True):
     path: str | None = None
 
 
-class Decision(NamedTuple):
+class Ruling(NamedTuple):
     """Whether a request is allowed, and why as far as the real server says."""
 
     allowed: bool
@@ -56,7 +56,7 @@ class Grant(NamedTuple):
     source: str
 
 
-_MASTER = Decision(True)
+_MASTER = Ruling(True)
 
 
 class Authorizer:
@@ -74,7 +74,7 @@ class Authorizer:
     def _forget(self, batch: Batch, now: Instant) -> None:
         self._grants.clear()
 
-    def allows(self, user: User, attributes: Attributes) -> Decision:
+    def allows(self, user: User, attributes: Attributes) -> Ruling:
         """Return whether `user` may do what `attributes` say."""
         if user.is_master:
             return _MASTER
@@ -82,10 +82,10 @@ class Authorizer:
         fits = _fits_resource if attributes.path is None else _fits_path
         for rule, source in grants:
             if fits(rule, attributes):
-                return Decision(True, f"RBAC: allowed by {source}")
+                return Ruling(True, f"RBAC: allowed by {source}")
         if not problems:
-            return Decision(False)
-        return Decision(False, f"RBAC: {problems[0] if len(problems) == 1 else '[' + ', '.join(problems) + ']'}")
+            return Ruling(False)
+        return Ruling(False, f"RBAC: {problems[0] if len(problems) == 1 else '[' + ', '.join(problems) + ']'}")
 
     def require(self, user: User, attributes: Attributes) -> None:
         """Raise a 403 unless `user` may do what `attributes` say."""

@@ -26,9 +26,6 @@ Convert = Callable[[KubeObject], KubeObject]
 _encode_json = msgspec.json.Encoder().encode
 
 
-_STRING = "tag:yaml.org,2002:str"
-
-
 def encode(value: object, media_type: str, schema: Schema | None = None, pretty: bool = False) -> bytes:
     """Return an object in one of the three media types; protobuf needs its schema."""
     if media_type == PROTOBUF and schema is not None and isinstance(value, dict):
@@ -54,7 +51,7 @@ def check_stream(form: Form, include_object: str) -> None:
         raise bad_request(problem)
 
 
-class View(msgspec.Struct):
+class ObjectView(msgspec.Struct):
     """How one request wants objects of one kind: everything that stays the same from object to object."""
 
     resource: Resource
@@ -149,7 +146,7 @@ class View(msgspec.Struct):
 class Events:
     """Watch events in the form of one request (the EventForm of `watches`)."""
 
-    def __init__(self, view: View, now: Callable[[], Instant]) -> None:
+    def __init__(self, view: ObjectView, now: Callable[[], Instant]) -> None:
         self._view = view
         self._now = now
         form = view.form

@@ -28,7 +28,7 @@ _WINDOW = "15s"
 _NOTHING = Quantity(0)
 
 
-class Metrics:
+class MetricsApi:
     """Answers requests for the use of pods and nodes."""
 
     def __init__(self, store: Store) -> None:

@@ -9,7 +9,7 @@ from batkube.api.admission import check_deletion
 from batkube.api.authentication import User
 from batkube.api.bodies import Bodies
 from batkube.api.deletion import Deleter
-from batkube.api.encoding import View, check_stream, encode
+from batkube.api.encoding import ObjectView, check_stream, encode
 from batkube.api.messages import TEXT, Request, Response, Stream
 from batkube.api.methods import check_method, check_segments, has_table, is_allowed, no_such_method, no_such_resource
 from batkube.api.negotiation import BUILT_IN, CUSTOM, Form, negotiate
@@ -124,10 +124,10 @@ class Objects:
 
     # Reading
 
-    def _view(self, call: Call) -> View:
+    def _view(self, call: Call) -> ObjectView:
         return self._served.view(call.resource, call.form, call.request.first("includeObject"))
 
-    def _answer(self, call: Call, status: int, value: KubeObject, view: View | None = None) -> Response:
+    def _answer(self, call: Call, status: int, value: KubeObject, view: ObjectView | None = None) -> Response:
         body = (view or self._view(call)).object(value, call.now)
         return Response(status, body, call.form.media_type, call.headers())
 

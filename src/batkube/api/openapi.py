@@ -15,7 +15,7 @@ import msgspec
 
 from batkube.api.messages import JSON
 from batkube.api.openapi_custom import custom_kind, definition_name
-from batkube.api.openapi_paths import Paths
+from batkube.api.openapi_paths import PathWriter
 from batkube.api.openapi_protobuf import MEDIA_TYPES, to_protobuf
 from batkube.api.openapi_schemas import Schemas
 from batkube.cluster.kinds import KindTable, Resource, SubResource
@@ -154,7 +154,7 @@ class OpenApi:
         return {"get": {"responses": {"200": response, "401": {"description": "Unauthorized"}}}}
 
     def _paths(self, version: int, schemas: Schemas, resources: list[Resource]) -> dict[str, Document]:
-        writer = Paths(version, schemas)
+        writer = PathWriter(version, schemas)
         options = self._table.definition_of(_META, "v1", "DeleteOptions")
         status = self._table.definition_of(_META, "v1", "Status")
         paths: dict[str, Document] = {}

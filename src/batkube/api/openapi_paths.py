@@ -54,7 +54,7 @@ _PATCHES = (
 )
 
 
-class Paths:
+class PathWriter:
     """Writes paths in one version of OpenAPI; the types they speak of go to `schemas`."""
 
     def __init__(self, version: int, schemas: Schemas) -> None:

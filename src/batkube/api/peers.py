@@ -83,7 +83,7 @@ class SocketTable:
                 return
 
     def close(self) -> None:
-        """Ask no more."""
+        """End the conversation with the kernel."""
         self._netlink.close()
 
 

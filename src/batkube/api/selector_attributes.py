@@ -9,7 +9,7 @@ from __future__ import annotations
 from batkube.api import field_errors
 from batkube.api.field_errors import FieldError
 from batkube.cluster.field_selectors import parse_fields
-from batkube.cluster.label_syntax import label_key_problems, label_value_problems
+from batkube.cluster.label_syntax import label_value, qualified_name
 from batkube.cluster.selectors import SelectorError, parse_labels, selector_of
 from batkube.cluster.store import KubeObject
 
@@ -52,10 +52,10 @@ def _judge_requirement(requirement: KubeObject, path: str, of_labels: bool) -> l
         problem = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
         problems.append(field_errors.forbidden(f"{path}.values", problem))
     if of_labels:
-        problems += [field_errors.invalid(f"{path}.key", key, problem) for problem in label_key_problems(key)]
+        problems += [field_errors.invalid(f"{path}.key", key, problem) for problem in qualified_name(key)]
         for index, value in enumerate(values):
-            found = label_value_problems(value)
-            problems += [field_errors.invalid(f"{path}.values[{index}]", value, problem) for problem in found]
+            at = f"{path}.values[{index}]"
+            problems += [field_errors.invalid(at, value, problem) for problem in label_value(value)]
     return problems
 
 

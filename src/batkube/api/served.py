@@ -5,7 +5,7 @@ from __future__ import annotations
 from batkube.api.behaviours import BuiltIn
 from batkube.api.conversion import convert
 from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
-from batkube.api.encoding import View
+from batkube.api.encoding import ObjectView
 from batkube.api.negotiation import Form
 from batkube.api.options import DeleteOptions
 from batkube.api.routing import Route
@@ -51,7 +51,7 @@ class Served:
         self.scale_resource = self.kind("autoscaling", "v1", "Scale")
         self.delete_options = table.definition_of("meta.k8s.io", "v1", "DeleteOptions")
         self.status = table.definition_of("meta.k8s.io", "v1", "Status")
-        self._views: dict[tuple[Resource, Form, str], View] = {}
+        self._views: dict[tuple[Resource, Form, str], ObjectView] = {}
 
     # Finding
 
@@ -156,7 +156,7 @@ class Served:
         paths = self._custom.replica_paths(resource) if resource.custom else None
         return ScaleOwnership(live, resource, self.scale_resource, paths)
 
-    def view(self, resource: Resource, form: Form, include_object: str) -> View:
+    def view(self, resource: Resource, form: Form, include_object: str) -> ObjectView:
         """Return how objects of the kind are shown in one form."""
         key = (resource, form, include_object)
         found = self._views.get(key)
@@ -168,12 +168,12 @@ class Served:
                 shown = _same
             else:
                 shown = lambda value: self.shown(resource, value)  # noqa: E731 - one line says it
-            found = self._views[key] = View(resource, form, include_object, shown, printer, self.table)
+            found = self._views[key] = ObjectView(resource, form, include_object, shown, printer, self.table)
         return found
 
-    def scale_view(self, resource: Resource, form: Form, include_object: str) -> View:
+    def scale_view(self, resource: Resource, form: Form, include_object: str) -> ObjectView:
         """Return how the Scales of a kind are shown in one form."""
-        return View(self.scale_resource, form, include_object, _same, scale_printer_of(resource), self.table)
+        return ObjectView(self.scale_resource, form, include_object, _same, scale_printer_of(resource), self.table)
 
     def scale(self, resource: Resource) -> Scale:
         """Return how the replicas of a kind are read and written."""

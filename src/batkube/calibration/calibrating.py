@@ -11,7 +11,7 @@ from batkube.calibration.recordings import EVENTS, read_recordings
 from batkube.calibration.run_times import run_times_in
 from batkube.calibration.steps import steps_of
 from batkube.calibration.surroundings import NodeUse, client_limit
-from batkube.execution.clients import Client
+from batkube.execution.clients import RequestLimit
 from batkube.kernel.errors import InputError
 
 
@@ -26,7 +26,7 @@ class Calibration:
     fits: list[Fit]
     #: The share of nodes that had the image when a run began; None when nothing tells.
     cached: float | None
-    client: Client | None
+    client: RequestLimit | None
     nodes: NodeUse
 
 

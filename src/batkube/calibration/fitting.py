@@ -16,7 +16,7 @@ import numpy as np
 
 from batkube.calibration.families import FAMILIES
 from batkube.calibration.recordings import Floats
-from batkube.calibration.steps import Sample
+from batkube.calibration.steps import StepSample
 from batkube.kernel.distributions import Distribution
 
 LARGEST_DISTANCE = 0.05
@@ -32,7 +32,7 @@ _LEAST_TIMES = 5
 class Fit:
     """The distribution of one step, and how well it agrees with what was recorded."""
 
-    sample: Sample
+    sample: StepSample
     distribution: Distribution
     #: The largest distance between the two distribution functions.
     distance: float
@@ -56,7 +56,7 @@ class Fit:
         return self.distance <= tolerated and abs(self.mean - recorded) <= _LARGEST_MEAN_ERROR * recorded
 
 
-def fit(sample: Sample, family: str | None = None) -> Fit:
+def fit(sample: StepSample, family: str | None = None) -> Fit:
     """Return the best distribution for `sample`, of the given family if one is named."""
     if family is not None:
         return _fitted(sample, family)
@@ -68,7 +68,7 @@ def fit(sample: Sample, family: str | None = None) -> Fit:
     return best if best.is_good else _fitted(sample, "empirical")
 
 
-def _fitted(sample: Sample, name: str) -> Fit:
+def _fitted(sample: StepSample, name: str) -> Fit:
     family = FAMILIES[name]
     best = family.best(sample.values)
     distribution = Distribution(name, tuple(float(f"{value:.6g}") for value in best.parameters))

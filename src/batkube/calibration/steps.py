@@ -30,7 +30,7 @@ _SHORTEST_BACK_OFF_S = 1.0
 
 
 @dataclass(frozen=True)
-class Sample:
+class StepSample:
     """The recorded times of one step, ascending, in seconds; and of how many pods it is not known."""
 
     step: str
@@ -45,7 +45,7 @@ class Sample:
 class Steps:
     """All samples, and how often a node had the image already when the run began."""
 
-    samples: list[Sample]
+    samples: list[StepSample]
     #: Of the first pods on their nodes, the share that found the image; None when nothing tells.
     cached: float | None
 
@@ -80,9 +80,9 @@ def steps_of(recordings: Sequence[Recording], run_times: Mapping[str, float] | N
     return Steps([sample for sample in samples if len(sample)], cached)
 
 
-def _sample(step: str, times: Floats) -> Sample:
+def _sample(step: str, times: Floats) -> StepSample:
     known = times[~np.isnan(times)]
-    return Sample(step, np.sort(np.maximum(known, 0.0)), len(times) - len(known))
+    return StepSample(step, np.sort(np.maximum(known, 0.0)), len(times) - len(known))
 
 
 def _was_pulled(fetching: Floats, is_first: Bools) -> Bools:
@@ -94,7 +94,7 @@ def _was_pulled(fetching: Floats, is_first: Bools) -> Bools:
     return is_first & (np.nan_to_num(fetching) > limit)
 
 
-def _by_turn(step: str, times: Floats, is_first: Bools) -> list[Sample]:
+def _by_turn(step: str, times: Floats, is_first: Bools) -> list[StepSample]:
     """Return one sample, or two if the first pods on their nodes took clearly another time than later ones."""
     first, later = _sample(f"{step}.first", times[is_first]), _sample(f"{step}.later", times[~is_first])
     if len(first) and len(later) and _differ(first.values, later.values):
@@ -112,7 +112,7 @@ def _differ(one: Floats, other: Floats) -> bool:
     return float(np.abs(below_one - below_other).max()) > critical
 
 
-def _spawn(recordings: Sequence[Recording]) -> Sample:
+def _spawn(recordings: Sequence[Recording]) -> StepSample:
     """Return the times from submission to binding of the jobs that met a free node, no queue and no back-off.
 
     They hold the Job controller's delay and the scheduler's own: the recording cannot tell these apart, and a

@@ -16,7 +16,7 @@ import numpy as np
 
 from batkube.calibration.recordings import Floats, Recording
 from batkube.calibration.steps import most_at_once
-from batkube.execution.clients import Client
+from batkube.execution.clients import RequestLimit
 from batkube.execution.system_pods import SystemPod
 from batkube.kernel.quantities import CPU, MEMORY, amount
 
@@ -29,16 +29,16 @@ _SERIES = 20
 _EVEN_SHARE, _EVEN_WITHIN = 0.8, 0.2
 
 
-def client_limit(recordings: Sequence[Recording]) -> Client | None:
+def client_limit(recordings: Sequence[Recording]) -> RequestLimit | None:
     """Return the limit of the client that submitted; None when no run shows one."""
     found = [limit for one in recordings if (limit := limit_of(one.submitted)) is not None]
     if not found:
         return None
     qps, burst = np.median([one.qps for one in found]), np.median([one.burst for one in found])
-    return Client(float(qps), int(burst))
+    return RequestLimit(float(qps), int(burst))
 
 
-def limit_of(submitted: Floats) -> Client | None:
+def limit_of(submitted: Floats) -> RequestLimit | None:
     """Return the limit that jobs submitted at these times (in seconds) show; None when they show none."""
     times = np.sort(submitted[~np.isnan(submitted)])
     gaps = np.diff(times)
@@ -52,7 +52,7 @@ def limit_of(submitted: Floats) -> Client | None:
     even = float(np.mean(np.abs(series - spacing) <= _EVEN_WITHIN * spacing))
     # From the whole series, for single distances are known to the millisecond only.
     rate = (len(series) - 1) / float(times[-1] - times[at_once])
-    return Client(float(f"{rate:.2g}"), at_once) if even >= _EVEN_SHARE else None
+    return RequestLimit(float(f"{rate:.2g}"), at_once) if even >= _EVEN_SHARE else None
 
 
 class NodeUse:

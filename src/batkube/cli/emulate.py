@@ -66,7 +66,7 @@ def emulate(
 ) -> None:
     """Play a workload on a real cluster, in real time."""
     from batkube.emulation.emulate import emulate as play
-    from batkube.emulation.settings import Emulation, Kind, parse_mapping
+    from batkube.emulation.settings import Emulation, JobKind, parse_mapping
 
     if kubeconfig is None or not workload or out is None:
         given = {"kubeconfig": kubeconfig, "workload": workload, "out": out}
@@ -76,8 +76,8 @@ def emulate(
         raise InputError(f"--speed {speed:g}", problem="must be more than 0 and at most 86400")
     if not image.strip():
         raise InputError("--image", problem="is empty", remedy="name an image that holds `sleep`, such as busybox")
-    if kind not in list(Kind):
-        raise InputError(f"--kind {kind}", problem="is not possible", remedy=f"one of {', '.join(Kind)}")
+    if kind not in list(JobKind):
+        raise InputError(f"--kind {kind}", problem="is not possible", remedy=f"one of {', '.join(JobKind)}")
     described = Emulation(
         kubeconfig=kubeconfig,
         workloads=tuple(workload),
@@ -86,7 +86,7 @@ def emulate(
         speed=speed,
         image=image,
         namespace=namespace,
-        kind=Kind(kind),
+        kind=JobKind(kind),
         mappings=tuple(parse_mapping(text) for text in requests or ()),
         requests=tuple(requests or ()),
         scheduler_name=scheduler_name,

@@ -11,7 +11,7 @@ import typer
 from batkube.kernel.errors import InputError
 
 
-class Format(enum.StrEnum):
+class FigureFormat(enum.StrEnum):
     """What figures are written as."""
 
     SVG = "svg"
@@ -32,7 +32,7 @@ def report(
         Path | None,
         typer.Option(metavar="FOLDER", help="Also write each figure of an experiment there, a file each."),
     ] = None,
-    kind: Annotated[Format, typer.Option("--format", help="What those files are.")] = Format.SVG,
+    kind: Annotated[FigureFormat, typer.Option("--format", help="What those files are.")] = FigureFormat.SVG,
 ) -> None:
     """Tell a run or an experiment in one HTML file.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from batkube.schedulers.catalogue import Catalogue, Entry
-from batkube.schedulers.records import Kept, Record
+from batkube.schedulers.records import BuildRecord, Kept
 
 
 def listing(catalogue: Catalogue, builds: Sequence[Kept], stale: Sequence[Kept], folder: Path) -> Iterator[str]:
@@ -34,11 +34,11 @@ def size_text(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:,.0f} MB"
 
 
-def _is_of(record: Record, name: str) -> bool:
+def _is_of(record: BuildRecord, name: str) -> bool:
     return record.name == name and not record.is_local
 
 
-def _version_lines(entry: Entry, built: Sequence[tuple[Record, int]]) -> Iterator[str]:
+def _version_lines(entry: Entry, built: Sequence[tuple[BuildRecord, int]]) -> Iterator[str]:
     """Yield a line for each version that is known or built, the known ones first."""
     others = [record.version for record, _ in built if record.version not in entry.versions]
     for version in dict.fromkeys([*(entry.versions or [entry.default]), *others]):
@@ -47,7 +47,7 @@ def _version_lines(entry: Entry, built: Sequence[tuple[Record, int]]) -> Iterato
         yield f"  {version:<10} {' · '.join(details) or '–'}{default}"
 
 
-def _details(record: Record, size_bytes: int) -> str:
+def _details(record: BuildRecord, size_bytes: int) -> str:
     return f"built {f'with {record.go}' if record.go else 'for real time'}, {size_text(size_bytes)}"
 
 

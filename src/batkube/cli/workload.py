@@ -180,7 +180,7 @@ def generate(
     _refuse_unused(
         kind, {**shaping, "--interval": interval, "--rate": rate, "--machines": machines, "--by-type": by_type or None}
     )
-    shape = generators.Shape(
+    shape = generators.JobShape(
         run_time=option_values.distribution("--run-time", run_time or "170", least=0),
         size=option_values.distribution("--size", size or "1", least=1),
         cpu=None if cpu is None else option_values.distribution("--cpu", cpu, least=0.001),

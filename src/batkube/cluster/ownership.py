@@ -33,7 +33,7 @@ from batkube.cluster.managers import (
 from batkube.cluster.reset_fields import reset_fields
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
-from batkube.cluster.typed_values import Comparison, Unfit, compare
+from batkube.cluster.typed_values import FieldComparison, Unfit, compare
 from batkube.kernel.instants import Instant, rfc3339
 
 #: Fields that are nobody's: the type, and what the server sets (managedfields, stripmeta.go).
@@ -141,12 +141,12 @@ class Changes:
         self._resets = reset_fields(resource, writing.subresource)
         old = empty_object(resource) if live is None else live
         self._changes = self._between(old, new, resource.schema)
-        self._by_version: dict[str, Comparison | None] = {resource.api_version: self._changes}
+        self._by_version: dict[str, FieldComparison | None] = {resource.api_version: self._changes}
 
-    def _between(self, old: KubeObject, new: KubeObject, schema: Schema) -> Comparison:
+    def _between(self, old: KubeObject, new: KubeObject, schema: Schema) -> FieldComparison:
         skipped = self._resets.top | _UNOWNED
         found = compare(_ownable(old, skipped), _ownable(new, skipped), schema)
-        return found if self._resets.simple else Comparison(*map(self._resets.apart, found))
+        return found if self._resets.simple else FieldComparison(*map(self._resets.apart, found))
 
     def any(self) -> bool:
         """Tell whether anything changes."""
@@ -176,12 +176,12 @@ class Changes:
             return entry if before else None
         return entry_of(manager, entry["apiVersion"], entry.get("time", ""), fields) if fields else None
 
-    def _at(self, version: str) -> Comparison | None:
+    def _at(self, version: str) -> FieldComparison | None:
         if version not in self._by_version:
             self._by_version[version] = self._converted(version)
         return self._by_version[version]
 
-    def _converted(self, version: str) -> Comparison | None:
+    def _converted(self, version: str) -> FieldComparison | None:
         if self._convert is None or self._live is None:
             return self._changes
         old, new = self._convert(self._live, version), self._convert(self._new, version)

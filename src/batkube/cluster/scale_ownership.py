@@ -24,11 +24,6 @@ REPLICAS: Path = ("f:spec", "f:replicas")
 """Where a Scale and all built-in kinds have them."""
 
 
-def replicas_path(json_path: str) -> Path:
-    """Return the path of a definition's `specReplicasPath`, such as `.spec.workers.count`."""
-    return tuple("f:" + name for name in json_path.strip(".").split("."))
-
-
 class ScaleOwnership:
     """The ownership of one object's replicas."""
 

@@ -69,7 +69,7 @@ def _selector(expressions: Sequence[Mapping[str, Any]]) -> LabelSelector:
     )
 
 
-class Rules:
+class NodeRules:
     """What a pod asks of a node besides room."""
 
     def __init__(self, spec: KubeObject) -> None:
@@ -132,11 +132,11 @@ class Rules:
         return weight - repelled
 
 
-_CHECKS: tuple[Callable[[Rules, KubeObject], str | None], ...] = (
-    Rules._cordon,
-    Rules._name,
-    Rules._taints,
-    Rules._affinity,
+_CHECKS: tuple[Callable[[NodeRules, KubeObject], str | None], ...] = (
+    NodeRules._cordon,
+    NodeRules._name,
+    NodeRules._taints,
+    NodeRules._affinity,
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from batkube.cluster.go_text import go_quote
-from batkube.cluster.label_syntax import label_key_problems, label_value_problems
+from batkube.cluster.label_syntax import label_value, qualified_name
 from batkube.kernel.numbers import int_of
 
 
@@ -153,11 +153,6 @@ def selector_of(value: Mapping[str, Any] | None) -> LabelSelector:
     return LabelSelector(found)
 
 
-def selector_of_labels(labels: Mapping[str, str] | None) -> LabelSelector:
-    """Return the selector of objects that have all these labels, as `spec.selector` of a service means it."""
-    return LabelSelector(Requirement(key, Operator.EQUALS, (value,)) for key, value in (labels or {}).items())
-
-
 def parse_labels(text: str) -> LabelSelector:
     """Return the selector that the text of a query stands for; raises SelectorError."""
     return LabelSelector(_Parser(text).requirements()) if text else EVERYTHING
@@ -165,9 +160,7 @@ def parse_labels(text: str) -> LabelSelector:
 
 def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
     """Return a requirement, once it is sure to be one (Kubernetes: labels.NewRequirement)."""
-    problems = (
-        [f"key: Invalid value: {go_quote(key)}: {'; '.join(found)}"] if (found := label_key_problems(key)) else []
-    )
+    problems = [f"key: Invalid value: {go_quote(key)}: {'; '.join(bad)}"] if (bad := qualified_name(key)) else []
     if operator in (Operator.IN, Operator.NOT_IN) and not values:
         problems.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
     if operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST) and values:
@@ -178,8 +171,8 @@ def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requi
             problem = "for 'Gt', 'Lt' operators, the value must be an integer"
             problems.append(f"values[{index}]: Invalid value: {go_quote(value)}: {problem}")
     for index, value in enumerate(values):
-        if found := label_value_problems(value):
-            problems.append(f"values[{index}][{key}]: Invalid value: {go_quote(value)}: {'; '.join(found)}")
+        if bad := label_value(value):
+            problems.append(f"values[{index}][{key}]: Invalid value: {go_quote(value)}: {'; '.join(bad)}")
     if problems:
         raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     return Requirement(key, operator, values)
@@ -247,7 +240,7 @@ class _Parser:
         key, is_word = self._next() if negated else (token, is_word)
         if not is_word:
             raise SelectorError(f"found '{key}', expected: identifier")
-        if problems := label_key_problems(key):
+        if problems := qualified_name(key):
             raise SelectorError(f"<nil>: Invalid value: {go_quote(key)}: {'; '.join(problems)}")
         if negated:
             return _requirement(key, Operator.DOES_NOT_EXIST, ())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import re
 
-from batkube.cluster.go_text import go_quote
 from batkube.kernel.remembering import remembered
 
 SECONDS_LAYOUT = "2006-01-02T15:04:05Z07:00"
@@ -65,7 +64,7 @@ def _parse(text: str, layout: str) -> datetime.datetime:
         if not (len(digits) == len(written) and digits.isascii() and digits.isdigit()):
             raise _unreadable(text, layout, held, written)
         if not least <= int(digits) <= most:
-            raise NotATime(f"parsing time {go_quote(text)}: {name} out of range")
+            raise NotATime(f"parsing time {_quoted(text)}: {name} out of range")
         numbers.append(int(digits))
     micros, rest = _fraction(text, layout, rest)
     ahead = _zone(text, layout, rest)
@@ -75,7 +74,7 @@ def _parse(text: str, layout: str) -> datetime.datetime:
     except OverflowError:
         return _ZERO
     except ValueError:
-        raise NotATime(f"parsing time {go_quote(text)}: day out of range") from None
+        raise NotATime(f"parsing time {_quoted(text)}: day out of range") from None
 
 
 def _fraction(text: str, layout: str, rest: str) -> tuple[int, str]:
@@ -94,48 +93,54 @@ def _zone(text: str, layout: str, rest: str) -> datetime.timedelta:
     if match is None:
         raise _unreadable(text, layout, rest, "Z07:00")
     if match.end() < len(rest):
-        raise NotATime(f"parsing time {go_quote(text)}: extra text: {go_quote(rest[match.end() :])}")
+        raise NotATime(f"parsing time {_quoted(text)}: extra text: {_quoted(rest[match.end() :])}")
     sign, hours, minutes = match.groups()
     if sign is None:
         return datetime.timedelta()
     for number, most, name in ((hours, 24, "hour"), (minutes, 60, "minute")):
         if int(number) > most:
-            raise NotATime(f"parsing time {go_quote(text)}: time zone offset {name} out of range")
+            raise NotATime(f"parsing time {_quoted(text)}: time zone offset {name} out of range")
     offset = datetime.timedelta(hours=int(hours), minutes=int(minutes))
     return -offset if sign == "-" else offset
 
 
 def _unreadable(text: str, layout: str, rest: str, part: str) -> NotATime:
     return NotATime(
-        f"parsing time {go_quote(text)} as {go_quote(layout)}: cannot parse {go_quote(rest)} as {go_quote(part)}"
+        f"parsing time {_quoted(text)} as {_quoted(layout)}: cannot parse {_quoted(rest)} as {_quoted(part)}"
     )
 
 
 @remembered(256)
 def stored_duration(text: str) -> str:
     """Return a metav1.Duration as the server prints it: `90s` is `1m30s`."""
-    sign, rest = ("-", text[1:]) if text.startswith("-") else ("", text.removeprefix("+"))
+    ns = go_duration_ns(text)
+    return "-" + format_duration(-ns) if ns < 0 else format_duration(ns)
+
+
+def go_duration_ns(text: str) -> int:
+    """Return the nanoseconds of a length of time as Go's ParseDuration reads it; it may be negative: `-1h30m`."""
+    negative, rest = text.startswith("-"), text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
-        return "0s"
+        return 0
     total = 0
     if not rest:
-        raise NotATime(f"time: invalid duration {go_quote(text)}")
+        raise NotATime(f"time: invalid duration {_quoted(text)}")
     while rest:
         match = _DURATION_PART.match(rest)
         if match is None or not (match[1] or match[2]):
-            raise NotATime(f"time: invalid duration {go_quote(text)}")
+            raise NotATime(f"time: invalid duration {_quoted(text)}")
         whole, fraction, unit = match[1].lstrip("0") or "0", match[2] or "", match[3]
         if not unit:
-            raise NotATime(f"time: missing unit in duration {go_quote(text)}")
+            raise NotATime(f"time: missing unit in duration {_quoted(text)}")
         if unit not in _UNIT_NS:
-            raise NotATime(f"time: unknown unit {go_quote(unit)} in duration {go_quote(text)}")
+            raise NotATime(f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}")
         fraction = fraction[:_DIGITS]
         # So many digits are surely too many, whatever the unit.
         total += int(whole[: _DIGITS + 1]) * _UNIT_NS[unit] + int(fraction or 0) * _UNIT_NS[unit] // 10 ** len(fraction)
         rest = rest[match.end() :]
     if total > _INT64_MAX:
-        raise NotATime(f"time: invalid duration {go_quote(text)}")
-    return sign + format_duration(total) if total else "0s"
+        raise NotATime(f"time: invalid duration {_quoted(text)}")
+    return -total if negative else total
 
 
 def format_duration(ns: int) -> str:
@@ -156,3 +161,14 @@ def format_duration(ns: int) -> str:
 def _decimal(number: int, size: int) -> str:
     whole, rest = divmod(number, size)
     return f"{whole}.{str(rest).zfill(len(str(size)) - 1).rstrip('0')}" if rest else str(whole)
+
+
+def _quoted(text: str) -> str:
+    """Quote as Go's package time does, which escapes the bytes of everything beyond ASCII."""
+    return '"' + "".join(_escaped(char) for char in text) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return "\\" + char
+    return char if " " <= char < "\x80" else "".join(f"\\x{byte:02x}" for byte in char.encode(errors="replace"))

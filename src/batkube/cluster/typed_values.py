@@ -27,7 +27,7 @@ class Unfit(Exception):
     """A value does not fit its schema."""
 
 
-class Comparison(NamedTuple):
+class FieldComparison(NamedTuple):
     """How two objects differ, as sets of fields; no path is in two of them."""
 
     removed: FieldSet
@@ -179,16 +179,16 @@ def _map_claimed(value: dict[str, Any], fields: dict[str, Field], others: Schema
 # How two values differ
 
 
-def compare(old: dict[str, Any], new: dict[str, Any], schema: Schema) -> Comparison:
+def compare(old: dict[str, Any], new: dict[str, Any], schema: Schema) -> FieldComparison:
     """Return how the object `new` differs from `old`."""
-    outcome = Comparison({}, {}, {})
+    outcome = FieldComparison({}, {}, {})
     fields, others = children(schema, new) or (_NO_FIELDS, DEDUCED)
     _compare_maps(old, new, fields, others, outcome)
     return outcome
 
 
 def _compare_maps(
-    old: dict[str, Any], new: dict[str, Any], fields: dict[str, Field], others: Schema | None, outcome: Comparison
+    old: dict[str, Any], new: dict[str, Any], fields: dict[str, Field], others: Schema | None, outcome: FieldComparison
 ) -> None:
     for name, after in new.items():
         before = old.get(name, _ABSENT)
@@ -207,13 +207,13 @@ def _compare_maps(
             outcome.removed["f:" + name] = whole(before, schema)
 
 
-def _compare_values(before: object, after: object, schema: Schema, element: str, outcome: Comparison) -> None:
+def _compare_values(before: object, after: object, schema: Schema, element: str, outcome: FieldComparison) -> None:
     """Enter how two different values at `element` differ.
 
     null counts as an empty map or list: what is empty on both sides is compared as a leaf, which keeps null and empty
     apart. Where deduced types differ, the old one's fields go and the new one's come, around a modified path.
     """
-    inner = Comparison({}, {}, {})
+    inner = FieldComparison({}, {}, {})
     maps = children(schema, before) or children(schema, after)
     if maps is not None and (before or after) and (schema.shape is not Shape.ANY or _both_maps(before, after)):
         _compare_maps(_as_map(before), _as_map(after), *maps, inner)
@@ -240,7 +240,7 @@ def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _compare_lists(before: list[Any], after: list[Any], schema: Schema, outcome: Comparison) -> None:
+def _compare_lists(before: list[Any], after: list[Any], schema: Schema, outcome: FieldComparison) -> None:
     """Compare item by item; items that are there more than once are compared as one atomic item."""
     below = schema.items or DEDUCED
     old, new = by_element(before, schema), by_element(after, schema)

@@ -10,12 +10,15 @@ import email.utils
 from collections.abc import Sequence
 
 from batkube.cluster.client import Client, Refused
+from batkube.cluster.cron import BadSchedule, read_schedule
+from batkube.cluster.cron_times import Schedule
 from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.go_text import go_quote
 from batkube.cluster.references import controller_reference, has_condition, is_being_deleted, namespace_of
 from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
+from batkube.cluster.time_zones import UnknownZone, zone_of
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
-from batkube.controllers.cron_schedule import Schedule, parse_schedule
 from batkube.controllers.jobs import JOB, is_finished
 from batkube.controllers.pod_control import owner_key_if
 from batkube.controllers.work_queue import WorkQueue
@@ -34,6 +37,12 @@ CRON_JOB = "cronjobs.batch"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 #: A little after the moment itself, so that it has certainly come.
 _DELTA: Duration = seconds("0.1")
+_UNSUPPORTED_ZONE = (
+    "CRON_TZ or TZ used in schedule {} is not officially supported, see "
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+#: What the real controller says of a schedule without dates: two that do not exist are no time apart.
+_NEVER = "time difference between two schedules is less than 1 second"
 
 
 class CronJobs:
@@ -66,17 +75,33 @@ class CronJobs:
         self._forget_old(cron_job, jobs, now)
         status = self._reviewed(cron_job, jobs, now)
         if not is_being_deleted(cron_job) and not cron_job["spec"].get("suspend"):
-            try:
-                schedule = parse_schedule(cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone"))
-            except ValueError as error:
-                message = f'unparseable schedule: "{cron_job["spec"]["schedule"]}" : {error}'
-                self._tell(cron_job, "Warning", "UnparseableSchedule", message, now)
-            else:
+            schedule = self._schedule(cron_job, now)
+            if schedule is not None:
                 self._start_due({**cron_job, "status": status}, schedule, status, now)
                 self._book_next(key, {**cron_job, "status": status}, schedule, now)
         kept = {name: value for name, value in status.items() if value}
         if kept != cron_job.get("status", {}):
             self._client.update(CRON_JOB, {**cron_job, "status": kept}, now, subresource="status")
+
+    def _schedule(self, cron_job: KubeObject, now: Instant) -> Schedule | None:
+        """Return the schedule in its time zone; what is wrong with one that is of no use is told in an event."""
+        text, zone = cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone")
+        try:
+            zone_of(zone or "")
+            schedule = read_schedule(f"TZ={zone} {text}" if zone and "TZ" not in text else text)
+        except UnknownZone as error:
+            self._tell(cron_job, "Warning", "UnknownTimeZone", f"invalid timeZone: {go_quote(zone)}: {error}", now)
+            return None
+        except BadSchedule as error:
+            message = f"unparseable schedule: {go_quote(text)} : {error}"
+            self._tell(cron_job, "Warning", "UnparseableSchedule", message, now)
+            return None
+        if "TZ" in text:
+            self._tell(cron_job, "Warning", "UnsupportedSchedule", _UNSUPPORTED_ZONE.format(go_quote(text)), now)
+        if schedule.next_after(now) is None:
+            self._tell(cron_job, "Warning", "InvalidSchedule", f"invalid schedule: {text} : {_NEVER}", now)
+            return None
+        return schedule
 
     def _reviewed(self, cron_job: KubeObject, jobs: Sequence[KubeObject], now: Instant) -> KubeObject:
         """Return the status after a look at the Jobs there are."""
@@ -121,14 +146,14 @@ class CronJobs:
             for reference in status["active"]:
                 self._delete(cron_job, reference["name"], now)
             status["active"] = []
-        job = self._create(cron_job, schedule, due, now)
+        job = self._create(cron_job, due, now)
         if job is not None:
             status["active"] = [*status["active"], self._reference(job)]
             status["lastScheduleTime"] = rfc3339(due)
 
-    def _create(self, cron_job: KubeObject, schedule: Schedule, due: Instant, now: Instant) -> KubeObject | None:
+    def _create(self, cron_job: KubeObject, due: Instant, now: Instant) -> KubeObject | None:
         try:
-            job = self._client.create(JOB, _job(cron_job, schedule, due), now)
+            job = self._client.create(JOB, _job(cron_job, due), now)
         except Refused as refusal:
             if refusal.reason == "AlreadyExists":
                 return None
@@ -180,32 +205,39 @@ class CronJobs:
 
 
 def _latest_due(cron_job: KubeObject, schedule: Schedule, now: Instant) -> Instant | None:
-    """Return the latest moment of the schedule that has come and is not served yet; None when none has."""
+    """Return the latest moment of the schedule that has come and is not served yet; None when none has.
+
+    What was missed long ago is passed over in one step, as many times the schedule's first pause as fit, less one: so
+    `@every` keeps its beat (Kubernetes: cronjob/utils.go, mostRecentScheduleTime).
+    """
     status, spec = cron_job.get("status", {}), cron_job["spec"]
     since = instant_of(status.get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"])
     if "startingDeadlineSeconds" in spec:
         since = max(since, Instant(now - seconds(spec["startingDeadlineSeconds"])))
-    due, following = None, schedule.next_after(since)
+    first = schedule.next_after(since)
+    if first is None or now < first:
+        return None
+    second = schedule.next_after(first)
+    if second is None or now < second:
+        return first
+    pause = second - first
+    latest, following = None, schedule.next_after(Instant(first + ((now - first) // pause - 1) * pause))
     while following is not None and following <= now:
-        due, following = following, schedule.next_after(following)
-        if following is not None and following <= now:
-            # Pass over what was missed long ago, half of the way at a time, so that a year costs a few steps.
-            middle = schedule.next_after(Instant((following + now) // 2))
-            following = middle if middle is not None and middle <= now else following
-    return due
+        latest, following = following, schedule.next_after(following)
+    return latest
 
 
-def _job(cron_job: KubeObject, schedule: Schedule, due: Instant) -> KubeObject:
+def _job(cron_job: KubeObject, due: Instant) -> KubeObject:
     template, metadata = cron_job["spec"]["jobTemplate"], cron_job["metadata"]
-    given = template.get("metadata") or {}
+    pattern = template.get("metadata") or {}
     unix_s = (due - UNIX_START) // NANOSECONDS_PER_SECOND
-    local = (EPOCH + datetime.timedelta(seconds=due // NANOSECONDS_PER_SECOND)).astimezone(schedule.zone)
-    at = rfc3339(due) if schedule.zone is datetime.UTC else local.isoformat()
+    zone = zone_of(cron_job["spec"].get("timeZone") or "")
+    local = (EPOCH + datetime.timedelta(seconds=due // NANOSECONDS_PER_SECOND)).astimezone(zone)
     made = {
         "name": f"{metadata['name'][:52]}-{unix_s // 60}",
         "namespace": metadata["namespace"],
-        "labels": given.get("labels"),
-        "annotations": {**(given.get("annotations") or {}), SCHEDULED_AT: at},
+        "labels": pattern.get("labels"),
+        "annotations": {**(pattern.get("annotations") or {}), SCHEDULED_AT: local.isoformat().replace("+00:00", "Z")},
         "ownerReferences": [controller_reference(cron_job)],
     }
     return {

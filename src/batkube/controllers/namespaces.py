@@ -11,7 +11,7 @@ from batkube.cluster.client import Client, Refused
 from batkube.cluster.references import Condition, is_being_deleted, with_condition
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
-from batkube.controllers.object_graph import ObjectGraph, Place
+from batkube.controllers.object_graph import ObjectGraph, ObjectPlace
 from batkube.controllers.work_queue import WorkQueue
 from batkube.kernel.instants import Instant
 
@@ -89,7 +89,7 @@ class Namespaces:
                     failures.append(refusal.message)
         return failures
 
-    def _explain(self, namespace: KubeObject, left: list[Place], failures: list[str], now: Instant) -> KubeObject:
+    def _explain(self, namespace: KubeObject, left: list[ObjectPlace], failures: list[str], now: Instant) -> KubeObject:
         troubles = self._troubles(left, failures)
         status = namespace.get("status", {})
         conditions: list[Condition] = status.get("conditions") or []
@@ -104,7 +104,7 @@ class Namespaces:
         changed = {**namespace, "status": {**status, "conditions": conditions}}
         return self._client.update(NAMESPACE, changed, now, subresource="status")
 
-    def _troubles(self, left: list[Place], failures: list[str]) -> dict[str, tuple[str, str]]:
+    def _troubles(self, left: list[ObjectPlace], failures: list[str]) -> dict[str, tuple[str, str]]:
         troubles = {}
         if failures:
             told = f"Failed to delete all resource types, {len(failures)} remaining: {', '.join(sorted(failures))}"
@@ -125,7 +125,7 @@ class Namespaces:
         return troubles
 
 
-class ServiceAccounts:
+class DefaultAccounts:
     """Sees that every namespace has its account `default`, without which no pod could be made there."""
 
     def __init__(self, world: World, client: Client) -> None:

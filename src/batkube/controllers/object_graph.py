@@ -13,7 +13,7 @@ from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
 
 
-class Place(NamedTuple):
+class ObjectPlace(NamedTuple):
     """Where an object is in the store."""
 
     storage: str
@@ -29,10 +29,10 @@ class ObjectGraph:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, ObjectPlace] = {}
         #: Uids by the uid of an owner, which need not exist. Dicts for their order.
         self._dependents: dict[str, dict[str, None]] = {}
-        self._content: dict[str, dict[Place, None]] = {}
+        self._content: dict[str, dict[ObjectPlace, None]] = {}
         self._listeners: list[GraphListener] = []
         store.listen_to_all(self._hear)
 
@@ -40,7 +40,7 @@ class ObjectGraph:
         """Call `listener` after every change."""
         self._listeners.append(listener)
 
-    def place_of(self, uid: str) -> Place | None:
+    def place_of(self, uid: str) -> ObjectPlace | None:
         """Return where the object with this uid is, or None."""
         return self._places.get(uid)
 
@@ -61,13 +61,13 @@ class ObjectGraph:
         namespace = owner["metadata"].get("namespace")
         return owner if namespace in (None, dependent["metadata"].get("namespace")) else None
 
-    def content(self, namespace: str) -> list[Place]:
+    def content(self, namespace: str) -> list[ObjectPlace]:
         """Return where the objects of a namespace are."""
         return list(self._content.get(namespace, ()))
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         for change in batch.changes():
-            place = Place(batch.kind, change.key)
+            place = ObjectPlace(batch.kind, change.key)
             before = change.previous
             after = None if batch.type is DELETED else change.object
             if before is not None:
@@ -78,7 +78,7 @@ class ObjectGraph:
             for listener in self._listeners:
                 listener(uid, before, after, now)
 
-    def _add(self, place: Place, obj: KubeObject) -> None:
+    def _add(self, place: ObjectPlace, obj: KubeObject) -> None:
         metadata = obj["metadata"]
         uid = metadata.get("uid", "")
         self._places[uid] = place
@@ -88,7 +88,7 @@ class ObjectGraph:
         if namespace:
             self._content.setdefault(namespace, {})[place] = None
 
-    def _remove(self, place: Place, obj: KubeObject) -> None:
+    def _remove(self, place: ObjectPlace, obj: KubeObject) -> None:
         metadata = obj["metadata"]
         uid = metadata.get("uid", "")
         self._places.pop(uid, None)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.references import controller_of, controller_reference, is_being_deleted, key_of, with_metadata
+from batkube.cluster.references import controller_reference, is_being_deleted, key_of, with_metadata
 from batkube.cluster.selectors import LabelSelector
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
@@ -156,9 +156,3 @@ def owner_key_if(reference: KubeObject | None, group: str, kind: str) -> str | N
         return None
     name: str = reference["name"]
     return name
-
-
-def is_controlled_by(obj: KubeObject, owner: KubeObject) -> bool:
-    """Return whether `owner` is the controller of `obj`."""
-    reference = controller_of(obj)
-    return reference is not None and reference["uid"] == owner["metadata"]["uid"]

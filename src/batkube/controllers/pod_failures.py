@@ -31,7 +31,7 @@ def has_failed(pod: KubeObject, job: KubeObject) -> bool:
     return not replaces_only_failed(job) and is_being_deleted(pod) and phase != "Succeeded"
 
 
-class Verdict(NamedTuple):
+class FailureVerdict(NamedTuple):
     """What the Job's failure policy says of a failed pod."""
 
     action: str = "Count"
@@ -44,10 +44,10 @@ class Verdict(NamedTuple):
         return self.action != "Ignore"
 
 
-_COUNTS = Verdict()
+_COUNTS = FailureVerdict()
 
 
-def verdict_on(pod: KubeObject, job: KubeObject) -> Verdict:
+def verdict_on(pod: KubeObject, job: KubeObject) -> FailureVerdict:
     """Return what the first rule of the failure policy that matches says; a failure without a rule counts."""
     policy = job["spec"].get("podFailurePolicy") or {}
     metadata = pod["metadata"]
@@ -60,11 +60,13 @@ def verdict_on(pod: KubeObject, job: KubeObject) -> Verdict:
             if found is not None:
                 code = found["state"]["terminated"]["exitCode"]
                 said = f"Container {found['name']} for pod {name} failed with exit code {code}"
-                return Verdict(action, f"{said} matching {action} rule at index {number}")
+                return FailureVerdict(action, f"{said} matching {action} rule at index {number}")
         elif patterns:
             kind = _matching_condition(pod, patterns)
             if kind is not None:
-                return Verdict(action, f"Pod {name} has condition {kind} matching {action} rule at index {number}")
+                return FailureVerdict(
+                    action, f"Pod {name} has condition {kind} matching {action} rule at index {number}"
+                )
     return _COUNTS
 
 

@@ -27,7 +27,7 @@ _CONNECT_S, _ANSWER_S = 10.0, 60.0
 _WATCH_S, _SILENCE_S = 240, 300.0
 
 
-class Refused(RunFailed):
+class RefusedByCluster(RunFailed):
     """The server answered, and the answer is no (Kubernetes: a Status that is a failure)."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
@@ -124,7 +124,7 @@ class Access:
             raise Unreachable(f"{self.url} cannot be reached: {_told(error)}") from error
 
 
-class Gone(Refused):
+class Gone(RefusedByCluster):
     """There is no such object."""
 
 
@@ -167,13 +167,13 @@ def _told(error: BaseException) -> str:
     return str(reason).rpartition("): ")[2]
 
 
-def _refusal(code: int, body: bytes) -> Refused:
+def _refusal(code: int, body: bytes) -> RefusedByCluster:
     try:
         status = json.loads(body)
         reason, message = str(status.get("reason", "")), str(status.get("message", ""))
     except (ValueError, AttributeError):
         reason, message = "", body[:200].decode(errors="replace").strip()
-    return (Gone if code == 404 else Refused)(code, reason, message)
+    return (Gone if code == 404 else RefusedByCluster)(code, reason, message)
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from batkube.emulation.access import Access, Refused
+from batkube.emulation.access import Access, RefusedByCluster
 from batkube.emulation.manifests import LABEL_RUN, Style, priority_class
-from batkube.emulation.settings import Kind
+from batkube.emulation.settings import JobKind
 from batkube.emulation.waiting import wait_until
 from batkube.kernel.errors import RunFailed
 
@@ -46,14 +46,14 @@ class Ground:
     def _has_account(self) -> bool:
         try:
             return self._access.exists(f"/api/v1/namespaces/{self.namespace}/serviceaccounts/default")
-        except Refused:
+        except RefusedByCluster:
             return True  # we are not told, and the first pod will show
 
     def clear(self) -> None:
         """Remove everything that carries our label. Raises RunFailed when something stays."""
         selector = f"{LABEL_RUN}={self._style.run}"
         space = f"/namespaces/{self.namespace}"
-        if self._style.kind is Kind.JOB:
+        if self._style.kind is JobKind.JOB:
             self._access.delete(f"/apis/batch/v1{space}/jobs", labelSelector=selector, propagationPolicy="Background")
         else:
             self._access.delete(f"/api/v1{space}/pods", labelSelector=selector, gracePeriodSeconds=_GRACE_S)

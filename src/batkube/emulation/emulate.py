@@ -9,7 +9,7 @@ from batkube.cluster.outcomes import Outcome
 from batkube.emulation.access import Access
 from batkube.emulation.cleaning import Ground, new_run_name
 from batkube.emulation.manifests import Style
-from batkube.emulation.playing import Player, RunClock, Stage
+from batkube.emulation.playing import Player, PlayStage, RunClock
 from batkube.emulation.preparing import check_access, plan, read_nodes
 from batkube.emulation.recording import Circumstances, Recorder
 from batkube.emulation.settings import Emulation
@@ -64,7 +64,7 @@ def emulate(
     around = Circumstances(emulation, nodes, access.url, version, run, ground.namespace, command, stopwatch)
     with folder.writing():
         story = Story(tasks, emulation.kind)
-        stage = Stage(access, ground.namespace, style)
+        stage = PlayStage(access, ground.namespace, style)
         player = Player(stage, tasks, story, RunClock(emulation.speed), emulation.patience)
         failure = _play(ground, player, notes, progress) or story.nothing_taken
         outcomes = Recorder(story, around, notes).write(folder, failure)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from batkube.cluster.mapping import ANY_SCHEDULER, LABEL_JOB, LABEL_WORKLOAD, label_value, pod_base_name
 from batkube.cluster.store import KubeObject
-from batkube.emulation.settings import Kind
+from batkube.emulation.settings import JobKind
 from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import format_amount
 from batkube.workloads.annotations import DURATION, EXIT_CODE
@@ -47,7 +47,7 @@ class Style(NamedTuple):
     """What the objects of one run have in common."""
 
     run: str
-    kind: Kind
+    kind: JobKind
     image: str
     scheduler_name: str
     #: Whether the cluster's nodes are KWOK's, tainted as its documentation advises.
@@ -57,7 +57,7 @@ class Style(NamedTuple):
 def objects_of(task: Task, style: Style) -> list[KubeObject]:
     """Return what to create for a job: a batch/v1 Job, or its pods in order of rank."""
     base = pod_base_name(task.job)
-    if style.kind is Kind.JOB:
+    if style.kind is JobKind.JOB:
         return [_job_object(task, style, base)]
     names = [base] if task.job.size == 1 else [f"{base}-{rank}" for rank in range(task.job.size)]
     metadata, spec = _metadata(task, style), _pod_spec(task, style)

@@ -64,7 +64,7 @@ class Commands:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """The file with which the administrator reaches the server."""
         return self._folder / "kubeconfig"
 
     @property
@@ -85,7 +85,7 @@ class Commands:
         ]
 
     def apiserver(self) -> list[str]:
-        """The API server."""
+        """The command of the API server, as a plain cluster would start it."""
         key = self._folder / "service-accounts.key"
         return [
             str(self._binaries["kube-apiserver"]),

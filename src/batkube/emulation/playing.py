@@ -16,9 +16,9 @@ from typing import NamedTuple
 import msgspec
 
 from batkube.emulation import sightings
-from batkube.emulation.access import Access, Refused, Unreachable
+from batkube.emulation.access import Access, RefusedByCluster, Unreachable
 from batkube.emulation.manifests import LABEL_RUN, Style, Task, objects_of
-from batkube.emulation.settings import Kind
+from batkube.emulation.settings import JobKind
 from batkube.emulation.sightings import EventSeen, PodSeen
 from batkube.emulation.story import Story
 from batkube.emulation.waiting import pause
@@ -75,7 +75,7 @@ class RunClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PlayStage:
     """Where a run is played."""
 
     access: Access
@@ -86,7 +86,9 @@ class Stage:
 class Player:
     """One run, from the first job to the last."""
 
-    def __init__(self, stage: Stage, tasks: Sequence[Task], story: Story, clock: RunClock, patience: Duration) -> None:
+    def __init__(
+        self, stage: PlayStage, tasks: Sequence[Task], story: Story, clock: RunClock, patience: Duration
+    ) -> None:
         self._stage = stage
         self._tasks = tasks
         self._story = story
@@ -175,12 +177,12 @@ class Player:
     def _submit(self, task: Task) -> None:
         """Create a job's objects; runs in a thread of its own."""
         stage, at = self._stage, self._clock.now
-        group = "/apis/batch/v1" if stage.style.kind is Kind.JOB else "/api/v1"
-        plural = "jobs" if stage.style.kind is Kind.JOB else "pods"
+        group = "/apis/batch/v1" if stage.style.kind is JobKind.JOB else "/api/v1"
+        plural = "jobs" if stage.style.kind is JobKind.JOB else "pods"
         try:
             for each in objects_of(task, stage.style):
                 _create(stage.access, f"{group}/namespaces/{stage.namespace}/{plural}", each)
-        except Refused as error:
+        except RefusedByCluster as error:
             self._news.put(_Submitted(task.number, at, str(error)))
         except RunFailed as error:
             self._news.put(_Lost(error))
@@ -213,9 +215,9 @@ class Player:
                     failures, version = 0, self._tell(line, at, read)
                     if not version or self._is_over.is_set():
                         break
-            except (Unreachable, Refused) as error:
+            except (Unreachable, RefusedByCluster) as error:
                 failures += 1
-                if failures > _TRIES or (isinstance(error, Refused) and error.code != 410):
+                if failures > _TRIES or (isinstance(error, RefusedByCluster) and error.code != 410):
                     self._news.put(_Lost(error))
                     return
                 version = ""
@@ -252,7 +254,7 @@ def _create(access: Access, path: str, content: dict[str, object]) -> None:
             if not tries_left:
                 raise
             pause(_RETRY_S)
-        except Refused as error:
+        except RefusedByCluster as error:
             if error.code == 409 and tries_left < _TRIES - 1:
                 return
             if error.code not in (429, 500, 503, 504) or not tries_left:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from batkube.cluster.mapping import ANNOTATION_SPEED, node_names
 from batkube.cluster.store import KubeObject
-from batkube.emulation.access import Access, Refused, Unreachable
+from batkube.emulation.access import Access, RefusedByCluster, Unreachable
 from batkube.emulation.manifests import Task
-from batkube.emulation.settings import Emulation, Kind, mapped
+from batkube.emulation.settings import Emulation, JobKind, mapped
 from batkube.execution.profiles import NotModelled, run_time_on
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS, Duration
@@ -27,7 +27,7 @@ _CLOSING = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class ClusterNodes:
     """The nodes that pods may be placed on. A node's position is its machine id in the outputs."""
 
     names: Sequence[str]
@@ -49,7 +49,7 @@ def check_access(access: Access, emulation: Emulation, priorities: Iterable[int]
         raise InputError(
             emulation.kubeconfig, problem=str(error), remedy="check that the cluster runs: kubectl get nodes"
         ) from error
-    except Refused as error:
+    except RefusedByCluster as error:
         raise InputError(
             emulation.kubeconfig, problem=str(error), remedy="use a kubeconfig whose user has rights"
         ) from error
@@ -66,7 +66,7 @@ def _check_namespace(access: Access, emulation: Emulation) -> None:
 def _needed(emulation: Emulation, priorities: Iterable[int]) -> list[tuple[str, str, str, str]]:
     """Return what we must be allowed: verb, group, resource, namespace."""
     space = emulation.namespace or ""
-    group, plural = ("batch", "jobs") if emulation.kind is Kind.JOB else ("", "pods")
+    group, plural = ("batch", "jobs") if emulation.kind is JobKind.JOB else ("", "pods")
     needed = [("list", "", "nodes", ""), ("create", group, plural, space), ("deletecollection", group, plural, space)]
     needed += [(verb, "", resource, space) for resource in ("pods", "events") for verb in ("list", "watch")]
     if emulation.namespace is None:
@@ -93,7 +93,7 @@ def _check_right(access: Access, emulation: Emulation, needed: tuple[str, str, s
         raise InputError(emulation.kubeconfig, problem=f"its user may not {verb} {resource}{where}", remedy=remedy)
 
 
-def read_nodes(access: Access, emulation: Emulation, platform: Platform | None) -> Nodes:
+def read_nodes(access: Access, emulation: Emulation, platform: Platform | None) -> ClusterNodes:
     """Return the nodes that pods may be placed on, numbered as the platform's machines, or by name without one."""
     listed = [node for node in access.get("/api/v1/nodes")["items"] if _is_open(node)]
     if not listed:
@@ -107,7 +107,7 @@ def read_nodes(access: Access, emulation: Emulation, platform: Platform | None) 
         _check_names(order, listed, emulation)
     listed.sort(key=lambda node: (order.get(node["metadata"]["name"], len(order)), node["metadata"]["name"]))
     speeds = [(node["metadata"].get("annotations") or {}).get(ANNOTATION_SPEED, "1") for node in listed]
-    return Nodes(
+    return ClusterNodes(
         [node["metadata"]["name"] for node in listed],
         [{name: amount(name, text) for name, text in _allocatable(node).items()} for node in listed],
         float(speeds[0]),
@@ -142,7 +142,9 @@ def _check_names(order: dict[str, int], listed: Sequence[KubeObject], emulation:
         )
 
 
-def plan(workloads: Sequence[Workload], emulation: Emulation, nodes: Nodes, platform: Platform | None) -> list[Task]:
+def plan(
+    workloads: Sequence[Workload], emulation: Emulation, nodes: ClusterNodes, platform: Platform | None
+) -> list[Task]:
     """Return the jobs as they will be played, in order of submission. Raises InputError for one that cannot be."""
     sources = {workload.name: workload.source for workload in workloads}
     jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in workloads), key=lambda job: job.submit)
@@ -164,7 +166,7 @@ def plan(workloads: Sequence[Workload], emulation: Emulation, nodes: Nodes, plat
     return tasks
 
 
-def _requests(job: Job, emulation: Emulation, nodes: Nodes, source: str) -> Requests:
+def _requests(job: Job, emulation: Emulation, nodes: ClusterNodes, source: str) -> Requests:
     requests = mapped(job.requests, emulation.mappings)
     if requests:
         return requests
@@ -182,7 +184,7 @@ def _fits(requests: Requests, offer: dict[str, int]) -> bool:
     return all(offer.get(name, 0) >= wanted for name, wanted in requests)
 
 
-def _too_large(job: Job, requests: Requests, nodes: Nodes, source: str) -> InputError:
+def _too_large(job: Job, requests: Requests, nodes: ClusterNodes, source: str) -> InputError:
     asked = ", ".join(f"{name} {format_amount(name, wanted)}" for name, wanted in requests)
     best = max(nodes.offers, key=lambda offer: offer.get(CPU, 0))
     offered = ", ".join(f"{name} {format_amount(name, most)}" for name, most in best.items() if name != PODS)

@@ -14,7 +14,7 @@ import msgspec
 from batkube.cluster.mapping import NAMESPACE
 from batkube.cluster.outcomes import Outcome, PodsRecord
 from batkube.cluster.store import Key
-from batkube.emulation.preparing import Nodes
+from batkube.emulation.preparing import ClusterNodes
 from batkube.emulation.settings import Emulation
 from batkube.emulation.story import JobStory, PodStory, Story
 from batkube.kernel.errors import RunFailed
@@ -41,7 +41,7 @@ class Circumstances:
     """What there is to tell of a run besides its jobs."""
 
     emulation: Emulation
-    nodes: Nodes
+    nodes: ClusterNodes
     #: Where the API server is, and its version.
     server: str
     version: str

@@ -20,7 +20,7 @@ _RESOURCE_NAME = re.compile(r"[a-z]([-a-z0-9./]*[a-z0-9])?")
 _REMEDY = "write RESOURCE=QUANTITY, RESOURCE=xFACTOR, RESOURCE=OTHER-NAME or, to leave it out, RESOURCE="
 
 
-class Kind(enum.StrEnum):
+class JobKind(enum.StrEnum):
     """What a job becomes in the cluster."""
 
     POD = "pod"  # bare pods, as in a simulation
@@ -96,7 +96,7 @@ class Emulation:
     image: str = DEFAULT_IMAGE
     #: None for one of its own, made and removed.
     namespace: str | None = None
-    kind: Kind = Kind.POD
+    kind: JobKind = JobKind.POD
     mappings: tuple[Mapping, ...] = ()
     #: The `--requests` as given, for the manifest.
     requests: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from batkube.cluster.outcomes import FinalState
 from batkube.emulation.manifests import Task
-from batkube.emulation.settings import Kind
+from batkube.emulation.settings import JobKind
 from batkube.emulation.sightings import EventSeen, PodSeen
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import Instant
@@ -88,7 +88,7 @@ class JobStory:
 class Story:
     """All jobs of a run. `hear` is the only door."""
 
-    def __init__(self, tasks: Sequence[Task], kind: Kind) -> None:
+    def __init__(self, tasks: Sequence[Task], kind: JobKind) -> None:
         self._kind = kind
         #: What happened, as it became known: two watches are never quite together.
         self._happened: list[tuple[Instant, str, dict[str, Field]]] = []
@@ -204,7 +204,7 @@ class Story:
 
     def _consider_end(self, job: JobStory) -> None:
         over = [pod for pod in job.pods.values() if pod.finished is not None]
-        if self._kind is Kind.JOB:
+        if self._kind is JobKind.JOB:
             # The controller replaces a pod that was lost, and gives the job up when one failed.
             over = [pod for pod in over if not pod.is_lost]
             if any(pod.phase == "Failed" for pod in over):

@@ -17,14 +17,14 @@ from batkube.workloads.model import Job
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class RequestLimit:
     """A limit on requests: `burst` at once, then `qps` a second."""
 
     qps: float
     burst: int
 
     @classmethod
-    def parse(cls, value: object) -> Client:
+    def parse(cls, value: object) -> RequestLimit:
         """Return the limit that `{qps: 5, burst: 10}` means; ValueError says what is wrong."""
         if not isinstance(value, Mapping) or value.keys() != {"qps", "burst"}:
             raise ValueError(f"{value!r} is not a client's limit; write {{qps: 5, burst: 10}}")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from batkube.cluster.store import KubeObject
-from batkube.execution.clients import Client
+from batkube.execution.clients import RequestLimit
 from batkube.execution.images import Images
 from batkube.execution.system_pods import SystemPod
 from batkube.kernel.distributions import Distribution, parse_distribution
@@ -55,7 +55,7 @@ class Latencies:
     termination: Distribution | None = None
     #: The chance that a node has an image when the run begins.
     cached: float = 0.0
-    client: Client | None = None
+    client: RequestLimit | None = None
     system_pods: tuple[SystemPod, ...] = ()
 
     @property
@@ -117,7 +117,7 @@ def _parsed(name: str, value: object, path: Path) -> object:
     if name == "cached":
         return _share(value)
     if name == "client":
-        return Client.parse(value)
+        return RequestLimit.parse(value)
     if name == "system-pods":
         return SystemPod.parse_all(value, str(path))
     if name in _BY_TURN and isinstance(value, Mapping) and value.keys() & {"first", "later"}:

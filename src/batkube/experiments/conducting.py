@@ -47,7 +47,7 @@ Listener = Callable[[Progress], None]
 """Called whenever a run ends, and now and then in between."""
 
 
-class Conductor:
+class ExperimentConductor:
     """Has the runs of one experiment done by an executor."""
 
     def __init__(

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batkube.experiments.conducting import Conductor, Listener, Progress
+from batkube.experiments.conducting import ExperimentConductor, Listener, Progress
 from batkube.experiments.description import read_experiment, with_time_limit
 from batkube.experiments.folder import ExperimentFolder, RunState, run_folder
 from batkube.experiments.own_code import own_code
@@ -124,7 +124,7 @@ def conduct(
         write(parquet=False)
         meanwhile = _Meanwhile(lambda: write(parquet=False), listener)
         try:
-            Conductor(plan.runs, folder, executor, meanwhile.listen).conduct(command)
+            ExperimentConductor(plan.runs, folder, executor, meanwhile.listen).conduct(command)
         finally:
             write()
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from batkube.experiments.figure_columns import Column
-from batkube.experiments.figure_data import Chart, Panel, Point
+from batkube.experiments.figure_data import Chart, ChartPoint, Panel
 from batkube.experiments.figure_marks import Mark
 from batkube.experiments.figure_numbers import told
 from batkube.outputs.chart_axes import worded
@@ -77,7 +77,7 @@ def _low(panel: Panel, reach: float) -> float:
     return 0.0 if 0 <= low < reach * 0.5 else low - max((reach - low) * 0.08, abs(reach) * 1e-3)
 
 
-def _bar(axes: Axes, point: Point, y: float, share: float, mark: Mark, column: Column, reach: float) -> None:
+def _bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark, column: Column, reach: float) -> None:
     sample = point.sample
     axes.barh(y, sample.mean, share * 0.86, color=mark.colour, hatch=mark.hatch, edgecolor="white", lw=0, zorder=2)
     end = max(sample.mean, sample.high)
@@ -97,7 +97,7 @@ def _bar(axes: Axes, point: Point, y: float, share: float, mark: Mark, column: C
     )
 
 
-def _box(axes: Axes, point: Point, y: float, share: float, mark: Mark) -> None:
+def _box(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
     values = np.array(point.values)
     if len(values) >= _LEAST_FOR_BOX:
         low, middle, high = np.percentile(values, [25, 50, 75])

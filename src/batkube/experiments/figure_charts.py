@@ -9,11 +9,11 @@ from batkube.experiments.columns import COMPLETED
 from batkube.experiments.figure_columns import Column, column_of
 from batkube.experiments.figure_conditions import as_number, fulfilling
 from batkube.experiments.figure_data import (
+    AxisScale,
     Chart,
+    ChartPoint,
     Level,
     Panel,
-    Point,
-    Scale,
     Series,
     amount,
     column_scale,
@@ -24,7 +24,7 @@ from batkube.experiments.figure_data import (
     values_in,
 )
 from batkube.experiments.figure_published import Rows, published_sample, published_values, read_published
-from batkube.experiments.figure_specs import FigureSpec, Kind, Published
+from batkube.experiments.figure_specs import FigureKind, FigureSpec, Published
 from batkube.experiments.report_data import Findings
 from batkube.kernel.errors import InputError
 from batkube.outputs.intervals import sample_of
@@ -68,9 +68,9 @@ class _Charting:
         there = self._frame[axis].tolist()
         return [label for label in self._axes[axis] if label in there]
 
-    def _x_scale(self) -> Scale:
+    def _x_scale(self) -> AxisScale:
         spec = self._spec
-        in_categories = spec.kind in (Kind.BAR, Kind.BOX)
+        in_categories = spec.kind in (FigureKind.BAR, FigureKind.BOX)
         if spec.x not in self._axes:
             if not in_categories:
                 return column_scale(spec.x, is_log=spec.log_x)
@@ -82,7 +82,7 @@ class _Charting:
                 if not scale.categories:
                     return scale
         added = [one.label for one, _ in self._published if not one.x] if in_categories else []
-        return Scale(spec.x.replace("_", " "), categories=tuple(dict.fromkeys([*labels, *added])))
+        return AxisScale(spec.x.replace("_", " "), categories=tuple(dict.fromkeys([*labels, *added])))
 
     def _position(self, cell: object) -> float | None:
         """Return where on the x axis a cell is; None when it has no place there."""
@@ -115,7 +115,7 @@ class _Charting:
         """Return the panel without what has no place on a logarithmic axis, and remark it."""
         log_y, log_x = self._spec.log_y, self._scale.is_log
 
-        def kept(point: Point) -> bool:
+        def kept(point: ChartPoint) -> bool:
             return (point.x > 0 or not log_x) and (point.sample.mean > 0 or not log_y)
 
         series = tuple(replace(one, points=tuple(filter(kept, one.points))) for one in panel.series)
@@ -145,7 +145,7 @@ class _Charting:
 
     @property
     def _is_scatter(self) -> bool:
-        return self._spec.kind is Kind.SCATTER
+        return self._spec.kind is FigureKind.SCATTER
 
     def _add_published(
         self, column: Column, published: Published, rows: Rows, series: list[Series], levels: list[Level]
@@ -164,7 +164,7 @@ class _Charting:
             if position is not None:
                 by_position.setdefault(position, []).append(value)
         points = tuple(
-            Point(position, published_sample(published, found, column), tuple(found))
+            ChartPoint(position, published_sample(published, found, column), tuple(found))
             for position, found in sorted(by_position.items())
         )
         if points:
@@ -218,6 +218,6 @@ def _named(axis: str, label: str) -> str:
     return label if tells_itself else f"{axis.replace('_', ' ')} {label}"
 
 
-def _single_points(column: Column, frame: pd.DataFrame, positions: list[float]) -> tuple[Point, ...]:
+def _single_points(column: Column, frame: pd.DataFrame, positions: list[float]) -> tuple[ChartPoint, ...]:
     values = values_in(column, frame)
-    return tuple(Point(x, sample_of([y]), (y,)) for x, y in zip(positions, values, strict=True))
+    return tuple(ChartPoint(x, sample_of([y]), (y,)) for x, y in zip(positions, values, strict=True))

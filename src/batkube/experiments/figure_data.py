@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class AxisScale:
     """How the x axis of a chart is told."""
 
     label: str
@@ -34,7 +34,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ChartPoint:
     """One mean, in the column's own unit, and the observations it is of."""
 
     x: float
@@ -47,7 +47,7 @@ class Series:
     """Points that belong together: a line, or the bars of one colour."""
 
     label: str
-    points: tuple[Point, ...]
+    points: tuple[ChartPoint, ...]
     is_published: bool = False
 
 
@@ -77,7 +77,7 @@ class Chart:
 
     title: str
     kind: str
-    x: Scale
+    x: AxisScale
     #: A row for each column that is shown, in each a panel for each facet.
     rows: tuple[tuple[Panel, ...], ...]
     log_y: bool = False
@@ -126,13 +126,14 @@ def values_in(column: Column, frame: pd.DataFrame) -> list[float]:
     return [float(value) * column.factor for value in frame[column.name]]
 
 
-def points_of(column: Column, frame: pd.DataFrame, positions: Sequence[float]) -> tuple[Point, ...]:
+def points_of(column: Column, frame: pd.DataFrame, positions: Sequence[float]) -> tuple[ChartPoint, ...]:
     """Return a point for each different position, ascending; `positions` are those of the frame's rows."""
     by_position: dict[float, list[float]] = {}
     for position, value in zip(positions, values_in(column, frame), strict=True):
         by_position.setdefault(position, []).append(value)
     return tuple(
-        Point(position, sample_in(column, values), tuple(values)) for position, values in sorted(by_position.items())
+        ChartPoint(position, sample_in(column, values), tuple(values))
+        for position, values in sorted(by_position.items())
     )
 
 
@@ -142,16 +143,16 @@ def amount(label: str) -> float | None:
     return as_number(label) if length is None else float(length)
 
 
-def scale_of(name: str, labels: Sequence[str], *, is_log: bool) -> Scale:
+def scale_of(name: str, labels: Sequence[str], *, is_log: bool) -> AxisScale:
     """Return the scale of an axis: numeric when at least two of its labels, and half of them, tell a number."""
     told = [label for label in labels if amount(label) is not None]
     if len(told) < 2 or len(told) * 2 < len(labels):
-        return Scale(name.replace("_", " "), categories=tuple(labels))
+        return AxisScale(name.replace("_", " "), categories=tuple(labels))
     is_time = any(in_seconds(label) is not None for label in told)
-    return Scale(name.replace("_", " "), "s" if is_time else "", is_log=is_log)
+    return AxisScale(name.replace("_", " "), "s" if is_time else "", is_log=is_log)
 
 
-def column_scale(name: str, *, is_log: bool) -> Scale:
+def column_scale(name: str, *, is_log: bool) -> AxisScale:
     """Return the scale of a column of numbers on the x axis."""
     column = column_of(name)
-    return Scale(column.label, column.unit, is_log=is_log)
+    return AxisScale(column.label, column.unit, is_log=is_log)

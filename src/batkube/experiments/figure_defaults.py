@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from batkube.experiments.columns import COMPLETED
 from batkube.experiments.figure_data import scale_of
-from batkube.experiments.figure_specs import FigureSpec, Kind, usual_title
+from batkube.experiments.figure_specs import FigureKind, FigureSpec, usual_title
 
 #: More panels than this are no longer looked at.
 _MOST_FACETS = 6
@@ -28,7 +28,7 @@ def default_figures(axes: Mapping[str, Sequence[str]], *, has_failures: bool = F
 
 def _line(x: str, varied: Mapping[str, Sequence[str]]) -> FigureSpec:
     by, facet = _others(x, varied)
-    return FigureSpec(usual_title(x, _SHOWN), Kind.LINE, x, _SHOWN, by, facet)
+    return FigureSpec(usual_title(x, _SHOWN), FigureKind.LINE, x, _SHOWN, by, facet)
 
 
 def _bars(varied: Mapping[str, Sequence[str]]) -> FigureSpec:
@@ -36,7 +36,7 @@ def _bars(varied: Mapping[str, Sequence[str]]) -> FigureSpec:
     facet, by = _others(x, varied)
     if facet and len(varied[facet]) > _MOST_FACETS:
         facet, by = "", facet
-    return FigureSpec(usual_title(x, _SHOWN), Kind.BAR, x, _SHOWN, by, facet)
+    return FigureSpec(usual_title(x, _SHOWN), FigureKind.BAR, x, _SHOWN, by, facet)
 
 
 def _others(x: str, varied: Mapping[str, Sequence[str]]) -> tuple[str, str]:

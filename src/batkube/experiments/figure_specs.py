@@ -19,7 +19,7 @@ from batkube.experiments.spelling import check_names
 from batkube.kernel.errors import InputError
 
 
-class Kind(enum.StrEnum):
+class FigureKind(enum.StrEnum):
     """How a figure is drawn."""
 
     LINE = "line"
@@ -63,7 +63,7 @@ class FigureSpec:
     """One figure as asked for."""
 
     title: str
-    kind: Kind
+    kind: FigureKind
     x: str
     y: tuple[str, ...]
     by: str = ""
@@ -135,10 +135,10 @@ def usual_title(x: str, y: Sequence[str]) -> str:
     return words[0].upper() + words[1:]
 
 
-def _kind(values: Mapping[str, object], source: Path, at: str, x_is_axis: bool) -> Kind:
-    kind = _text(values, "kind", source, at) or (Kind.LINE if x_is_axis else Kind.SCATTER)
-    check_names([kind], list(Kind), source, f"{at}.kind", "a kind of figure")
-    return Kind(kind)
+def _kind(values: Mapping[str, object], source: Path, at: str, x_is_axis: bool) -> FigureKind:
+    kind = _text(values, "kind", source, at) or (FigureKind.LINE if x_is_axis else FigureKind.SCATTER)
+    check_names([kind], list(FigureKind), source, f"{at}.kind", "a kind of figure")
+    return FigureKind(kind)
 
 
 def _baselines(given: object, y: Sequence[str], panels: Sequence[str], source: Path, at: str) -> tuple[Baseline, ...]:

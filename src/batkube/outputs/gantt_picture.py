@@ -11,7 +11,7 @@ from batkube.outputs.metrics import Metrics
 from batkube.outputs.occupation import Bools, busy_of, horizon_s, stays_of
 from batkube.outputs.palette import COLOURINGS, Colouring, colour_jobs
 from batkube.outputs.results import Results
-from batkube.outputs.timelines import Steps, pod_queue_steps, queue_steps, utilisation_steps
+from batkube.outputs.timelines import StepFunction, pod_queue_steps, queue_steps, utilisation_steps
 
 #: Overlaps of less than this part of the chart's length (half a point on paper) are not worth a lane.
 _SMALLEST_PART = 1 / 1600
@@ -30,8 +30,8 @@ class Picture:
     #: For each box: its job failed, was killed or reached its walltime.
     alarming: Bools
     colouring: Colouring
-    utilisation: Steps
-    queue: Steps
+    utilisation: StepFunction
+    queue: StepFunction
     start_s: float
     end_s: float
 
@@ -93,7 +93,7 @@ def _stretch(results: Results, window: tuple[float | None, float | None] | None)
     return start_s, end_s
 
 
-def _queue(results: Results) -> Steps:
+def _queue(results: Results) -> StepFunction:
     """From the jobs where each waited once, which is quick; else from the pods, if the run wrote them."""
     jobs = results.jobs
     waited_once = bool(jobs["starting_time"].notna().all() and (jobs["evictions"].fillna(0) == 0).all())

@@ -11,7 +11,7 @@ from batkube.outputs.occupation import Busy, Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepFunction:
     """A step function: `values[i]` holds from `times[i]` until `times[i + 1]`, 0 before the first."""
 
     times: Floats
@@ -23,31 +23,31 @@ class Steps:
         values: Floats = np.concatenate(([0.0], self.values))[position]
         return values
 
-    def averaged(self, edges: Floats) -> Steps:
+    def averaged(self, edges: Floats) -> StepFunction:
         """Return the exact time average between consecutive edges, a step per bin; the last edge closes it."""
         knots = np.union1d(self.times, edges)
         area = np.concatenate(([0.0], np.cumsum(self.at(knots[:-1]) * np.diff(knots))))
         means = np.diff(np.interp(edges, knots, area)) / np.diff(edges)
-        return Steps(edges, np.concatenate((means, means[-1:])))
+        return StepFunction(edges, np.concatenate((means, means[-1:])))
 
-    def within(self, start: float, end: float, *, most: int) -> Steps:
+    def within(self, start: float, end: float, *, most: int) -> StepFunction:
         """Return the steps between two times, averaged over `most` bins when there are more steps than that."""
         inside = self.times[(self.times > start) & (self.times < end)]
         if len(inside) > most:
             return self.averaged(np.linspace(start, end, most + 1))
         times = np.concatenate(([start], inside, [end]))
-        return Steps(times, self.at(times))
+        return StepFunction(times, self.at(times))
 
 
-def utilisation_steps(busy: Busy) -> Steps:
+def utilisation_steps(busy: Busy) -> StepFunction:
     """Return the busy share of the cluster."""
     times = np.concatenate((busy.start, busy.end))
     changes = np.concatenate((busy.milli, -busy.milli)).astype(np.float64)
     steps = _accumulate(times, changes)
-    return Steps(steps.times, steps.values / max(busy.total_milli, 1))
+    return StepFunction(steps.times, steps.values / max(busy.total_milli, 1))
 
 
-def queue_steps(jobs: pd.DataFrame) -> Steps:
+def queue_steps(jobs: pd.DataFrame) -> StepFunction:
     """Return how many jobs are submitted and not started.
 
     Rejected jobs are left out, since jobs.csv does not tell when they were; jobs that never started stay to the end.
@@ -58,7 +58,7 @@ def queue_steps(jobs: pd.DataFrame) -> Steps:
     return _accumulate(times, np.concatenate((np.ones(len(waiting)), -np.ones(len(left)))))
 
 
-def pod_queue_steps(pods: pd.DataFrame) -> Steps:
+def pod_queue_steps(pods: pd.DataFrame) -> StepFunction:
     """Return how many jobs wait, from their pods: also right for jobs that were evicted, rejected or never started.
 
     The pods of one job that were created together are one attempt. It waits until the last of them runs, or until
@@ -72,7 +72,7 @@ def pod_queue_steps(pods: pd.DataFrame) -> Steps:
     return _accumulate(times, np.concatenate((np.ones(len(begins)), -np.ones(len(begins)))))
 
 
-def _accumulate(times: Floats, changes: Floats) -> Steps:
+def _accumulate(times: Floats, changes: Floats) -> StepFunction:
     moments, position = np.unique(times, return_inverse=True)
     # Whole numbers below 2**53, so that sums of floats are exact.
-    return Steps(moments, np.cumsum(np.bincount(position, weights=changes, minlength=len(moments))))
+    return StepFunction(moments, np.cumsum(np.bincount(position, weights=changes, minlength=len(moments))))

@@ -66,11 +66,11 @@ class Running(Protocol):
 
     @property
     def job(self) -> Job:
-        """The job."""
+        """The job that runs."""
 
     @property
     def placement(self) -> Placement:
-        """What it occupies."""
+        """The machines, or parts of them, that it occupies."""
 
     @property
     def since(self) -> Instant:
@@ -86,7 +86,7 @@ class View(Protocol):
 
     @property
     def now(self) -> Instant:
-        """The present instant."""
+        """The present: decisions are taken at this instant."""
 
     @property
     def queue(self) -> Sequence[Job]:

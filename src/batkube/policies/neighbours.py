@@ -13,7 +13,7 @@ import numpy as np
 
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
-from batkube.cluster.scheduling_rules import Rules
+from batkube.cluster.scheduling_rules import NodeRules
 from batkube.cluster.selectors import LabelSelector, Operator, Requirement, selector_of
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
@@ -163,7 +163,7 @@ class Neighbours:
     def _spread(self, pod: KubeObject, bound: Sequence[tuple[KubeObject, int]]) -> list[tuple[str, Mask]]:
         """Return the nodes on which the pod would make a spread too uneven, or that have no place in it."""
         constraints = _constraints(pod)
-        rules = Rules(pod["spec"])
+        rules = NodeRules(pod["spec"])
         everywhere = _mask(node is not None for node in self._table.nodes)
         for one in constraints:
             everywhere &= _mask(value is not None for value in self._values(one["topologyKey"]))
@@ -175,7 +175,7 @@ class Neighbours:
             found.append((UNEVEN, self._skewed(pod, one, bound, counted)))
         return found
 
-    def _part_of_spread(self, constraint: KubeObject, rules: Rules) -> Mask:
+    def _part_of_spread(self, constraint: KubeObject, rules: NodeRules) -> Mask:
         """Return the nodes whose pods are counted: by default those of the right labels, whatever their taints."""
         heeds_labels = constraint.get("nodeAffinityPolicy", "Honor") == "Honor"
         heeds_taints = constraint.get("nodeTaintsPolicy", "Ignore") == "Honor"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.resources import Amounts, allocatable_of, demand_of
-from batkube.cluster.scheduling_rules import Rules, rules_key
+from batkube.cluster.scheduling_rules import NodeRules, rules_key
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import CPU, MEMORY, PODS
@@ -170,10 +170,10 @@ class NodeTable:
         key = rules_key(pod["spec"])
         known = self._accepted.get(key)
         if known is None:
-            known = self._accepted[key] = self._judged(Rules(pod["spec"]))
+            known = self._accepted[key] = self._judged(NodeRules(pod["spec"]))
         return known
 
-    def _judged(self, rules: Rules) -> Acceptance:
+    def _judged(self, rules: NodeRules) -> Acceptance:
         mask = np.zeros(len(self.nodes), dtype=np.bool_)
         liking = np.zeros(len(self.nodes), dtype=np.int64)
         objections: dict[str, int] = {}

@@ -45,7 +45,7 @@ class RunningJob:
         self.since = since
         #: When it must have ended, for our own use.
         self.end = end
-        #: The how manieth start of the run it was; makes the order of `running` total.
+        #: Counts the starts of the run, so that jobs which end at one instant still have an order in `running`.
         self.number = number
         #: Whether `placement` was taken out of the view's free room.
         self.charged = True

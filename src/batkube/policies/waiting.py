@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from batkube.workloads.model import Job
 
-Rank = int | tuple[int, ...]
+Precedence = int | tuple[int, ...]
 
 
 class Waiting:
@@ -18,10 +18,10 @@ class Waiting:
     no longer in the queue, and so is passed over.
     """
 
-    def __init__(self, rank: Callable[[Job], Rank]) -> None:
+    def __init__(self, rank: Callable[[Job], Precedence]) -> None:
         self._rank = rank
         #: A heap of (rank, number of the addition, job); the number makes the order total.
-        self._heap: list[tuple[Rank, int, Job]] = []
+        self._heap: list[tuple[Precedence, int, Job]] = []
         self._added = 0
 
     def add(self, jobs: Iterable[Job]) -> None:

@@ -19,7 +19,7 @@ from batkube.schedulers.compiling import check_target, compile_program
 from batkube.schedulers.guarding import check_kept, make_closed
 from batkube.schedulers.overlay import digest, overlay_files, write_overlay
 from batkube.schedulers.recipes import GoMod, Program, go_mod, missing_folder
-from batkube.schedulers.records import OVERLAY, PARTIAL, SOURCE, Record, lock_of, programs_folder, write_record
+from batkube.schedulers.records import OVERLAY, PARTIAL, SOURCE, BuildRecord, lock_of, programs_folder, write_record
 from batkube.schedulers.toolchains import Report, Toolchain, find_go, locked, run_go, toolchain
 
 
@@ -94,7 +94,7 @@ class _Build:
         partial = self.folder / f"{os.getpid()}{PARTIAL}"
         line = self._line(["build", "-v", *flags, *self._build_flags(), "-o", str(partial), target])
         compile_program(wanted, line, work, total, self._report)
-        write_record(self.folder, Record.of(wanted, self._go))
+        write_record(self.folder, BuildRecord.of(wanted, self._go))
         os.replace(partial, self.binary)
         shutil.rmtree(self._source, ignore_errors=True)
         self._report(f"built {wanted.title}")

@@ -13,7 +13,7 @@ from batkube.schedulers.builds import build_folder
 from batkube.schedulers.catalogue import Catalogue
 from batkube.schedulers.programs import program
 from batkube.schedulers.recipes import Program, local_program
-from batkube.schedulers.records import Kept, Record
+from batkube.schedulers.records import BuildRecord, Kept
 from batkube.schedulers.toolchains import Toolchain, toolchain_at_hand
 
 
@@ -33,7 +33,7 @@ def outdated(builds: Sequence[Kept], catalogue: Catalogue, cache: Path) -> list[
 
 
 def _folder_today(
-    record: Record, catalogue: Catalogue, cache: Path, at_hand: Callable[[str], Toolchain | None]
+    record: BuildRecord, catalogue: Catalogue, cache: Path, at_hand: Callable[[str], Toolchain | None]
 ) -> Path | None:
     """Return where the program that a record describes would be looked for today; None if nowhere."""
     wanted = _program(record, catalogue)
@@ -47,7 +47,7 @@ def _folder_today(
         return None  # the overlay no longer fits this Go
 
 
-def _program(record: Record, catalogue: Catalogue) -> Program | None:
+def _program(record: BuildRecord, catalogue: Catalogue) -> Program | None:
     if not record.is_local:
         return program(f"{record.name}@{record.version}", catalogue) if record.name in catalogue else None
     source = Path(record.source)

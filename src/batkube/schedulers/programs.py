@@ -16,7 +16,7 @@ from batkube.schedulers.recipes import Program
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.\d+[\w.+-]*")
 
 
-class Start(msgspec.Struct, frozen=True):
+class ProgramStart(msgspec.Struct, frozen=True):
     """How a program is started. `{kubeconfig}` and the like are still open: each run has its own."""
 
     arguments: tuple[str, ...]
@@ -82,13 +82,13 @@ def find(title: str, catalogue: Catalogue | None = None) -> tuple[str, Entry, st
     return name, entry, version
 
 
-def start_of(title: str, catalogue: Catalogue | None = None) -> Start:
+def start_of(title: str, catalogue: Catalogue | None = None) -> ProgramStart:
     """Return how the program called `NAME` or `NAME@VERSION` is started."""
     _, entry, version = find(title, catalogue)
     variant = _variant(entry, version)
     content: dict[str, Any] = fill_all({**entry.configuration, **variant.configuration}, _of_version(version))
     arguments = tuple(_fill(text, _of_version(version)) for text in entry.arguments)
-    return Start(arguments, content, entry.scheduler_name, variant.needs, entry.virtual)
+    return ProgramStart(arguments, content, entry.scheduler_name, variant.needs, entry.virtual)
 
 
 def _variant(entry: Entry, version: str) -> Variant:

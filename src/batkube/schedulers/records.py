@@ -21,7 +21,7 @@ _FILE = "build.json"
 OVERLAY, SOURCE, PARTIAL = ".overlay", ".source", ".partial"
 
 
-class Record(msgspec.Struct, frozen=True):
+class BuildRecord(msgspec.Struct, frozen=True):
     """What a program was built from and with."""
 
     name: str
@@ -34,7 +34,7 @@ class Record(msgspec.Struct, frozen=True):
     go: str
 
     @classmethod
-    def of(cls, wanted: Program, go: Toolchain | None) -> Record:
+    def of(cls, wanted: Program, go: Toolchain | None) -> BuildRecord:
         """Return the record of a program that is built with a toolchain."""
         source = wanted.module or str(wanted.folder)
         version = wanted.version.removeprefix("v")
@@ -51,7 +51,7 @@ class Kept(msgspec.Struct, frozen=True):
 
     folder: Path
     #: None if there is no whole program in it.
-    record: Record | None
+    record: BuildRecord | None
     size_bytes: int
 
 
@@ -65,7 +65,7 @@ def lock_of(folder: Path) -> Path:
     return folder.parent / f"{folder.name}.lock"
 
 
-def write_record(folder: Path, record: Record) -> None:
+def write_record(folder: Path, record: BuildRecord) -> None:
     """Say what the program in a folder is."""
     (folder / _FILE).write_bytes(msgspec.json.encode(record))
 
@@ -81,7 +81,7 @@ def kept_builds(cache: Path) -> list[Kept]:
 def _look_at(folder: Path) -> Kept:
     size = _size(folder)
     try:
-        record = msgspec.json.decode((folder / _FILE).read_bytes(), type=Record)
+        record = msgspec.json.decode((folder / _FILE).read_bytes(), type=BuildRecord)
     except (OSError, msgspec.MsgspecError):
         return Kept(folder, None, size)
     return Kept(folder, record if (folder / record.name).exists() else None, size)

@@ -82,7 +82,7 @@ def toolchain(cache: Path, *, exactly: str = "", at_least: str = "", report: Rep
 
 
 def own_toolchain() -> Toolchain:
-    """Return the machine's."""
+    """Return the Go toolchain that is installed on this machine."""
     return _describe(find_go(), "local")
 
 

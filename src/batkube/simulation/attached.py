@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from batkube.cluster.world import World
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant
-from batkube.schedulers.programs import Start
+from batkube.schedulers.programs import ProgramStart
 from batkube.simulation.attempts import AttemptLog
 from batkube.simulation.witness import Witness
 from batkube.timing.coordinator import Attachment, Coordinator
@@ -34,7 +34,7 @@ class OutsideScheduler:
     #: As the scenario names it: `kube-scheduler@1.34.4`.
     name: str
     binary: Path
-    start: Start
+    start: ProgramStart
     #: More arguments, after those of its start.
     arguments: tuple[str, ...] = ()
     #: The content of its configuration file, with places left open as in its start; empty if it needs none.

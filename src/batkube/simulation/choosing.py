@@ -18,7 +18,7 @@ from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import policy_names
 from batkube.schedulers.installed import installed, user_catalogue
-from batkube.schedulers.programs import Start, start_of
+from batkube.schedulers.programs import ProgramStart, start_of
 from batkube.simulation.attached import Builder, OutsideScheduler
 from batkube.simulation.extenders import refuse_binding
 from batkube.simulation.scenario import Scenario, named_scheduler
@@ -61,7 +61,7 @@ def _attached(text: str, number: int, builder: Builder | None) -> OutsideSchedul
     """Return a program that is no scheduler of the run by its command line."""
     name, *arguments = _words(text)
     is_told = any("{kubeconfig}" in argument for argument in arguments)
-    start = Start(() if is_told else ("--kubeconfig={kubeconfig}",), {}, "")
+    start = ProgramStart(() if is_told else ("--kubeconfig={kubeconfig}",), {}, "")
     if "/" not in name:
         start = replace(_start(name), scheduler_name="")
     arguments, file = _without_configuration(arguments, start)
@@ -83,7 +83,7 @@ def _words(command: str) -> list[str]:
     return words
 
 
-def _start(name: str) -> Start:
+def _start(name: str) -> ProgramStart:
     start = start_of(name, user_catalogue())
     if not start.virtual:
         remedy = "choose one of `batkube schedulers list`"
@@ -101,7 +101,7 @@ def _binary(name: str, builder: Builder | None) -> Path:
     return path.resolve()
 
 
-def _without_configuration(arguments: Sequence[str], start: Start) -> tuple[list[str], Path | None]:
+def _without_configuration(arguments: Sequence[str], start: ProgramStart) -> tuple[list[str], Path | None]:
     """Return the arguments, and apart from them the configuration file that one of them gives.
 
     It is not handed over as it is, since our kubeconfig belongs into it.
@@ -111,7 +111,7 @@ def _without_configuration(arguments: Sequence[str], start: Start) -> tuple[list
     return [text for text in arguments if text.partition("=")[0] not in flags], files[-1] if files else None
 
 
-def configuration(name: str, start: Start, file: Path | None = None, serves: str = "") -> dict[str, Any]:
+def configuration(name: str, start: ProgramStart, file: Path | None = None, serves: str = "") -> dict[str, Any]:
     """Return the content of a program's configuration file: its default, with the user's `file` on top.
 
     Where a default has profiles, a scheduler that serves a name of its own gets one of that name.

@@ -38,7 +38,7 @@ class NoTimers:
     """Watches in a run never end by themselves and need no bookmarks: connections do not break, and nothing is lost."""
 
     def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Never call."""
+        """Call nothing: whatever the server wants to do after a while is needless here."""
         return _nothing
 
 

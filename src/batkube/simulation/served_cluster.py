@@ -22,7 +22,7 @@ from batkube.controllers.disruption import Disruption
 from batkube.controllers.event_expiry import EventExpiry
 from batkube.controllers.garbage import GarbageCollector
 from batkube.controllers.jobs import JOB, FinishedJobs, Jobs
-from batkube.controllers.namespaces import Namespaces, RootCertificates, ServiceAccounts
+from batkube.controllers.namespaces import DefaultAccounts, Namespaces, RootCertificates
 from batkube.controllers.node_lifecycle import NodeLifecycle, PodsOfLostNodes
 from batkube.controllers.object_graph import ObjectGraph
 from batkube.controllers.pod_control import POD
@@ -127,7 +127,7 @@ def _start_controllers(world: World, client: Client, surroundings: Surroundings)
 
     graph = ObjectGraph(world.store)
     pods, replica_sets = Controlled(world.store, POD), Controlled(world.store, REPLICA_SET)
-    ServiceAccounts(world, client)
+    DefaultAccounts(world, client)
     RootCertificates(world, client, surroundings.authority)
     RoleAggregation(world, client)
     Namespaces(world, client, graph)

@@ -22,7 +22,7 @@ from batkube.api.certificates import make_credentials
 from batkube.api.http import LoopTimers
 from batkube.api.listening import DualListener, listen_both
 from batkube.api.logs import Logs
-from batkube.api.metrics_api import Metrics
+from batkube.api.metrics_api import MetricsApi
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.store import KubeObject, Store
@@ -121,7 +121,7 @@ async def _serve(
     credentials = make_credentials(service.host, start)
     timers = LoopTimers(asyncio.get_running_loop(), service.speed)
     is_bare = service.platform is None
-    specials = {} if is_bare else {**Metrics(store).handlers(), "pods/log": Logs(store).answer}
+    specials = {} if is_bare else {**MetricsApi(store).handlers(), "pods/log": Logs(store).answer}
     if service.latencies is not None and service.latencies.only_for_runs:
         notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
     api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials, notes=notes)

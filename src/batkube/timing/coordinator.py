@@ -71,7 +71,7 @@ class Server(Protocol):
 
     @property
     def door(self) -> Door:
-        """Who has come."""
+        """Where connections come in, and whose they are."""
 
     @property
     def is_awaiting(self) -> bool:
@@ -79,15 +79,15 @@ class Server(Protocol):
 
     @property
     def dropped(self) -> int:
-        """Connections ended, ever."""
+        """How many connections have ended since the start; a change of it tells of one that broke."""
 
     @property
     def received(self) -> int:
-        """Bytes received, ever."""
+        """How many bytes have come in since the start: the sign of a program that is still talking."""
 
     @property
     def sent(self) -> int:
-        """Bytes sent, ever."""
+        """How many bytes have gone out since the start: the sign that the program was answered."""
 
     @property
     def decisions(self) -> int:

@@ -13,7 +13,7 @@ def exact_seconds(ns: int) -> str:
     return f"{sign}{whole}.{rest:09d}".rstrip("0") if rest else f"{sign}{whole}"
 
 
-class Delays:
+class DelayProfiles:
     """Hands out the one profile `delay<seconds>` of each run time."""
 
     def __init__(self) -> None:

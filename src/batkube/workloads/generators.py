@@ -17,7 +17,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS, NANOSECONDS_PER_SECOND, Duration, Instant, seconds
 from batkube.kernel.quantities import CPU, MEMORY
 from batkube.kernel.streams import Streams
-from batkube.workloads.delays import Delays
+from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.lublin import ALL_JOBS, BATCH_JOBS, INTERACTIVE_JOBS, Model
 from batkube.workloads.model import Job, Requests, Workload
 
@@ -25,7 +25,7 @@ _SOURCE = "batkube workload generate"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class JobShape:
     """What a generated job is like. Run times and walltimes are in seconds, cpu in cores, memory in bytes."""
 
     run_time: Distribution
@@ -35,12 +35,12 @@ class Shape:
     walltime: Distribution | None = None
 
 
-def burst(count: int, shape: Shape, seed: int = 0, name: str = "w0") -> Workload:
+def burst(count: int, shape: JobShape, seed: int = 0, name: str = "w0") -> Workload:
     """Return `count` jobs that all arrive at 0."""
     return _workload(f"burst of {count}", name, itertools.repeat(0, _checked(count)), shape, Streams(seed))
 
 
-def spaced(count: int, interval: Duration, shape: Shape, seed: int = 0, name: str = "w0") -> Workload:
+def spaced(count: int, interval: Duration, shape: JobShape, seed: int = 0, name: str = "w0") -> Workload:
     """Return `count` jobs, the first at 0 and each `interval` after the one before."""
     if interval < 0:
         raise InputError(_SOURCE, problem="the interval is negative")
@@ -50,7 +50,7 @@ def spaced(count: int, interval: Duration, shape: Shape, seed: int = 0, name: st
     return _workload(f"spaced {count}", name, arrivals, shape, Streams(seed))
 
 
-def poisson(count: int, rate_per_s: float, shape: Shape, seed: int = 0, name: str = "w0") -> Workload:
+def poisson(count: int, rate_per_s: float, shape: JobShape, seed: int = 0, name: str = "w0") -> Workload:
     """Return `count` jobs with independent, exponentially distributed gaps of mean 1 / `rate_per_s`."""
     if not 0 < rate_per_s < float("inf"):
         raise InputError(_SOURCE, problem=f"the arrival rate must be larger than 0, not {rate_per_s}")
@@ -73,7 +73,7 @@ def lublin(count: int, machines: int, *, by_type: bool = False, seed: int = 0, n
         _lublin_jobs(kind, model.fitted_to(machines), streams.named(f"workload.lublin.{kind}"))
         for kind, model in models.items()
     ]
-    delays = Delays()
+    delays = DelayProfiles()
     jobs = []
     for number, (at_s, kind, size, run_s) in enumerate(itertools.islice(heapq.merge(*kinds), _checked(count)), 1):
         jobs.append(
@@ -102,8 +102,8 @@ def _poisson_arrivals(count: int, rate_per_s: float, rng: random.Random) -> Iter
         yield _milliseconds(at_s)
 
 
-def _workload(kind: str, name: str, arrivals: Iterable[int], shape: Shape, streams: Streams) -> Workload:
-    delays = Delays()
+def _workload(kind: str, name: str, arrivals: Iterable[int], shape: JobShape, streams: Streams) -> Workload:
+    delays = DelayProfiles()
     requests_of: dict[Requests, Requests] = {}
     jobs = []
     for number, submit in enumerate(arrivals, 1):
@@ -122,7 +122,7 @@ def _workload(kind: str, name: str, arrivals: Iterable[int], shape: Shape, strea
     return Workload(name=name, source=f"{_SOURCE} {kind}", jobs=jobs)
 
 
-def _requests(shape: Shape, streams: Streams) -> Requests:
+def _requests(shape: JobShape, streams: Streams) -> Requests:
     requests = []
     if shape.cpu is not None:
         requests.append((CPU, max(1, round(shape.cpu.draw(streams.named("workload.cpu")) * 1000))))
@@ -131,7 +131,7 @@ def _requests(shape: Shape, streams: Streams) -> Requests:
     return tuple(requests)
 
 
-def _walltime(shape: Shape, streams: Streams) -> Duration | None:
+def _walltime(shape: JobShape, streams: Streams) -> Duration | None:
     if shape.walltime is None:
         return None
     return Duration(max(1_000_000, _milliseconds(shape.walltime.draw(streams.named("workload.walltime")))))

@@ -28,7 +28,7 @@ from batkube.workloads.annotations import (
     read_annotations,
     walltime_of,
 )
-from batkube.workloads.delays import Delays
+from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes
 from batkube.workloads.model import Delay, Job, Workload
@@ -105,7 +105,7 @@ class _Manifests:
         self._name = name
         self._priorities = priorities
         self._jobs: list[Job] = []
-        self._delays = Delays()
+        self._delays = DelayProfiles()
         self._place_of: dict[str, str] = {}
         self._notes: dict[FidelityNote, int] = {}
 

@@ -15,7 +15,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import CPU, GPU, MEMORY
-from batkube.workloads.delays import Delays
+from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.files import lines
 from batkube.workloads.model import Job, Requests, Workload
 from batkube.workloads.names import unfit
@@ -88,7 +88,7 @@ class _Pods:
         self._path = path
         self._name = name
         self._jobs: list[Job] = []
-        self._delays = Delays()
+        self._delays = DelayProfiles()
         self._line_of: dict[str, int] = {}
         self._shared: dict[Requests, Requests] = {}
         self._notes: dict[FidelityNote, int] = {}

@@ -21,7 +21,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.numbers import int_of
-from batkube.workloads.delays import Delays
+from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.files import lines
 from batkube.workloads.model import Delay, Job, Workload
 from batkube.workloads.names import REMEDY, unfit
@@ -149,7 +149,7 @@ class _Trace:
         self._name = name
         self._jobs: list[Job] = []
         self._line_of: dict[str, int] = {}
-        self._delays = Delays()
+        self._delays = DelayProfiles()
         self._profiles: dict[str, Delay | None] = {}
         self._walltimes: dict[str, Duration | None] = {}
         self._sizes: dict[str, int] = {}

@@ -46,7 +46,6 @@ _AT_ROOT_WITH_STATUS = (
     "XPreserveUnknownFields",
     "XValidations",
 )
-_AT_ROOT = "at the root of the schema if the status subresource is enabled"
 
 
 def version_problems(version: dict[str, Any], path: str, *, has_status: bool) -> Problems:

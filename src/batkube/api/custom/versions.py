@@ -12,7 +12,7 @@ from typing import Any
 
 from batkube.cluster.kinds import version_rank
 
-Version = dict[str, Any]
+CustomVersion = dict[str, Any]
 """An entry of `spec.versions`."""
 
 
@@ -21,7 +21,7 @@ def storage_version(spec: dict[str, Any]) -> str:
     return next(str(version["name"]) for version in spec["versions"] if version.get("storage"))
 
 
-def deprecation_warning(spec: dict[str, Any], version: Version) -> str:
+def deprecation_warning(spec: dict[str, Any], version: CustomVersion) -> str:
     """Return what clients of a deprecated version are told; "" for others."""
     if not version.get("deprecated"):
         return ""

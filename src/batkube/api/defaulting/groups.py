@@ -148,21 +148,21 @@ def validating_webhooks(obj: dict[str, Any]) -> None:
 
 
 def mutating_webhooks(obj: dict[str, Any]) -> None:
-    """As for validating ones; called once."""
+    """Fill what a validating webhook has; a mutating one is not called again after others changed the object."""
     validating_webhooks(obj)
     for webhook in structs(obj, "webhooks"):
         fill_absent(webhook, {"reinvocationPolicy": "Never"})
 
 
 def admission_policy(obj: dict[str, Any]) -> None:
-    """Failures refuse."""
+    """A policy that cannot be evaluated refuses the request, unless it says that such failures are to be ignored."""
     spec = struct(obj, "spec")
     fill_absent(spec, {"failurePolicy": "Fail"})
     _match_resources(spec.get("matchConstraints"))
 
 
 def admission_policy_binding(obj: dict[str, Any]) -> None:
-    """What a binding matches."""
+    """A binding matches equivalent versions of a resource, in all scopes, unless it says otherwise."""
     _match_resources((obj.get("spec") or {}).get("matchResources"))
 
 
@@ -188,12 +188,12 @@ def _rules(holder: dict[str, Any], *names: str) -> None:
 
 
 def flow_schema(obj: dict[str, Any]) -> None:
-    """Where a schema stands among the others."""
+    """A flow schema without precedence is asked late, after those that say how early they come."""
     fill_empty(struct(obj, "spec"), {"matchingPrecedence": 1000})
 
 
 def priority_level(obj: dict[str, Any]) -> None:
-    """Shares and queues."""
+    """A priority level has a share of the server's seats and queues to wait in, even if it says neither."""
     spec = obj.get("spec") or {}
     if spec.get("exempt") is not None:
         fill_absent(spec["exempt"], _EXEMPT)

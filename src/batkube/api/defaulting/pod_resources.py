@@ -1,8 +1,6 @@
-"""What the containers of a pod need together, and the pod-level amounts that default to it.
+"""What the containers of a pod need together as exact quantities, and the pod-level amounts that default to it.
 
-Init containers run one after the other before the rest, so a pod needs the largest of them or the sum of the others,
-whichever is more; an init container that restarts always (a sidecar) keeps running and counts with both. Kubernetes:
-component-helpers/resource/helpers.go, AggregateContainerRequests and AggregateContainerLimits.
+Kubernetes: component-helpers/resource/helpers.go; `workloads.pod_amounts` has the rule.
 """
 
 from __future__ import annotations
@@ -10,56 +8,30 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.defaulting.filling import structs
-from batkube.kernel.quantities import Quantity, parse_quantity
+from batkube.kernel.quantities import CPU, MEMORY, Quantity, parse_quantity
+from batkube.workloads.pod_amounts import HUGE_PAGES, add, is_pod_level, is_sidecar, together
 
 Amounts = dict[str, Quantity]
 """How much of each resource."""
 
-_HUGE_PAGES = "hugepages-"
-_POD_LEVEL = ("cpu", "memory")
-
 
 def container_amounts(spec: dict[str, Any], side: str) -> Amounts:
     """Return the `requests` or `limits` (the `side`) of all containers of a pod together."""
-    total: Amounts = {}
-    for container in structs(spec, "containers"):
-        _add(total, _amounts(container, side))
-    sidecars: Amounts = {}
-    starting: Amounts = {}
-    for container in structs(spec, "initContainers"):
-        own = _amounts(container, side)
-        if container.get("restartPolicy") == "Always":
-            _add(total, own)
-            _add(sidecars, own)
-            needed = sidecars
-        else:
-            needed = dict(own)
-            _add(needed, sidecars)
-        _raise_to(starting, needed)
-    _raise_to(total, starting)
-    return total
+    return together(
+        (_amounts(one, side) for one in structs(spec, "containers")),
+        ((_amounts(one, side), is_sidecar(one)) for one in structs(spec, "initContainers")),
+    )
 
 
 def pod_amounts(spec: dict[str, Any], side: str) -> Amounts:
-    """Return what a pod needs as a whole: pod-level amounts before those of its containers, and the overhead.
-
-    Kubernetes: PodRequests and PodLimits; an overhead counts as a limit only where there is one.
-    """
+    """Return what a pod needs as a whole; an overhead counts as a limit only where there is one (PodLimits)."""
     total = container_amounts(spec, side)
-    pod_level = (spec.get("resources") or {}).get(side)
-    if pod_level:
-        for name, text in pod_level.items():
-            if is_pod_level(name):
-                total[name] = parse_quantity(text)
-    for name, text in (spec.get("overhead") or {}).items():
-        if side == "requests" or (name in total and total[name].nanos):
-            total[name] = total.get(name, Quantity(0)) + parse_quantity(text)
+    pod_level = _amounts(spec, side)
+    total.update({name: amount for name, amount in pod_level.items() if is_pod_level(name)})
+    overhead = {name: parse_quantity(text) for name, text in (spec.get("overhead") or {}).items()}
+    limited = [name for name in overhead if name in total and total[name].nanos]
+    add(total, overhead if side == "requests" else {name: overhead[name] for name in limited})
     return total
-
-
-def is_pod_level(name: str) -> bool:
-    """Tell whether a resource may be given for the pod as a whole."""
-    return name in _POD_LEVEL or name.startswith(_HUGE_PAGES)
 
 
 def fill_pod_level_resources(spec: dict[str, Any]) -> None:
@@ -68,12 +40,12 @@ def fill_pod_level_resources(spec: dict[str, Any]) -> None:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if limits or requests:
         for name, amount in container_amounts(spec, "limits").items():
-            if name.startswith(_HUGE_PAGES) and name not in requests:
+            if name.startswith(HUGE_PAGES) and name not in requests:
                 limits.setdefault(name, str(amount))
     if not limits:
         return
     for name, amount in container_amounts(spec, "requests").items():
-        if name in _POD_LEVEL:
+        if name in (CPU, MEMORY):
             requests.setdefault(name, str(amount))
     for name, text in limits.items():
         if is_pod_level(name):
@@ -83,17 +55,7 @@ def fill_pod_level_resources(spec: dict[str, Any]) -> None:
         resources["requests"] = requests
 
 
-def _amounts(container: dict[str, Any], side: str) -> Amounts:
-    given = (container.get("resources") or {}).get(side) or {}
-    return {name: parse_quantity(text) for name, text in given.items()}
-
-
-def _add(total: Amounts, more: Amounts) -> None:
-    for name, amount in more.items():
-        total[name] = total[name] + amount if name in total else amount
-
-
-def _raise_to(total: Amounts, least: Amounts) -> None:
-    for name, amount in least.items():
-        if name not in total or amount > total[name]:
-            total[name] = amount
+def _amounts(holder: dict[str, Any], side: str) -> Amounts:
+    """Return the amounts that a container, or the pod as a whole, gives on one side."""
+    amounts = (holder.get("resources") or {}).get(side) or {}
+    return {name: parse_quantity(text) for name, text in amounts.items()}

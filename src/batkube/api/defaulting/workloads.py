@@ -63,7 +63,7 @@ def stateful_set(obj: dict[str, Any]) -> None:
 
 
 def replica_set(obj: dict[str, Any]) -> None:
-    """One replica."""
+    """A ReplicaSet that does not say how many pods it wants has one."""
     spec = struct(obj, "spec")
     fill_absent(spec, _REPLICAS)
     fill_template(spec.get("template"))

@@ -13,7 +13,7 @@ import msgspec
 
 from batkube.api.printing.ages import since_any_text
 from batkube.api.printing.catalogue import CREATION_DESCRIPTION, NAME_COLUMN
-from batkube.api.printing.jsonpaths import BadPath, Json, JsonPath, Unfit
+from batkube.api.printing.jsonpaths import BadJsonPath, Json, JsonPath, PathUnfit
 from batkube.api.printing.printers import Column, Printer, column
 from batkube.cluster.go_text import go_value
 from batkube.cluster.store import KubeObject
@@ -51,7 +51,7 @@ def custom_columns(definitions: Sequence[Mapping[str, Any]] | None) -> Printer:
         path_text = definition["jsonPath"]
         try:
             paths.append(JsonPath(path_text))
-        except BadPath:
+        except BadJsonPath:
             break
         described = definition.get("description")
         description = described or f"Custom resource definition column (in JSONPath format): {path_text}"
@@ -74,7 +74,7 @@ def _cell(kind: str, path: JsonPath, value: KubeObject, now: Instant) -> Json:
     """Return the first value found as the column's type has it, None if there is none or it is of another type."""
     try:
         found = path.find(value)
-    except Unfit:
+    except PathUnfit:
         return None
     first = found[0] if found else None
     match kind, first:

@@ -43,7 +43,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-class BadPath(ValueError):
+class BadJsonPath(ValueError):
     """The text is no JSONPath."""
 
 
@@ -51,7 +51,7 @@ class BadPath(ValueError):
 _FOUND_MAX = 10_000
 
 
-class Unfit(Exception):
+class PathUnfit(Exception):
     """The path cannot be followed in this object."""
 
 
@@ -76,7 +76,7 @@ def _follow(steps: list[Step], values: Values) -> Values:
 def _check_count(values: Values) -> None:
     """Stop a path that finds the same things over and over, as `..a..a..a` does in a deep object."""
     if len(values) > _FOUND_MAX:
-        raise Unfit(f"the path finds more than {_FOUND_MAX} values")
+        raise PathUnfit(f"the path finds more than {_FOUND_MAX} values")
 
 
 class _Parser:
@@ -100,7 +100,7 @@ class _Parser:
                 yield from self._plain_step(rest)
                 has_descended = False
             elif has_descended:
-                raise BadPath("invalid multiple recursive descent")
+                raise BadJsonPath("invalid multiple recursive descent")
             else:
                 self.position += 2
                 yield _descend
@@ -128,7 +128,7 @@ class _Parser:
                 _constant(word == "true") if word in ("true", "false") else _failing(f"unrecognized identifier {word}")
             )
         else:
-            raise BadPath(f"unrecognized character in action: {first}")
+            raise BadJsonPath(f"unrecognized character in action: {first}")
 
     def _field(self) -> Step:
         name = self._name()
@@ -147,19 +147,19 @@ class _Parser:
         try:
             return float_of(digits) if "." in digits else int(digits)
         except ValueError:
-            raise BadPath(f"cannot parse number {digits}") from None
+            raise BadJsonPath(f"cannot parse number {digits}") from None
 
     def _quoted(self, quote: str) -> str:
         match = _QUOTED[quote].match(self.text, self.position)
         if match is None:
-            raise BadPath("unterminated quoted string")
+            raise BadJsonPath("unterminated quoted string")
         self.position = match.end()
         return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), match[1])
 
     def _brackets(self) -> Iterator[Step]:
         end = self.text.find("]", self.position)
         if end < 0:
-            raise BadPath("unterminated array")
+            raise BadJsonPath("unterminated array")
         inside = self.text[self.position + 1 : end]
         self.position = end + 1
         parts = inside.split(",")
@@ -173,7 +173,7 @@ class _Parser:
     def _filter(self) -> Step:
         match = _FILTERED.match(self.text, self.position)
         if match is None:
-            raise BadPath("unterminated filter")
+            raise BadJsonPath("unterminated filter")
         self.position = match.end()
         compared = _FILTER.fullmatch(match[1])
         if compared is None:
@@ -195,7 +195,7 @@ def _constant(value: Json) -> Step:
 
 def _failing(problem: str) -> Step:
     def fail(values: Values) -> Values:
-        raise Unfit(problem)
+        raise PathUnfit(problem)
 
     return fail
 
@@ -235,14 +235,14 @@ def _union(branches: list[list[Step]]) -> Step:
 def _slice(text: str) -> Step:
     match = _SLICE.fullmatch(text)
     if match is None:
-        raise BadPath(f"invalid array index {text}")
+        raise BadJsonPath(f"invalid array index {text}")
     try:
         start = int(match[1]) if match[1] else None
         is_one = match[2] is None
         end = None if is_one or match[2] == ":" else int(match[2][1:])
         step = int(match[3][1:]) if match[3] not in (None, ":") else 1
     except ValueError:
-        raise BadPath(f"array index {text} is not a number") from None
+        raise BadJsonPath(f"array index {text} is not a number") from None
 
     def take(values: Values) -> Values:
         found: Values = []
@@ -250,7 +250,7 @@ def _slice(text: str) -> Step:
             if value is None:
                 continue
             if not isinstance(value, list):
-                raise Unfit(f"{type(value).__name__} is not array or slice")
+                raise PathUnfit(f"{type(value).__name__} is not array or slice")
             found += _part(value, start, (start or 0) + 1 if is_one else end, is_one, step)
         return found
 
@@ -267,14 +267,14 @@ def _part(value: Values, start: int | None, end: int | None, is_one: bool, step:
     if low == high:
         return []
     if not 0 <= low < length or not 0 <= high <= length or low > high or step <= 0:
-        raise Unfit(f"array index out of bounds: index {low}, length {length}")
+        raise PathUnfit(f"array index out of bounds: index {low}, length {length}")
     return value[low:high:step]
 
 
 def _elements(values: Values) -> Iterator[Json]:
     for value in values:
         if not isinstance(value, list):
-            raise Unfit(f"{value} is not array or slice and cannot be filtered")
+            raise PathUnfit(f"{value} is not array or slice and cannot be filtered")
         yield from value
 
 
@@ -288,10 +288,10 @@ def _where(left: list[Step], compare: Callable[[Any, Any], bool], right: list[St
         if not sides[0] or not sides[1]:
             return False
         if max(map(len, sides)) > 1:
-            raise Unfit("can only compare one element at a time")
+            raise PathUnfit("can only compare one element at a time")
         one, other = sides[0][0], sides[1][0]
         if type(one) is not type(other) or not isinstance(one, str | int | float | bool):
-            raise Unfit("incompatible types for comparison")
+            raise PathUnfit("incompatible types for comparison")
         return compare(one, other)
 
     return lambda values: [part for part in _elements(values) if keep(part)]

@@ -46,12 +46,12 @@ def create_node(node: dict[str, Any], _context: Context) -> None:
 
 
 def update_node(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
-    """As for a new one."""
+    """What once configured a kubelet is dropped from a changed spec too; its status has its own way in."""
     (node.get("spec") or {}).pop("configSource", None)
 
 
 def update_node_status(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
-    """As for a new one."""
+    """What a kubelet once reported of such a configuration is dropped from its status."""
     (node.get("status") or {}).pop("config", None)
 
 
@@ -63,11 +63,11 @@ def create_volume(volume: dict[str, Any], context: Context) -> None:
 def update_volume_status(volume: dict[str, Any], old: dict[str, Any], context: Context) -> None:
     """A change of phase is dated."""
     status, before = volume.setdefault("status", {}), old.get("status") or {}
-    given, live = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    new, live = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
     if status.get("phase") != before.get("phase"):
-        if given is None or given == live:
+        if new is None or new == live:
             status["lastPhaseTransitionTime"] = rfc3339(context.now)
-    elif given is None and live is not None:
+    elif new is None and live is not None:
         status["lastPhaseTransitionTime"] = live
 
 
@@ -80,7 +80,7 @@ def create_claim(claim: dict[str, Any], _context: Context) -> None:
 
 
 def update_claim(claim: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
-    """As for a new one."""
+    """Both ways to say what a claim is filled from agree after a change too; what was taken before may stay."""
     _drop_foreign_sources(claim["spec"], old["spec"])
     _match_data_sources(claim["spec"])
 
@@ -126,12 +126,12 @@ def drop_from_template(workload: dict[str, Any], *_rest: object) -> None:
 
 
 def drop_from_pod_template(template: dict[str, Any], *_rest: object) -> None:
-    """As above."""
+    """A PodTemplate, too, holds nothing of features that are off."""
     _clean_template(template.get("template"))
 
 
 def drop_from_cron_job(cron_job: dict[str, Any], *_rest: object) -> None:
-    """As above."""
+    """Nor does the template inside a CronJob's template of Jobs."""
     job = (cron_job.get("spec") or {}).get("jobTemplate") or {}
     _clean_template((job.get("spec") or {}).get("template"))
 

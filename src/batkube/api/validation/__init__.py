@@ -35,7 +35,7 @@ from batkube.api.validation import (
     storage,
 )
 from batkube.api.validation.metadata import check_common, check_metadata
-from batkube.api.validation.names import NameRule, path_segment, subdomain_name
+from batkube.api.validation.names import path_segment, subdomain_name
 from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import Rules, metadata_only
 from batkube.cluster.kinds import Resource
@@ -90,36 +90,6 @@ def validate_update(
     rules = _rules(resource)
     check = rules.status if subresource == "status" else rules.subresources.get(subresource, rules.update)
     check(new, old, problems)
-    return problems
-
-
-def validate_status(resource: Resource, new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
-    """Return what is wrong with a new status."""
-    return validate_update(resource, new, old, "status")
-
-
-def validate_metadata(meta: Mapping[str, Any], rule: NameRule, namespaced: bool) -> list[FieldError]:
-    """Return what is wrong with the metadata of an object whose names follow `rule`."""
-    problems = Problems()
-    check_metadata(meta, rule, namespaced, problems)
-    return problems
-
-
-def validate_binding(binding: Mapping[str, Any]) -> list[FieldError]:
-    """Return what is wrong with the binding of a pod to a node (Kubernetes: ValidatePodBinding)."""
-    problems = Problems()
-    target = binding.get("target", {})
-    if (kind := target.get("kind")) and kind != "Node":
-        problems.not_supported("target.kind", kind, ("Node", "<empty>"))
-    if not target.get("name"):
-        problems.required("target.name")
-    return problems
-
-
-def validate_eviction(eviction: Mapping[str, Any]) -> list[FieldError]:
-    """Return what is wrong with an eviction; the real server looks at nothing but its metadata, and only at URLs."""
-    problems = Problems()
-    check_metadata(eviction["metadata"], path_segment, True, problems)
     return problems
 
 

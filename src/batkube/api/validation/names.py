@@ -1,4 +1,4 @@
-"""What names, labels, keys and ports may look like, in the words of the real server.
+"""What names, keys and ports may look like, in the words of the real server; labels are in `cluster.label_syntax`.
 
 Every rule takes a text and returns what is wrong with it: nothing, for a good one. The same few names come again with
 every request, so verdicts are remembered (Kubernetes: apimachinery/pkg/util/validation/validation.go).
@@ -9,24 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from batkube.kernel.remembering import remembered
-
-Verdict = tuple[str, ...]
-"""What is wrong with a text; empty if nothing is."""
+from batkube.cluster.label_syntax import (
+    DNS_LABEL,
+    DNS_SUBDOMAIN,
+    NON_EMPTY,
+    explained,
+    is_subdomain,
+    judged,
+    remembered,
+)
+from batkube.cluster.label_syntax import Verdict as Verdict
+from batkube.cluster.label_syntax import at_most as at_most
+from batkube.cluster.label_syntax import dns_subdomain as dns_subdomain
+from batkube.cluster.label_syntax import label_value as label_value
+from batkube.cluster.label_syntax import qualified_name as qualified_name
+from batkube.cluster.label_syntax import size as size
 
 NameRule = Callable[[str, bool], Verdict]
 """A rule for metadata.name, and with True for metadata.generateName, to which characters will be added."""
 
-_remembered = remembered(8192)
-
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _LOOSE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _LOOSE_SUBDOMAIN = rf"{_LOOSE_LABEL}(\.{_LOOSE_LABEL})*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_WILDCARD = rf"\*\.{_SUBDOMAIN}"
-_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_LABEL_VALUE = f"({_QUALIFIED})?"
+_WILDCARD = rf"\*\.{DNS_SUBDOMAIN}"
 _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _PERCENT = "[0-9]+%"
 _HEADER = "[-A-Za-z0-9]+"
@@ -34,13 +39,10 @@ _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _CONDITION_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
-_is_label = re.compile(_LABEL).fullmatch
-_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_is_label = re.compile(DNS_LABEL).fullmatch
 _is_loose_subdomain = re.compile(_LOOSE_SUBDOMAIN).fullmatch
 _is_label_1035 = re.compile(_LABEL_1035).fullmatch
 _is_wildcard = re.compile(_WILDCARD).fullmatch
-_is_qualified = re.compile(_QUALIFIED).fullmatch
-_is_label_value = re.compile(_LABEL_VALUE).fullmatch
 _is_identifier = re.compile(_IDENTIFIER).fullmatch
 _is_percent = re.compile(_PERCENT).fullmatch
 _is_header = re.compile(_HEADER).fullmatch
@@ -50,26 +52,7 @@ _has_letter = re.compile("[a-z]").search
 _is_http_path = re.compile(_HTTP_PATH).fullmatch
 _is_condition_reason = re.compile(_CONDITION_REASON).fullmatch
 
-NON_EMPTY = "must be non-empty"
 _NO_DOT_DOT = "must not start with '..'"
-
-
-def size(text: str) -> int:
-    """Return the bytes of a text, which is what Go calls its length."""
-    return len(text) if text.isascii() else len(text.encode())
-
-
-def _explained(rule: str, pattern: str, *examples: str) -> str:
-    """Write a rule with examples and its pattern, as Kubernetes' RegexError does."""
-    if not examples:
-        return f"{rule} (regex used for validation is '{pattern}')"
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
-
-
-def at_most(length: int) -> str:
-    """Say that a text is too long."""
-    return f"must be no more than {length} characters"
 
 
 def between(low: int, high: int) -> str:
@@ -77,27 +60,21 @@ def between(low: int, high: int) -> str:
     return f"must be between {low} and {high}, inclusive"
 
 
-_BAD_LABEL = _explained(
+_BAD_LABEL = explained(
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
     "an alphanumeric character",
-    _LABEL,
+    DNS_LABEL,
     "my-name",
     "123-abc",
 )
-_BAD_SUBDOMAIN = _explained(
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character",
-    _SUBDOMAIN,
-    "example.com",
-)
-_BAD_LOOSE_SUBDOMAIN = _explained(
+_BAD_LOOSE_SUBDOMAIN = explained(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
     "must start "
     "and end with an alphanumeric character",
     _LOOSE_SUBDOMAIN,
     "example.com",
 )
-_BAD_LABEL_1035 = _explained(
+_BAD_LABEL_1035 = explained(
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
     "character, and "
     "end with an alphanumeric character",
@@ -105,29 +82,14 @@ _BAD_LABEL_1035 = _explained(
     "my-name",
     "abc-123",
 )
-_BAD_WILDCARD = _explained(
+_BAD_WILDCARD = explained(
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist "
     "of lower "
     "case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
     _WILDCARD,
     "*.example.com",
 )
-_BAD_QUALIFIED = _explained(
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-    _QUALIFIED,
-    "MyName",
-    "my.name",
-    "123-abc",
-)
-_BAD_LABEL_VALUE = _explained(
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-    "end with an alphanumeric character",
-    _LABEL_VALUE,
-    "MyValue",
-    "my_value",
-    "12345",
-)
-_BAD_IDENTIFIER = _explained(
+_BAD_IDENTIFIER = explained(
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
     "or '_'",
     _IDENTIFIER,
@@ -135,18 +97,18 @@ _BAD_IDENTIFIER = _explained(
     "MY_NAME",
     "MyName",
 )
-_BAD_PERCENT = _explained(
+_BAD_PERCENT = explained(
     "a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%"
 )
-_BAD_HEADER = _explained("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")
-_BAD_CONFIG_KEY = _explained(
+_BAD_HEADER = explained("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")
+_BAD_CONFIG_KEY = explained(
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
     _CONFIG_KEY,
     "key.name",
     "KEY_NAME",
     "key-name",
 )
-_BAD_CONDITION_REASON = _explained(
+_BAD_CONDITION_REASON = explained(
     "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
     "characters "
     "or '_,:', and must end with an alphanumeric character or '_'",
@@ -160,77 +122,35 @@ _BAD_CONDITION_REASON = _explained(
 _BAD_VARIABLE = "a valid environment variable name must consist only of printable ASCII characters other than '='"
 
 
-def _judged(text: str, limit: int, good: bool, bad: str) -> Verdict:
-    if good and len(text) <= limit:
-        return ()
-    too_long = (at_most(limit),) if size(text) > limit else ()
-    return too_long if good else (*too_long, bad)
-
-
-@_remembered
+@remembered
 def dns_label(text: str) -> Verdict:
     """A lowercase RFC 1123 label."""
-    bad = "must not contain dots" if _is_subdomain(text) else _BAD_LABEL
-    return _judged(text, 63, bool(_is_label(text)), bad)
+    bad = "must not contain dots" if is_subdomain(text) else _BAD_LABEL
+    return judged(text, 63, bool(_is_label(text)), bad)
 
 
-@_remembered
-def dns_subdomain(text: str) -> Verdict:
-    """A lowercase RFC 1123 subdomain."""
-    return _judged(text, 253, bool(_is_subdomain(text)), _BAD_SUBDOMAIN)
-
-
-@_remembered
+@remembered
 def dns_subdomain_with_underscores(text: str) -> Verdict:
     """A subdomain as search paths of resolvers have them."""
-    return _judged(text, 253, bool(_is_loose_subdomain(text)), _BAD_LOOSE_SUBDOMAIN)
+    return judged(text, 253, bool(_is_loose_subdomain(text)), _BAD_LOOSE_SUBDOMAIN)
 
 
-@_remembered
+@remembered
 def dns_1035_label(text: str) -> Verdict:
     """A label that starts with a letter, as names of services do."""
-    return _judged(text, 63, bool(_is_label_1035(text)), _BAD_LABEL_1035)
+    return judged(text, 63, bool(_is_label_1035(text)), _BAD_LABEL_1035)
 
 
-@_remembered
+@remembered
 def wildcard_subdomain(text: str) -> Verdict:
     """A subdomain after `*.`."""
-    return _judged(text, 253, bool(_is_wildcard(text)), _BAD_WILDCARD)
+    return judged(text, 253, bool(_is_wildcard(text)), _BAD_WILDCARD)
 
 
-@_remembered
-def qualified_name(text: str) -> Verdict:
-    """A label key or the like: a name with an optional subdomain and `/` before it."""
-    prefix, slash, name = text.rpartition("/")
-    wrong: list[str] = []
-    if "/" in prefix:
-        return (
-            f"a qualified name {_BAD_QUALIFIED} with an optional DNS subdomain prefix and '/' "
-            "(e.g. 'example.com/MyName')",
-        )
-    if slash and not prefix:
-        wrong.append(f"prefix part {NON_EMPTY}")
-    elif slash:
-        wrong.extend(f"prefix part {problem}" for problem in dns_subdomain(prefix))
-    if not name:
-        wrong.append(f"name part {NON_EMPTY}")
-    elif size(name) > 63:
-        wrong.append(f"name part {at_most(63)}")
-    if not _is_qualified(name):
-        wrong.append(f"name part {_BAD_QUALIFIED}")
-    return tuple(wrong)
-
-
-@_remembered
-def label_value(text: str) -> Verdict:
-    """The value of a label."""
-    return _judged(text, 63, bool(_is_label_value(text)), _BAD_LABEL_VALUE)
-
-
-@_remembered
+@remembered
 def config_key(text: str) -> Verdict:
     """A key of a ConfigMap or Secret, which becomes the name of a file."""
-    return _judged(text, 253, bool(_is_config_key(text)), _BAD_CONFIG_KEY) + _changes_directory(text)
+    return judged(text, 253, bool(_is_config_key(text)), _BAD_CONFIG_KEY) + _changes_directory(text)
 
 
 def _changes_directory(text: str) -> Verdict:
@@ -239,7 +159,7 @@ def _changes_directory(text: str) -> Verdict:
     return (_NO_DOT_DOT,) if text.startswith("..") else ()
 
 
-@_remembered
+@remembered
 def environment_variable(text: str) -> Verdict:
     """The name of an environment variable (relaxed rules, general since v1.34)."""
     if not text:
@@ -247,7 +167,7 @@ def environment_variable(text: str) -> Verdict:
     return () if all(" " <= char <= "~" and char != "=" for char in text) else (_BAD_VARIABLE,)
 
 
-@_remembered
+@remembered
 def port_name(text: str) -> Verdict:
     """The name of a port (RFC 6335)."""
     wrong = []
@@ -281,7 +201,7 @@ def http_header(text: str) -> Verdict:
 
 def http_path(text: str) -> Verdict:
     """The path of a domain-prefixed path, such as a finalizer or a signer has."""
-    return () if _is_http_path(text) else (_explained("Invalid path", _HTTP_PATH),)
+    return () if _is_http_path(text) else (explained("Invalid path", _HTTP_PATH),)
 
 
 def condition_reason(text: str) -> Verdict:

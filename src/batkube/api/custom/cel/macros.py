@@ -55,7 +55,7 @@ class Elements:
 
 
 def truth(body: Evaluate, variables: Variables) -> bool:
-    """Evaluate a condition."""
+    """Return the value of a condition, which must be true or false: CEL takes nothing else for either."""
     value = body(variables)
     if not isinstance(value, bool):
         raise CelError(NO_OVERLOAD)

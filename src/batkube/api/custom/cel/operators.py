@@ -10,8 +10,8 @@ from batkube.api.custom.cel.lexing import Unsigned, Value
 from batkube.api.custom.cel.time_functions import checked_duration, checked_timestamp
 from batkube.api.custom.cel.values import (
     NO_OVERLOAD,
+    CelDuration,
     CelError,
-    Duration,
     Timestamp,
     checked,
     contains,
@@ -35,9 +35,9 @@ def _add(left: Value, right: Value) -> Value:
         return left + right if isinstance(left, float) else checked(int(left) + int(right), left)
     if any(isinstance(left, kind) and isinstance(right, kind) for kind in (str, bytes, list)):
         return left + right
-    if isinstance(left, Duration) and isinstance(right, Duration):
+    if isinstance(left, CelDuration) and isinstance(right, CelDuration):
         return checked_duration(left.ns + right.ns)
-    if {type(left), type(right)} == {Timestamp, Duration}:
+    if {type(left), type(right)} == {Timestamp, CelDuration}:
         return checked_timestamp(left.ns + right.ns)
     raise CelError(NO_OVERLOAD)
 
@@ -47,7 +47,7 @@ def _subtract(left: Value, right: Value) -> Value:
         return left - right if isinstance(left, float) else checked(int(left) - int(right), left)
     if isinstance(left, Timestamp) and isinstance(right, Timestamp):
         return checked_duration(left.ns - right.ns)
-    if isinstance(left, Timestamp | Duration) and isinstance(right, Duration):
+    if isinstance(left, Timestamp | CelDuration) and isinstance(right, CelDuration):
         in_range = checked_timestamp if isinstance(left, Timestamp) else checked_duration
         return in_range(left.ns - right.ns)
     raise CelError(NO_OVERLOAD)
@@ -91,7 +91,7 @@ def _in(item: Value, whole: Value) -> bool:
     raise CelError(NO_OVERLOAD)
 
 
-_ORDERED = (str, bytes, bool, Duration, Timestamp, Quantity)
+_ORDERED = (str, bytes, bool, CelDuration, Timestamp, Quantity)
 
 
 def compare(left: Value, right: Value) -> int:

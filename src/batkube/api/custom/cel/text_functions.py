@@ -10,7 +10,7 @@ from typing import Any
 from batkube.api.custom import patterns
 from batkube.api.custom.cel.lexing import Value
 from batkube.api.custom.cel.time_functions import duration_text, timestamp_text
-from batkube.api.custom.cel.values import CelError, Duration, Timestamp, type_name
+from batkube.api.custom.cel.values import CelDuration, CelError, Timestamp, type_name
 from batkube.cluster.go_text import go_quote, go_value
 from batkube.kernel.numbers import int_of
 
@@ -116,7 +116,7 @@ def shown(value: Value) -> str:
         return "null"
     if isinstance(value, Timestamp):
         return timestamp_text(value)
-    if isinstance(value, Duration):
+    if isinstance(value, CelDuration):
         return duration_text(value)
     if isinstance(value, bytes):
         return value.decode(errors="replace")

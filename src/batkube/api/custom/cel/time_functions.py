@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from batkube.api.custom.cel.values import CelError, Duration, Timestamp
+from batkube.api.custom.cel.values import CelDuration, CelError, Timestamp
 from batkube.kernel.numbers import int_of
 
 _NS = 10**9
@@ -61,11 +61,11 @@ def checked_timestamp(ns: int) -> Timestamp:
     return Timestamp(ns)
 
 
-def checked_duration(ns: int) -> Duration:
+def checked_duration(ns: int) -> CelDuration:
     """Return a length of time; raises CelError if an int64 does not hold it."""
     if abs(ns) > _LONGEST_NS:
         raise CelError("integer overflow")
-    return Duration(ns)
+    return CelDuration(ns)
 
 
 def date(text: str) -> Timestamp:
@@ -73,21 +73,21 @@ def date(text: str) -> Timestamp:
     return timestamp(f"{text}T00:00:00Z")
 
 
-def duration(text: str) -> Duration:
+def duration(text: str) -> CelDuration:
     """Read Go's notation, such as `1h30m`; raises CelError."""
     body = text.lstrip("+-")
     parts = _duration_parts.findall(body)
     if body == "0":
-        return Duration(0)
+        return CelDuration(0)
     if not parts or "".join(number + unit for number, unit in parts) != body or len(text) - len(body) > 1:
         raise CelError(_NO_DURATION)
     total = sum(_scaled(number, _UNITS_NS[unit]) for number, unit in parts)
     if total > _LONGEST_NS:
         raise CelError(_NO_DURATION)
-    return Duration(-total if text.startswith("-") else total)
+    return CelDuration(-total if text.startswith("-") else total)
 
 
-def worded_duration(text: str) -> Duration:
+def worded_duration(text: str) -> CelDuration:
     """Read what the format `duration` allows: Go's notation, or `3 days`; raises CelError."""
     try:
         return duration(text)
@@ -96,7 +96,7 @@ def worded_duration(text: str) -> Duration:
         total = sum(number * unit for number, unit in found)
         if not any(unit for _, unit in found) or total > _LONGEST_NS:
             raise
-        return Duration(total)
+        return CelDuration(total)
 
 
 def _unit_ns(word: str) -> int:
@@ -127,7 +127,7 @@ def timestamp_text(value: Timestamp) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
 
 
-def duration_text(value: Duration) -> str:
+def duration_text(value: CelDuration) -> str:
     """Write decimal seconds, as CEL does."""
     seconds, rest = divmod(abs(value.ns), _NS)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""

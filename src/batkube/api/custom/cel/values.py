@@ -27,7 +27,7 @@ class CelError(Exception):
 NO_OVERLOAD = "no such overload"
 
 
-class Duration(msgspec.Struct, frozen=True, order=True):
+class CelDuration(msgspec.Struct, frozen=True, order=True):
     """A length of time."""
 
     ns: int
@@ -109,7 +109,7 @@ _TYPES: tuple[tuple[type, str], ...] = (
     (bytes, "bytes"),
     (list, "list"),
     (dict, "map"),
-    (Duration, "duration"),
+    (CelDuration, "duration"),
     (Timestamp, "timestamp"),
     (Optional, "optional_type"),
     (TypeName, "type"),

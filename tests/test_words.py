@@ -1,0 +1,54 @@
+"""One word, one thing: what the glossary names is defined once in the code, and hardly any class shares its name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
+INDEX = (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8")
+
+#: Public classes that still share a name. None may join them; one that is gone must be taken off.
+SHARED = {"Call", "DecodeError", "Door", "Literal", "Program", "Record", "Surroundings"}
+
+
+def modules() -> Iterator[ast.Module]:
+    """Yield every module of the product."""
+    for path in sorted((REPOSITORY / "src").rglob("*.py")):
+        yield ast.parse(path.read_text(encoding="utf-8"))
+
+
+def named_types(module: ast.Module) -> Iterator[str]:
+    """Yield the classes, new types and aliases of types that a module defines."""
+    for part in module.body:
+        if isinstance(part, ast.ClassDef):
+            yield part.name
+        elif isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
+            name = part.targets[0].id
+            if re.fullmatch("[A-Z][a-z]\\w+", name):
+                yield name
+
+
+def glossary() -> set[str]:
+    """Return the words of the glossary, written as classes are: `Fidelity note` is FidelityNote."""
+    words = re.findall(r"\*([\w ,]+)\*", INDEX.split("## Words")[1])
+    singles = {single for word in words for single in word.split(", ")}
+    return {"".join(part.capitalize() for part in single.split()) for single in singles}
+
+
+DEFINED = Counter(name for module in modules() for name in named_types(module))
+CLASSES = Counter(part.name for module in modules() for part in module.body if isinstance(part, ast.ClassDef))
+
+
+def test_a_word_of_the_glossary_is_defined_once() -> None:
+    assert {"Scenario", "Course", "World", "FidelityNote", "Duration"} <= glossary() & set(DEFINED)
+    assert {word for word in glossary() if DEFINED[word] > 1} == set()
+
+
+def test_no_more_classes_share_a_name() -> None:
+    shared = {name for name, count in CLASSES.items() if count > 1 and not name.startswith("_")}
+
+    assert shared == SHARED
