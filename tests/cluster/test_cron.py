@@ -18,6 +18,8 @@ from batkube.kernel.instants import Instant, instant_of, rfc3339, seconds
 @pytest.mark.parametrize("text", ["* * * * *", "*/5 1-3 1,15 jan-mar MON", "@daily", "@every 1h30m", "0 0 ? * 0"])
 def test_a_schedule_is_read(text: str) -> None:
     read_schedule(text)
+    with pytest.raises(BadSchedule):
+        read_schedule(f"{text} and more")
 
 
 @pytest.mark.parametrize(

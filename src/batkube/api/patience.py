@@ -25,7 +25,7 @@ LIMITS_S: Mapping[Phase, float] = MappingProxyType(
 _TICK_S = 1.0
 
 
-class Waiting(Protocol):
+class Dawdler(Protocol):
     """A connection that waits for its client."""
 
     #: How far it had come when it was last found to have come any further, and when that was.
@@ -49,7 +49,7 @@ class Patience:
     def __init__(
         self,
         loop: AbstractEventLoop,
-        connections: Callable[[], Iterable[Waiting]],
+        connections: Callable[[], Iterable[Dawdler]],
         limits_s: Mapping[Phase, float] = LIMITS_S,
     ) -> None:
         self._loop = loop

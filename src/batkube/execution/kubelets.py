@@ -128,7 +128,8 @@ class Kubelets:
         for name in batch.keys:
             if batch.type is DELETED:
                 lost = [life for life in self._lives.values() if life.node == name]
-                self._homeless.setdefault(name, {}).update(dict.fromkeys(life.key for life in lost))
+                homeless = [life.key for life in lost if isinstance(life, PodLife)]
+                self._homeless.setdefault(name, {}).update(dict.fromkeys(homeless))
                 self._forget(lost, now)
             elif batch.type is ADDED and (waiting := self._homeless.pop(name, {})):
                 self._agenda.book(now, Rank.START, functools.partial(self._take_up_again, list(waiting)))
@@ -147,7 +148,7 @@ class Kubelets:
         assert self._conductor is not None, "courses come with somebody who knows them"
         keys, ranks, nodes = course.keys, [rank for rank, _ in bound], [pod["spec"]["nodeName"] for _, pod in bound]
         self._conductor.bound(course, ranks, nodes, now)
-        if unknown := [node for node in nodes if node not in self._accounts]:
+        if unknown := self._accounts.unknown(nodes):
             self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
             self._refuse([keys[rank] for rank in ranks], f"node {unknown[0]} does not exist", now)
             return

@@ -82,6 +82,11 @@ class NodeAccounts:
     def __contains__(self, node: str) -> bool:
         return node in self._accounts
 
+    def unknown(self, nodes: Sequence[str]) -> list[str]:
+        """Return those of the nodes that are not there."""
+        accounts = self._accounts
+        return [node for node in nodes if node not in accounts]
+
     def take(self, nodes: Sequence[str], demand: Requests) -> Shortage | None:
         """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so."""
         for number, node in enumerate(nodes):
