@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from batkube.cluster.outcomes import FinalState
 from batkube.cluster.store import Key
@@ -29,6 +29,7 @@ class Course:
         "job",
         "keys",
         "machine_ids",
+        "nodes",
         "running",
         "scheduled",
         "started",
@@ -44,8 +45,9 @@ class Course:
         #: How often the job was stopped to make room.
         self.evictions = evictions
         size = job.size
-        #: The machine that each pod was bound to, when its node admitted it, and when it came up.
+        #: The machine that each pod was bound to, the node that admitted it, when it did, and when the pod came up.
         self.machine_ids: list[int | None] = [None] * size
+        self.nodes: list[str | None] = [None] * size
         self.scheduled: list[Instant | None] = [None] * size
         self.started: list[Instant | None] = [None] * size
         #: How many pods have come up; the work begins when all have.
@@ -56,12 +58,26 @@ class Course:
         self.state: FinalState | None = None
         self.ended: Instant | None = None
 
+    def is_on(self, node: str, key: Key) -> bool:
+        """Return whether the pod `key` of this course is on `node`."""
+        return self.nodes[self.keys.index(key)] == node
+
     @property
     def began(self) -> Instant | None:
         """When the last pod came up; None while some have not."""
         if self.running < len(self.started):
             return None
         return max(instant for instant in self.started if instant is not None)
+
+
+class Conductor(Protocol):
+    """Who knows what courses are about."""
+
+    def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
+        """Hear that pods of the course were bound, before their nodes have admitted them."""
+
+    def begin(self, course: Course, now: Instant) -> Instant:
+        """All pods of the course run: return when its work ends, and settle how."""
 
 
 class CoursePods(NamedTuple):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from batkube.cluster.courses import Course, Courses
+from batkube.cluster.courses import Conductor, Course, Courses
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.outcomes import FinalState
 from batkube.cluster.pods import is_finished, node_of_pod, phase_of
@@ -25,7 +25,6 @@ from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.containers import Containers
-from batkube.execution.course_lives import Conductor, CourseLife
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts, Shortage
 from batkube.execution.pod_lives import PodLife
@@ -37,7 +36,8 @@ from batkube.kernel.instants import Instant, instant_of, rfc3339
 _NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
 
 
-Life = CourseLife | PodLife
+Life = Course | PodLife
+"""What a kubelet knows of a pod: the course it has part in, or the state of its containers."""
 
 
 class Kubelets:
@@ -84,7 +84,7 @@ class Kubelets:
     def _hear(self, batch: Batch, now: Instant) -> None:
         """Take note of what was done to pods."""
         if batch.type is DELETED:
-            self._forget([life for key in batch.keys if (life := self._lives.get(key)) is not None], now)
+            self._forget([key for key in batch.keys if key in self._lives], now)
             return
         known = 0
         for course, positions, ranks in self._courses.among(batch.keys):
@@ -105,7 +105,7 @@ class Kubelets:
             if "deletionTimestamp" in pod["metadata"]:
                 self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, keys[rank]))
             elif is_finished(pod):
-                self._forget([self._lives[key] for key in (keys[rank],) if key in self._lives], now)
+                self._forget([key for key in (keys[rank],) if key in self._lives], now)
             elif course.machine_ids[rank] is None:
                 bound.append((rank, pod))
         if bound:
@@ -114,8 +114,8 @@ class Kubelets:
     def _hear_of_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
         """Take up a pod that was bound, or stop it."""
         life = self._lives.get(key)
-        if life is not None and life.uid != pod["metadata"]["uid"]:
-            self._forget([life], now)
+        if isinstance(life, PodLife) and life.uid != pod["metadata"]["uid"]:
+            self._forget([key], now)
             life = None
         if is_being_deleted(pod):
             self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
@@ -127,8 +127,8 @@ class Kubelets:
         """Forget the pods of a node that is gone; take up those that wait for one that came."""
         for name in batch.keys:
             if batch.type is DELETED:
-                lost = [life for life in self._lives.values() if life.node == name]
-                homeless = [life.key for life in lost if isinstance(life, PodLife)]
+                lost = [key for key, life in self._lives.items() if life.is_on(name, key)]
+                homeless = [key for key in lost if isinstance(self._lives[key], PodLife)]
                 self._homeless.setdefault(name, {}).update(dict.fromkeys(homeless))
                 self._forget(lost, now)
             elif batch.type is ADDED and (waiting := self._homeless.pop(name, {})):
@@ -157,26 +157,24 @@ class Kubelets:
             self._note_shortage(f"job {course.job.key}", shortage)
             self._refuse([keys[rank] for rank in ranks], f"OutOf{shortage.resource}", now)
             return
-        lives = []
-        for (rank, pod), node in zip(bound, nodes, strict=True):
-            life = CourseLife(keys[rank], pod["metadata"]["uid"], node, course, rank)
-            self._lives[life.key] = life
+        self._lives.update(dict.fromkeys([keys[rank] for rank in ranks], course))
+        for rank, node in zip(ranks, nodes, strict=True):
+            course.nodes[rank] = node
             course.scheduled[rank] = now
-            lives.append(life)
         self._tell_busy(now)
-        for up, some in self._starts(lives, bound, now).items():
+        for up, some in self._starts(ranks, nodes, bound[0][1], now).items():
             self._agenda.book(up, Rank.START, functools.partial(self._come_up, course, some))
 
     def _starts(
-        self, lives: list[CourseLife], bound: Sequence[tuple[int, KubeObject]], now: Instant
-    ) -> dict[Instant, list[CourseLife]]:
-        """Return which of the pods come up when."""
+        self, ranks: list[int], nodes: Sequence[str], pod: KubeObject, now: Instant
+    ) -> dict[Instant, list[int]]:
+        """Return which of the pods, all alike, come up when."""
         if self._delays is None:
-            return {now: lives}
-        starts: dict[Instant, list[CourseLife]] = {}
-        for life, (_, pod) in zip(lives, bound, strict=True):
-            up = self._delays.until_running(now, life.node, pod["spec"]["containers"][0])
-            starts.setdefault(up, []).append(life)
+            return {now: ranks}
+        starts: dict[Instant, list[int]] = {}
+        for rank, node in zip(ranks, nodes, strict=True):
+            up = self._delays.until_running(now, node, pod["spec"]["containers"][0])
+            starts.setdefault(up, []).append(rank)
         return starts
 
     def _refuse(self, keys: Sequence[Key], reason: str, now: Instant) -> None:
@@ -187,14 +185,15 @@ class Kubelets:
         what = f"bound a pod to a node without room for it (OutOf{shortage.resource})"
         self._notes.add(FidelityNote("scheduler", what, Severity.VIOLATION), example=f"{who} on {shortage.node}")
 
-    def _come_up(self, course: Course, lives: Sequence[CourseLife], now: Instant) -> None:
+    def _come_up(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Pods begin to run; when the last one of the course does, its work begins."""
-        up = [life for life in lives if not life.is_over]
-        for life in up:
-            course.started[life.rank] = now
+        keys, lives = course.keys, self._lives
+        up = [rank for rank in ranks if lives.get(keys[rank]) is course]
+        for rank in up:
+            course.started[rank] = now
         course.running += len(up)
         if self._is_watched:
-            self._write([life.key for life in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
+            self._write([keys[rank] for rank in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
         if up and course.running == len(course.keys):
             assert self._conductor is not None, "courses come with somebody who knows them"
             ends = self._conductor.begin(course, now)
@@ -205,23 +204,28 @@ class Kubelets:
         course.end_appointment = None
         course.ended = now
         if self._delays is None:
-            self._conclude(course, course.keys, now)
+            self._conclude(course, range(len(course.keys)), now)
             return
-        reports: dict[Instant, list[Key]] = {}
-        for key in course.keys:
-            reports.setdefault(self._delays.until_reported(now), []).append(key)
-        for reported, keys in reports.items():
-            self._agenda.book(reported, Rank.FINISH, functools.partial(self._conclude, course, keys))
+        reports: dict[Instant, list[int]] = {}
+        for rank in range(len(course.keys)):
+            reports.setdefault(self._delays.until_reported(now), []).append(rank)
+        for reported, ranks in reports.items():
+            self._agenda.book(reported, Rank.FINISH, functools.partial(self._conclude, course, ranks))
 
-    def _conclude(self, course: Course, keys: Sequence[Key], now: Instant) -> None:
+    def _conclude(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Say how a course ended for some of its pods, unless they are gone; their nodes are free, and forget them."""
-        lives = [self._lives.pop(key) for key in keys if key in self._lives]
-        self._accounts.give_back([life.node for life in lives], course.demand)
+        keys = course.keys
+        there = [rank for rank in ranks if self._lives.get(keys[rank]) is course]
+        self._release(course, there, now)
+        over = keys if len(there) == len(keys) else [keys[rank] for rank in there]
+        self._write(over, {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}, now)
+
+    def _release(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
+        """Give back what pods of a course held of their nodes, and forget them."""
+        for rank in ranks:
+            del self._lives[course.keys[rank]]
+        self._accounts.give_back([node for rank in ranks if (node := course.nodes[rank]) is not None], course.demand)
         self._tell_busy(now)
-        for life in lives:
-            life.is_over = True
-        there = keys if len(lives) == len(keys) else [life.key for life in lives]
-        self._write(there, {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}, now)
 
     # Any other pod
 
@@ -265,8 +269,18 @@ class Kubelets:
 
     def _conclude_pod(self, life: PodLife, now: Instant) -> None:
         assert self._containers is not None
-        self._release([life], now)
+        self._release_pod(life, now)
         self._containers.report(life, now)
+
+    def _release_pod(self, life: PodLife, now: Instant) -> None:
+        """Give back what a pod held of its node, once; nothing that was booked for it will happen."""
+        if life.is_over:
+            return
+        life.is_over = True
+        self._accounts.give_back([life.node], life.demand)
+        if self._containers is not None:
+            self._containers.release(life)
+        self._tell_busy(now)
 
     # Pods are deleted
 
@@ -277,9 +291,9 @@ class Kubelets:
             return
         if isinstance(life, PodLife) and not life.is_over and self._containers is not None:
             self._containers.stop(life, self._stopped_at(pod, now), self._stopped, now)
-        elif isinstance(life, CourseLife):
-            self._break_off(life.course)
-            self._agenda.book(self._stopped_at(pod, now), Rank.FINISH, functools.partial(self._stopped, life))
+        elif isinstance(life, Course):
+            self._break_off(life)
+            self._agenda.book(self._stopped_at(pod, now), Rank.FINISH, functools.partial(self._stopped_in, life, key))
         elif node_of_pod(pod) in self._accounts:
             self._remove(key, pod["metadata"]["uid"], now)
 
@@ -289,37 +303,40 @@ class Kubelets:
             return stopped
         return max(stopped, self._delays.until_stopped(now, instant_of(pod["metadata"]["deletionTimestamp"])))
 
-    def _stopped(self, life: Life, now: Instant) -> None:
-        if life.is_over:
+    def _stopped(self, life: PodLife, now: Instant) -> None:
+        if life.is_over or self._containers is None:
             return
-        if isinstance(life, PodLife) and self._containers is not None:
-            self._containers.end_all(life, now)
-            self._conclude_pod(life, now)
-        self._remove(life.key, life.uid, now)
+        self._containers.end_all(life, now)
+        self._conclude_pod(life, now)
+        self._containers.remove(life.key, life.uid, now)
+
+    def _stopped_in(self, course: Course, key: Key, now: Instant) -> None:
+        if self._lives.get(key) is course:
+            self._forget([key], now)
+            self._store.delete(POD, [key], now, author=self)
 
     def _remove(self, key: Key, uid: str, now: Instant) -> None:
-        """Let the API forget the pod; it is gone, or waits for its finalizers."""
+        """Let the API forget a pod that has ended; it is gone, or waits for its finalizers."""
         if self._containers is not None and self._courses.place(key) is None:
             self._containers.remove(key, uid, now)
-            return
-        life = self._lives.get(key)
-        if life is not None:
-            self._forget([life], now)
-        self._store.delete(POD, [key], now, author=self)
+        else:
+            self._store.delete(POD, [key], now, author=self)
 
     # Writing and remembering
 
     def _write(self, keys: Sequence[Key], status: KubeObject, now: Instant) -> None:
         self._store.set_status(POD, self._store.existing(POD, keys), status, now, author=self)
 
-    def _forget(self, gone: Sequence[Life], now: Instant) -> None:
-        if not gone:
-            return
-        for life in gone:
-            if isinstance(life, CourseLife):
-                self._break_off(life.course)
-            del self._lives[life.key]
-        self._release([life for life in gone if not life.is_over], now)
+    def _forget(self, keys: Sequence[Key], now: Instant) -> None:
+        """Let go of pods that are gone, or that somebody else ended."""
+        for key in keys:
+            life = self._lives[key]
+            if isinstance(life, Course):
+                self._break_off(life)
+                self._release(life, [life.keys.index(key)], now)
+            else:
+                del self._lives[key]
+                self._release_pod(life, now)
 
     def _break_off(self, course: Course) -> None:
         """End a course before its time: without one of its pods it cannot go on."""
@@ -327,15 +344,6 @@ class Kubelets:
             self._agenda.cancel(course.end_appointment)
             course.end_appointment = None
             course.state = None
-
-    def _release(self, lives: Sequence[Life], now: Instant) -> None:
-        """Give back what pods held of their nodes, once; nothing that was booked for them will happen."""
-        for life in lives:
-            life.is_over = True
-            self._accounts.give_back([life.node], life.demand)
-            if isinstance(life, PodLife) and self._containers is not None:
-                self._containers.release(life)
-        self._tell_busy(now)
 
     def _tell_busy(self, now: Instant) -> None:
         if self._on_busy is not None:

@@ -136,6 +136,10 @@ class PodLife:
         #: Numbers of the appointments made for it, by what they are for.
         self.appointments: dict[str, int] = {}
 
+    def is_on(self, node: str, key: Key) -> bool:
+        """Return whether the pod `key`, which this is, is on `node`."""
+        return self.node == node
+
     def containers(self) -> Iterator[ContainerLife]:
         """Yield all containers, those of the beginning first."""
         yield from self.init
