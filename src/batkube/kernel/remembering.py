@@ -7,35 +7,56 @@ and anyone who may send a request could put them there. What is worth rememberin
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
+class _Known(dict[Any, Any]):
+    """What was made of each text; what is asked for and not known is made."""
+
+    def __init__(self, function: Callable[[Any], Any], maxsize: int, longest: int) -> None:
+        super().__init__()
+        self._function = function
+        self._maxsize = maxsize
+        self._longest = longest
+
+    def __missing__(self, text: Any) -> Any:  # noqa: ANN401 - of the function that remembers
+        result = self._function(text)
+        self.keep(text, (text,), result)
+        return result
+
+    def keep(self, key: object, arguments: tuple[object, ...], result: object) -> None:
+        """Keep a result, unless a text that it was made of is long; when there are too many, forget the others."""
+        if any(isinstance(each, str | bytes) and len(each) > self._longest for each in arguments):
+            return
+        if len(self) >= self._maxsize:
+            self.clear()
+        self[key] = result
+
+
 def remembered(maxsize: int, longest: int = 1000) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Return a decorator that remembers results, but none for texts and bytes beyond `longest`.
 
-    It is on the path of every write, so a result that is known costs one lookup. When `maxsize` results are known all
-    are forgotten; those that matter come again at once.
+    It is on the path of every write, so that a function of one text becomes the look-up itself. When `maxsize`
+    results are known all are forgotten; those that matter come again at once.
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        known: dict[tuple[object, ...], _R] = {}
+        known = _Known(cast(Callable[[Any], Any], function), maxsize, longest)
+        if len(inspect.signature(function).parameters) == 1:
+            return cast(Callable[_P, _R], known.__getitem__)
 
         @functools.wraps(function)
         def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
             key = (*arguments, *named.items()) if named else arguments
-            try:
-                return known[key]
-            except KeyError:
-                pass
+            if key in known:
+                return cast(_R, known[key])
             result = function(*arguments, **named)
-            if not any(isinstance(each, str | bytes) and len(each) > longest for each in arguments):
-                if len(known) >= maxsize:
-                    known.clear()
-                known[key] = result
+            known.keep(key, arguments, result)
             return result
 
         return call
