@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 
 #: The first byte of a TLS connection: a handshake record (RFC 8446, section 5.1).
 _TLS_HANDSHAKE = b"\x16"
-#: As many as the system lets wait, as Go's net.Listen has it: what those beyond it say is lost, and said again only after
-#: a fifth of a second, two fifths, … half a minute.
+#: As many as the system lets wait, as Go's net.Listen has it: what those beyond it say is lost, and said again only
+#: after a fifth of a second, two fifths, … half a minute.
 _BACKLOG = 4096
 #: What Go's net/http answers to a request that should have come over TLS.
 _NEEDS_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
