@@ -15,9 +15,11 @@ from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.containers import Containers
 from batkube.execution.kubelets import Kubelets
+from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies
 from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.submission import Submission
 from batkube.execution.workload_jobs import WorkloadJobs
+from batkube.kernel.distributions import parse_distribution
 from batkube.kernel.instants import START, Instant, seconds
 from batkube.kernel.journal import Journal
 from batkube.kernel.streams import Streams
@@ -30,7 +32,7 @@ from batkube.workloads.model import Delay, Job
 class Mixed:
     """A job of two pods that takes 100 s, and hands that make and bind other pods, as kubectl and a scheduler do."""
 
-    def __init__(self) -> None:
+    def __init__(self, latencies: Latencies = NO_LATENCIES) -> None:
         self._journal_file = io.BytesIO()
         self.world = World(Streams(0), Journal(self._journal_file))
         self.loop, self.outcomes = Loop(self.world), list[Outcome]()
@@ -48,7 +50,8 @@ class Mixed:
         )
         containers = Containers(self.world, self.client, EventRecorder(self.world.store, self.client, "kubelet"))
         accounts = NodeAccounts(self.world.store)
-        Kubelets(self.world, accounts, courses=courses, conductor=jobs, containers=containers)
+        delays = None if latencies.are_zero else Delays(latencies, self.world.streams)
+        Kubelets(self.world, accounts, courses=courses, conductor=jobs, containers=containers, delays=delays)
         nodes = [node_of(machine, ResourceModel.REQUESTS, START) for machine in machines]
         self.world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
         submission.begin()
@@ -145,3 +148,26 @@ def test_deleting_one_pod_of_a_job_stops_all_of_them(mixed: Mixed) -> None:
     [outcome] = mixed.outcomes
     assert (outcome.state, outcome.finished) == ("COMPLETED_KILLED", seconds(40))
     assert (mixed.pod("w0-job-0"), mixed.pod("w0-job-1")) == (None, None)
+
+
+def test_deleting_all_pods_of_a_job_one_by_one_at_one_instant_ends_it_once(mixed: Mixed) -> None:
+    mixed.bind("w0-job-0", 0)
+    mixed.bind("w0-job-1", 1)
+    mixed.until(40)
+    for rank in (0, 1):
+        mixed.client.delete(POD, Key(f"default/w0-job-{rank}"), mixed.world.clock.now, grace_s=0)
+    mixed.until(41)
+
+    assert [outcome.state for outcome in mixed.outcomes] == ["COMPLETED_KILLED"]
+
+
+def test_the_outcome_stands_of_a_job_whose_pod_is_deleted_while_its_end_is_being_reported() -> None:
+    mixed = Mixed(Latencies(report=parse_distribution(5)))
+    mixed.until(0)
+    mixed.bind("w0-job-0", 0)
+    mixed.bind("w0-job-1", 1)
+    mixed.until(102)
+    mixed.client.delete(POD, Key("default/w0-job-0"), mixed.world.clock.now)
+    mixed.until(110)
+
+    assert [(one.state, one.finished) for one in mixed.outcomes] == [("COMPLETED_SUCCESSFULLY", seconds(100))]

@@ -87,12 +87,12 @@ class WorkloadJobs:
             return
         for course, positions, _ in self._courses.among(batch.keys):
             if batch.type is DELETED:
-                self._pods_gone(course, len(positions), now)
+                self._pods_gone(course, now)
                 continue
             pods = [batch.objects[position] for position in positions]
             if over := [pod for pod in pods if pod["status"]["phase"] in TERMINAL_PHASES]:
                 self._pods_over(course, over, now)
-            elif is_being_deleted(pods[0]):
+            elif course.ended is None and is_being_deleted(pods[0]):
                 self._seal(course, None, PREEMPTED, now)
 
     def _pods_over(self, course: Course, pods: Sequence[KubeObject], now: Instant) -> None:
@@ -105,7 +105,7 @@ class WorkloadJobs:
         if self._over[course] == len(course.keys):
             self._agenda.book(now, Rank.FINISH, functools.partial(self._finish, course, "", course.ended))
 
-    def _pods_gone(self, course: Course, count: int, now: Instant) -> None:
+    def _pods_gone(self, course: Course, now: Instant) -> None:
         """Somebody deleted pods: if the work had ended, and only the report was on its way, the outcome stands."""
         if course in self._fates:
             if not self._store.existing(POD, course.keys):
@@ -141,6 +141,9 @@ class WorkloadJobs:
         self._store.replace(POD, list(others), list(others.values()), now, author=self)
 
     def _clear_evicted(self, course: Course, now: Instant) -> None:
+        """Queue the job again, or let it fail; once, however many of its pods were deleted at one instant."""
+        if course not in self._fates:
+            return
         if self._resubmit is None:
             course.evictions += 1
             self._finish(course, PREEMPTED, now, now, FinalState.KILLED)
