@@ -26,7 +26,9 @@ from batkube.simulation.record import Record
 from batkube.simulation.scenario import KEYS, Scenario, make_scenario
 from batkube.simulation.time_limit import TimeIsUp, time_limit
 
-_STRANGERS = FidelityNote("pods", "pods that belong to no job of the workload were placed, and never ran")
+_STRANGERS = FidelityNote(
+    "pods", "pods that belong to no job of the workload were there beside its own; no table tells of them"
+)
 
 ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
