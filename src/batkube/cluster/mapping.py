@@ -41,6 +41,8 @@ _NAME_LENGTH = 200
 
 #: The reason in the status of a pod whose job a scheduler refuses to run at all.
 REJECTED_BY_SCHEDULER = "RejectedByScheduler"
+#: And of a pod whose node failed or is gone (pkg/util/node: NodeUnreachablePodReason).
+NODE_LOST = "NodeLost"
 
 PENDING: KubeObject = {"phase": "Pending"}
 

@@ -18,7 +18,7 @@ from batkube.cluster.pods import node_of_pod
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool
-from batkube.execution.pod_lives import KILLED, TERMINATED, ContainerLife, PodLife, Stage
+from batkube.execution.pod_lives import KILLED, LOST, TERMINATED, ContainerLife, PodLife, Stage
 from batkube.execution.pod_statuses import rejected_status, status_of
 from batkube.execution.stopping import active_deadline_of
 from batkube.kernel.agenda import Rank
@@ -150,6 +150,11 @@ class Containers:
             self._tell(pod, "Normal", life.reason, life.message, now)
         self.end_all(life, now, KILLED)
         self.on_end(life, now)
+
+    def lose(self, life: PodLife, now: Instant) -> None:
+        """Say of a pod that is not started again that its processes were lost with its node."""
+        self.end_all(life, now, LOST)
+        self.report(life, now)
 
     # A pod is stopped
 

@@ -19,6 +19,8 @@ _BACK_OFF_FIRST: Duration = seconds(10)
 _BACK_OFF_LONGEST: Duration = seconds(300)
 #: 128 and the number of the signal, as shells count.
 KILLED, TERMINATED = 137, 143
+#: What a container runtime says of a process whose end it did not see, because the machine went down (containerd).
+LOST = 255
 
 
 class Stage(enum.Enum):
@@ -92,6 +94,16 @@ class ContainerLife:
         self._back_off = min(Duration(2 * wait), _BACK_OFF_LONGEST)
         return wait
 
+    def follow(self, old: ContainerLife, policy: str, now: Instant) -> None:
+        """Take over from the container's life before its node failed."""
+        if old.started is None:
+            return
+        old.end(LOST, now)
+        if old.exit_code == 0 and not old.is_init and not old.restarts_after(policy):
+            self.stage, self.started, self.finished = old.stage, old.started, old.finished
+        else:
+            self.restarts, self.last_run = old.restarts + 1, (old.started, old.finished or now, old.exit_code)
+
     @property
     def is_done(self) -> bool:
         """Whether an init container no longer holds up those after it."""
@@ -136,9 +148,16 @@ class PodLife:
         #: Numbers of the appointments made for it, by what they are for.
         self.appointments: dict[str, int] = {}
 
-    def is_on(self, node: str, key: Key) -> bool:
-        """Return whether the pod `key`, which this is, is on `node`."""
-        return self.node == node
+    def follow(self, before: PodLife, now: Instant) -> None:
+        """Take over from the pod's life before its node failed: what ran is started again."""
+        self.accepted = before.accepted
+        for one, old in zip(self.containers(), before.containers(), strict=True):
+            one.follow(old, self.restart_policy, now)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any of its containers ever ran."""
+        return any(one.started is not None for one in self.containers())
 
     def containers(self) -> Iterator[ContainerLife]:
         """Yield all containers, those of the beginning first."""
