@@ -18,7 +18,8 @@ from batkube.cluster.outcomes import FinalState
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import TIME_LIMIT, make_scenario, read_scenario_file
+from batkube.simulation.scenario import TIME_LIMIT, make_scenario
+from batkube.simulation.scenario_file import read_scenario_file
 
 _Scenario = Annotated[
     Path | None,
