@@ -58,6 +58,17 @@ _Attach = Annotated[
         help="Another program on the run's clock, with its arguments, e.g. a descheduler; may be repeated.",
     ),
 ]
+_Controllers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHICH",
+        help="Who looks after Deployments, Jobs, …: ours or none; unless said, ours where a workload has any.",
+    ),
+]
+_Until = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="End the run at this virtual time, e.g. 3d; needed where something never ends."),
+]
 _Deterministic = Annotated[
     bool | None,
     typer.Option(help="Make a real scheduler repeatable to the byte (one thread, seeded chance); on unless said."),
@@ -109,6 +120,8 @@ def run(
     scheduler_arg: _Arguments = None,
     scheduler_config: _Configuration = None,
     attach: _Attach = None,
+    controllers: _Controllers = None,
+    until: _Until = None,
     deterministic: _Deterministic = None,
     decision_cost: _Cost = None,
     patience: _Patience = None,
@@ -136,6 +149,8 @@ def run(
         "scheduler-args": policy_arguments(scheduler_arg) if scheduler_arg else None,
         "scheduler-config": None if scheduler_config is None else str(scheduler_config),
         "attach": attach or None,
+        "controllers": controllers,
+        "until": until,
         "deterministic": deterministic,
         "decision-cost": decision_cost,
         "patience": patience,
@@ -155,7 +170,7 @@ def run(
         record = execute(
             described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress, builder=build_scheduler
         )
-    print_results(out, Counter(outcome.state for outcome in record.simulation.outcomes), quiet)
+    print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
 
 
 def build_scheduler(name: str) -> Path:

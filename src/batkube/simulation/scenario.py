@@ -63,6 +63,10 @@ class Scenario:
     more_schedulers: tuple[str, ...] = ()
     #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
     attach: tuple[str, ...] = ()
+    #: Who looks after objects: `ours` or `none`; None for ours where a workload has any.
+    controllers: str | None = None
+    #: In virtual time: when the run ends, whatever has not ended by then.
+    until: Duration | None = None
     #: In real time: a run that is not over after so long is stopped. It has no part in the results of one that is.
     time_limit: Duration | None = None
 
@@ -96,12 +100,16 @@ class Scenario:
             "patience": format_seconds(self.patience),
             "watchdog": format_seconds(self.watchdog),
             "attach": list(self.attach),
+            "controllers": self.controllers,
+            "until": None if self.until is None else format_seconds(self.until),
             TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
         }
 
 
 #: The key of a scenario that says how long it may take, and nothing of what it is.
 TIME_LIMIT = "time-limit"
+#: What `controllers` may be.
+OUR_CONTROLLERS, NO_CONTROLLERS = "ours", "none"
 #: What tells an in-process policy from an outside program in `--scheduler`.
 POLICY_PREFIX = "policy:"
 
@@ -172,8 +180,18 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
         attach=_attached(values, scheduler, source),
+        controllers=_controllers(values, source),
+        until=_duration(values, "until", None, source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
     )
+
+
+def _controllers(values: Mapping[str, object], source: str | Path) -> str | None:
+    chosen = values.get("controllers")
+    if chosen is None or chosen in (OUR_CONTROLLERS, NO_CONTROLLERS):
+        return None if chosen is None else str(chosen)
+    problem, remedy = f"{chosen!r} is not possible", f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}"
+    raise InputError(source, at="controllers", problem=problem, remedy=remedy)
 
 
 def _attached(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
