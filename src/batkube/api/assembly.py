@@ -18,6 +18,7 @@ from batkube.api.deletion import Deleter
 from batkube.api.discovery import Verbs
 from batkube.api.health import Counters
 from batkube.api.inprocess import InProcessClient
+from batkube.api.manifests import Manifests
 from batkube.api.messages import Request, Response, Stream, Timers
 from batkube.api.objects import Objects, Special
 from batkube.api.openapi import OpenApi
@@ -113,6 +114,10 @@ class Api:
     def client(self, component: str) -> InProcessClient:
         """Return the API for a component within the process."""
         return InProcessClient(component, self._served, self._registry, self._deleter)
+
+    def manifests(self, token: str) -> Manifests:
+        """Return the API for somebody who has manifests to apply, and this token."""
+        return Manifests(self.handle, self._table, token)
 
     def listens_on(self, address: str) -> None:
         """Tell where clients reach the server (`host:port`)."""
