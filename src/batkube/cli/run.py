@@ -136,6 +136,13 @@ def run(
     on_eviction: Annotated[
         str | None, typer.Option(metavar="ACTION", help="What becomes of an evicted job: resubmit or fail.")
     ] = None,
+    on_failure: Annotated[
+        str | None, typer.Option(metavar="ACTION", help="What becomes of a job whose node fails: resubmit or fail.")
+    ] = None,
+    events: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,
@@ -161,6 +168,8 @@ def run(
         "seed": seed,
         "latencies": None if latencies is None else str(latencies),
         "on-eviction": on_eviction,
+        "on-failure": on_failure,
+        "events": None if events is None else str(events),
     }
     values |= {key: value for key, value in given.items() if value is not None}
     if out is None:

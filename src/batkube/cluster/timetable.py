@@ -10,7 +10,7 @@ import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from batkube.cluster.mapping import kube_name
 from batkube.kernel.distributions import Distribution
@@ -19,7 +19,17 @@ from batkube.kernel.intervals import members
 from batkube.kernel.streams import Streams
 from batkube.platforms.model import Machine, Platform
 from batkube.platforms.reading import read_platform
-from batkube.workloads.happenings import NODE_DEEDS, UNDOING, Addition, Deed, Detail, Entry, NodeChoice
+from batkube.workloads.happenings import (
+    NODE_DEEDS,
+    UNDOING,
+    Addition,
+    Deed,
+    Detail,
+    Entry,
+    Manifest,
+    NodeChoice,
+    Scaling,
+)
 
 #: What is drawn to be shorter takes so long: two things that undo each other must not keep the clock from moving.
 _SHORTEST: Duration = seconds(1)
@@ -63,6 +73,26 @@ class Timetable:
     def platform(self) -> Platform:
         """The platform with all machines there will ever be."""
         return replace(self._platform, machines=tuple(self.machines))
+
+    @property
+    def objects(self) -> list[tuple[Entry, Manifest]]:
+        """The manifests that are applied, each with its entry."""
+        applied = [entry for entry, _ in self._entries if entry.deed is Deed.APPLY]
+        return [(entry, manifest) for entry in applied for manifest in cast("tuple[Manifest, ...]", entry.detail)]
+
+    @property
+    def objects_named(self) -> list[tuple[Entry, str]]:
+        """The kinds of objects that are deleted or scaled, each with its entry."""
+        named: list[tuple[Entry, str]] = []
+        for entry, _ in self._entries:
+            if isinstance(entry.detail, Scaling):
+                named.append((entry, entry.detail.kind))
+            elif entry.deed is Deed.DELETE:
+                named += [(entry, str(one["kind"])) for one in cast("tuple[Manifest, ...]", entry.detail)]
+        return named
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
 
     @property
     def added(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from batkube.cluster.references import condition_of, with_condition
 from batkube.cluster.scheduling_rules import UNSCHEDULABLE_TAINT
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
-from batkube.controllers.work_queue import WorkQueue
+from batkube.controllers.work_queue import REACTION, WorkQueue
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, rfc3339, seconds
 
@@ -63,7 +63,7 @@ class NodeLifecycle:
         self._first_look = world.clock.now
         #: Before this instant no further node gets a taint that evicts its pods.
         self._next_eviction = world.clock.now
-        self._queue = WorkQueue(world, self._reconcile)
+        self._queue = WorkQueue(world, self._reconcile, Duration(0) if notices_at_once else REACTION)
         world.store.listen(NODE, self._hear)
         world.heartbeats.listen(self._hear_silence)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Course, Courses
 from batkube.cluster.mapping import NODE, NODE_LOST, POD
-from batkube.cluster.pods import is_finished
+from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import ADDED, DELETED, Batch, Key
 from batkube.cluster.world import World
@@ -77,12 +77,13 @@ class AbsentNodes:
     def _find(self, node: str, now: Instant) -> None:
         """A node came, or came back: its kubelet sees the pods that it should have."""
         if waiting := self._waiting.pop(node, {}):
-            self._agenda.book(now, Rank.START, functools.partial(self._take_up, waiting))
+            self._agenda.book(now, Rank.START, functools.partial(self._take_up, node, waiting))
 
-    def _take_up(self, waiting: Mapping[Key, Life | None], now: Instant) -> None:
+    def _take_up(self, node: str, waiting: Mapping[Key, Life | None], now: Instant) -> None:
         for key, before in waiting.items():
             pod = self._store.get(POD, key)
-            if pod is None or key in self._kubelets.lives or is_finished(pod):
+            # Meanwhile there may be another pod of the name, elsewhere.
+            if pod is None or node_of_pod(pod) != node or key in self._kubelets.lives or is_finished(pod):
                 continue
             if is_being_deleted(pod):
                 self._kubelets.remove(key, pod["metadata"]["uid"], now)

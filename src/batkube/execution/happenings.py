@@ -14,7 +14,7 @@ from batkube.cluster.client import Client, Refused
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import controller_of, is_being_deleted, name_of, namespace_of, with_metadata
-from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.timetable import Happening
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
@@ -63,7 +63,7 @@ class Happenings:
         self._model = model
         self._objects = objects
         self._in_vain = 0
-        self._version = world.store.version
+        world.store.listen(POD, self._hear_pods)
         self._acts: dict[Deed, Act] = {
             Deed.FAIL: self._fail,
             Deed.RETURN: self._return,
@@ -83,17 +83,14 @@ class Happenings:
             self._agenda.book(self._next.at, Rank.HAPPEN, self._happen)
 
     def _happen(self, now: Instant) -> None:
-        self._count_in_vain()
+        self._in_vain += len(self._agenda) == 0
         while self._next is not None and self._next.at == now:
             self._carry_out(self._next, now)
             self._next = next(self._happenings, None)
-        self._version = self._store.version
         self.begin()
 
-    def _count_in_vain(self) -> None:
-        """Count how often in a row nothing but our own doings has changed anything, with nothing else to come."""
-        is_alone = len(self._agenda) == 0 and self._store.version == self._version
-        self._in_vain = self._in_vain + 1 if is_alone else 0
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        self._in_vain = 0
 
     def _carry_out(self, happening: Happening, now: Instant) -> None:
         try:
@@ -189,9 +186,10 @@ class Happenings:
         if there is None:
             return False
         spec = {key: value for key, value in {**there["spec"], **fields}.items() if value is not None}
-        if spec != there["spec"]:
+        is_other = bool(spec != there["spec"])
+        if is_other:
             self._client.update(NODE, {**there, "spec": spec}, now)
-        return spec != there["spec"]
+        return is_other
 
     # Machines come and go
 

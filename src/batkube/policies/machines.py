@@ -39,6 +39,8 @@ class Hall:
         self.everything = mask_of(number for number, machine in enumerate(machines) if machine.capacity[PODS] > 0)
         #: Machines of equal cpu, as sets, from the smallest cpu to the largest.
         self.by_cpu = _grouped_by_cpu(machines)
+        #: Machines that take no jobs for the time being.
+        self.closed = 0
         self._capacities: list[Mapping[str, int]] = [machine.capacity for machine in machines]
         #: Grows by one entry for each distinct request seen; a trace has few.
         self._eligible: dict[Requests, int] = {}
@@ -67,6 +69,11 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
         hall = Hall(machines)
         return cls(hall.everything, hall)
 
+    def with_closed(self, machine_ids: Sequence[int]) -> MachineRoom:
+        """Return the same room when these machines, and no others, take no jobs."""
+        self.hall.closed = mask_of(machine_ids)
+        return self
+
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> MachinePlacement | None:
         """Return `job.size` free machines of which each can hold the job's requests, or None.
 
@@ -87,7 +94,8 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
         return self._fitting(job).bit_count() >= job.size
 
     def _fitting(self, job: Job) -> int:
-        return self.mask & self.hall.eligible(job.requests) if job.requests else self.mask
+        mask = self.mask & ~self.hall.closed if self.hall.closed else self.mask
+        return mask & self.hall.eligible(job.requests) if job.requests else mask
 
     def __sub__(self, placement: Placement) -> Self:
         taken = placement.mask

@@ -67,6 +67,8 @@ class Nodes:
         self.capacity: Amounts = np.array(
             [[machine.capacity.get(name, 0) for machine in machines] for name in names], dtype=np.int64
         )
+        #: Nodes that take no jobs for the time being.
+        self.closed: list[int] = []
         #: Grows by one entry for each distinct request seen.
         self._demands: dict[Requests, Demand] = {}
 
@@ -94,6 +96,11 @@ class NodeRoom:
         """Return the room in which nothing runs."""
         nodes = Nodes(machines)
         return cls(nodes.capacity, nodes)
+
+    def with_closed(self, machine_ids: Sequence[int]) -> NodeRoom:
+        """Return the same room when these nodes, and no others, take no jobs."""
+        self.nodes.closed = list(machine_ids)
+        return type(self)(self.free, self.nodes)
 
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> NodePlacement | None:
         """Return a node for each of the job's `size` pods, or None when not all of them fit.
@@ -129,6 +136,8 @@ class NodeRoom:
                 places = np.minimum(places, self.free[row] // demand.amounts[row])
         else:
             places = np.zeros(self.free.shape[1], dtype=np.int64)
+        if self.nodes.closed:
+            places[self.nodes.closed] = 0
         entry = self._places[requests] = places, int(places.sum())
         return entry
 

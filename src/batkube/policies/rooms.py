@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import random
+from collections.abc import Sequence
 from typing import Protocol, Self
 
 from batkube.workloads.model import Job
@@ -43,6 +44,9 @@ class Room(Protocol):
 
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> Placement | None:
         """Return where `job` would go, or None if it does not fit. A `Random` chooses among the fitting machines."""
+
+    def with_closed(self, machine_ids: Sequence[int]) -> Room:
+        """Return the same room when these machines, and no others, take no jobs."""
 
     def holds(self, job: Job) -> bool:
         """Return whether `job` fits, at less cost than to say where."""

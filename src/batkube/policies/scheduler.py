@@ -10,9 +10,12 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from batkube.cluster.courses import Course, Courses
-from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
-from batkube.cluster.store import ADDED, DELETED, Batch, Key
+from batkube.cluster.mapping import NODE, POD, REJECTED_BY_SCHEDULER
+from batkube.cluster.references import has_condition
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
@@ -85,7 +88,9 @@ class PolicyScheduler:
         node_names: Sequence[str],
         courses: Courses,
         true_length: Callable[[Job], Duration],
+        begin: Callable[[], None],
     ) -> None:
+        """`begin` lets the policy begin anew, when machines have changed."""
         self._policy = policy
         self._store = store = world.store
         self._agenda = world.agenda
@@ -113,7 +118,11 @@ class PolicyScheduler:
         self._idle_wakes = 0
         self._decided_at = START
         self._decisions_now = 0
+        #: Machines that take no jobs: their nodes are gone, not ready, cordoned or tainted.
+        self._closed = frozenset(range(len(node_names)))
+        self._begin = begin
         store.listen(POD, self._hear, author=self)
+        store.listen(NODE, self._hear_nodes)
 
     @property
     def head(self) -> Job | None:
@@ -137,8 +146,23 @@ class PolicyScheduler:
     def _hear(self, batch: Batch, now: Instant) -> None:
         """Gather new pods into jobs and count ended ones."""
         if batch.type is DELETED:
-            return
+            batch = msgspec.structs.replace(batch, objects=[_as_gone(pod) for pod in batch.objects])
         if self._gather(batch.keys) if batch.type is ADDED else self._count_ended(batch):
+            self._book_wake(now)
+
+    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
+        """Close machines to jobs, and open them."""
+        live = self._store.entries(NODE)
+        closed = frozenset(
+            number
+            for number, name in enumerate(self._node_names)
+            if (entry := live.get(Key(name))) is None or not is_open(entry[0])
+        )
+        if closed != self._closed:
+            self._closed = closed
+            self.free = self.free.with_closed(sorted(closed))
+            self._begin()
+            self.arrived = list(self.queue)
             self._book_wake(now)
 
     def _gather(self, keys: Sequence[Key]) -> bool:
@@ -282,6 +306,18 @@ class PolicyScheduler:
         self._journal.append(now, "reject", job=reject.job.key, reason=reject.reason)
         status = {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reject.reason}
         self._store.set_status(POD, member.course.keys, status, now, author=self)
+
+
+def is_open(node: KubeObject) -> bool:
+    """Return whether a node takes pods that tolerate nothing."""
+    spec = node["spec"]
+    repels = any(taint["effect"] != "PreferNoSchedule" for taint in spec.get("taints") or ())
+    return not repels and not spec.get("unschedulable") and has_condition(node, "Ready")
+
+
+def _as_gone(pod: KubeObject) -> KubeObject:
+    """Return a pod that was deleted as one that ended, unless it had ended before."""
+    return {"status": {"phase": "Failed" if pod["status"]["phase"] not in _TERMINAL else "Gone"}}
 
 
 def _by_end(run: RunningJob) -> tuple[Instant, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.courses import Courses
-from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, node_names, node_of
+from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, kube_name, node_names, node_of
 from batkube.cluster.outcomes import Outcome
+from batkube.cluster.timetable import Timetable
 from batkube.cluster.world import World
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
@@ -36,9 +38,10 @@ from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
+from batkube.simulation.happening_parts import check_kinds, objects_applied, read_timetable, start_happenings
 from batkube.simulation.objects import check_objects, objects_of
 from batkube.simulation.paced_tally import Tally
-from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, Resources, Scenario
+from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, OnFailure, Resources, Scenario
 from batkube.simulation.witness import Witness
 from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
@@ -66,18 +69,20 @@ class Inputs:
     outside: tuple[OutsideScheduler, ...]
     latencies: Latencies
     #: The objects of all workloads, in the order in which they are applied.
-    objects: tuple[ObjectManifest, ...] = ()
+    objects: tuple[ObjectManifest, ...]
+    timetable: Timetable
 
     @property
     def has_own_controllers(self) -> bool:
         """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
         chosen = self.scenario.controllers
-        return chosen == OUR_CONTROLLERS or (chosen is None and bool(self.objects))
+        return chosen == OUR_CONTROLLERS or (chosen is None and bool(self.objects or self.timetable.objects))
 
     @property
     def needs_api(self) -> bool:
         """Whether anybody reads or writes through the API: programs, controllers, or who applies objects."""
-        return bool(self.outside or self.objects) or self.has_own_controllers
+        named = self.timetable.objects_named or self.timetable.objects
+        return bool(self.outside or self.objects or named) or self.has_own_controllers
 
     @property
     def job_count(self) -> int:
@@ -101,7 +106,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
 
         outside = outside_programs(scenario, builder)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
-    platform = read_platform(scenario.platform)
+    timetable = read_timetable(scenario.events, read_platform(scenario.platform))
+    platform = timetable.platform
     workloads = tuple(
         read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
     )
@@ -110,8 +116,10 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     for workload in workloads:
         check_jobs(workload, left, model)
     objects = tuple(objects_of(workloads))
-    check_objects(objects, scenario.until)
-    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, objects)
+    applied = objects_applied(timetable)
+    check_objects(objects, scenario.until, applied)
+    check_kinds(timetable, [*objects, *applied])
+    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, objects, timetable)
 
 
 def _empty_room(platform: Platform, model: ResourceModel) -> Room:
@@ -172,6 +180,8 @@ def assemble(
         courses,
         machines,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
+        resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT else None,
+        are_nodes_watched=inputs.has_own_controllers,
         on_outcome=outcomes.append,
         on_pods=pods.write,
     )
@@ -190,7 +200,7 @@ def assemble(
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
         _schedule_in_process(world, inputs, inputs.policy, courses, server)
-    nodes = [node_of(machine, model, START) for machine in machines]
+    nodes = [node_of(one, model, START) for one in machines if kube_name(one.name) not in inputs.timetable.added]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until)
@@ -199,6 +209,8 @@ def assemble(
     programs: OutsideRun | None = None
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
+    watched = inputs.has_own_controllers
+    start_happenings(world, inputs.timetable, model, server, are_nodes_watched=watched)
     submission.begin()
     return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, programs)
 
@@ -273,7 +285,8 @@ def _schedule_in_process(
         if not inputs.job_count:
             return
     guarded = GuardedPolicy(policy, len(machines))
-    guarded.begin(machines, world.streams.named("policy"))
+    begin = functools.partial(guarded.begin, machines, world.streams.named("policy"))
+    begin()
     PolicyScheduler(
         world,
         guarded,
@@ -281,6 +294,7 @@ def _schedule_in_process(
         node_names=node_names(machines),
         courses=courses,
         true_length=_true_lengths(inputs.platform),
+        begin=begin,
     )
 
 

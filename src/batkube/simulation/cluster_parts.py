@@ -20,7 +20,7 @@ from batkube.execution.containers import Containers
 from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts
-from batkube.execution.node_agents import NodeAgents
+from batkube.execution.node_agents import NodeAgents, ReturningNodes
 from batkube.kernel.instants import Instant
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
@@ -85,7 +85,8 @@ def _look_after_nodes(world: World, client_for: ClientFor) -> NodeAgents:
 
     kubelet, manager = client_for("kubelet"), client_for("kube-controller-manager")
     agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet"))
-    NodeLifecycle(world, manager)
+    ReturningNodes(world, kubelet)
+    NodeLifecycle(world, manager, EventRecorder(world.store, manager, "node-controller"))
     EventExpiry(world, manager)
     return agents
 

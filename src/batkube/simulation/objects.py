@@ -37,9 +37,11 @@ def objects_of(workloads: Iterable[Workload]) -> list[ObjectManifest]:
     return list(heapq.merge(*(workload.objects for workload in workloads), key=lambda manifest: manifest.at))
 
 
-def check_objects(objects: Sequence[ObjectManifest], until: Duration | None) -> None:
-    """Refuse objects that no run could take, or with which one would never end."""
-    if not objects:
+def check_objects(
+    objects: Sequence[ObjectManifest], until: Duration | None, others: Sequence[ObjectManifest] = ()
+) -> None:
+    """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end."""
+    if not objects and not others:
         return
     for manifest in objects:
         if manifest.kind == "Node":
@@ -52,7 +54,7 @@ def check_objects(objects: Sequence[ObjectManifest], until: Duration | None) -> 
     world = World(Streams(0))
     server = make_server(world)
     manifests = server.api.manifests(server.token)
-    for manifest in objects:
+    for manifest in heapq.merge(objects, others, key=lambda manifest: manifest.at):
         world.clock.advance(manifest.at)
         try:
             manifests.apply(manifest.fields)

@@ -36,6 +36,13 @@ class OnEviction(enum.StrEnum):
     FAIL = "fail"  # it ends as COMPLETED_KILLED
 
 
+class OnFailure(enum.StrEnum):
+    """What becomes of a job of which a pod was lost because its node failed or is gone."""
+
+    RESUBMIT = "resubmit"  # it is queued again and starts over
+    FAIL = "fail"  # it ends as COMPLETED_FAILED
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """The full description of one run."""
@@ -49,6 +56,9 @@ class Scenario:
     resources: Resources = Resources.AUTO
     latencies: Path | None = None
     on_eviction: OnEviction = OnEviction.RESUBMIT
+    on_failure: OnFailure = OnFailure.RESUBMIT
+    #: What happens to the cluster meanwhile: an events file, or its entries.
+    events: Path | tuple[object, ...] = ()
     #: The configuration file of an outside scheduler, handed to it untouched.
     scheduler_config: Path | None = None
     #: Whether an outside scheduler runs such that the same scenario gives the same bytes.
@@ -79,7 +89,8 @@ class Scenario:
     def input_files(self) -> list[Path]:
         """The files that a run of this scenario reads; programs are not among them."""
         platform = Path(self.platform) if names_file(self.platform) else None
-        maybe = (platform, self.latencies, policy_file(self.scheduler), self.scheduler_config)
+        events = self.events if isinstance(self.events, Path) else None
+        maybe = (platform, self.latencies, policy_file(self.scheduler), self.scheduler_config, events)
         return [*self.workloads, *(path for path in maybe if path is not None)]
 
     def describe(self) -> dict[str, object]:
@@ -94,6 +105,8 @@ class Scenario:
             "resources": self.resources.value,
             "latencies": None if self.latencies is None else str(self.latencies),
             "on-eviction": self.on_eviction.value,
+            "on-failure": self.on_failure.value,
+            "events": str(self.events) if isinstance(self.events, Path) else list(self.events),
             "scheduler-config": None if self.scheduler_config is None else str(self.scheduler_config),
             "deterministic": self.deterministic,
             "decision-cost": self.decision_cost,
@@ -173,6 +186,8 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         resources=_choice(Resources, values, "resources", source),
         latencies=_path(values, "latencies"),
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
+        on_failure=_choice(OnFailure, values, "on-failure", source),
+        events=_events(values.get("events"), source),
         scheduler_config=_path(values, "scheduler-config"),
         deterministic=time.mode is TimeMode.EXACT and deterministic is not False,
         decision_cost=_decision_cost(values, source),
@@ -271,6 +286,15 @@ def _duration(values: Mapping[str, object], key: str, default: _Default, source:
     if value <= 0:
         raise InputError(source, at=key, problem=f"{given} is not a length of time")
     return value
+
+
+def _events(given: object, source: str | Path) -> Path | tuple[object, ...]:
+    if isinstance(given, list | tuple):
+        return tuple(given)
+    if given is not None and not isinstance(given, str | Path):
+        problem = f"{given!r} is neither a path nor a list of events"
+        raise InputError(source, at="events", problem=problem, remedy="see `events` in docs/reference/events.md")
+    return () if not given else Path(given)
 
 
 def _path(values: Mapping[str, object], key: str) -> Path | None:

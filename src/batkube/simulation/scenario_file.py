@@ -9,6 +9,7 @@ from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.platforms.reading import names_file
 from batkube.simulation.scenario import KEYS, POLICY_PREFIX, listed, named_scheduler, policy_file
+from batkube.workloads.happening_files import with_resolved_files
 
 
 def read_scenario_file(path: Path) -> dict[str, object]:
@@ -54,6 +55,8 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     for key in ("latencies", "scheduler-config"):
         if content.get(key) is not None:
             resolved[key] = str(folder / str(content[key]))
+    if content.get("events"):
+        resolved["events"] = with_resolved_files(content["events"], folder)
     scheduler = content.get("scheduler")
     if isinstance(scheduler, str) and policy_file(scheduler) is not None:
         resolved["scheduler"] = f"{POLICY_PREFIX}{folder / scheduler.removeprefix(POLICY_PREFIX)}"

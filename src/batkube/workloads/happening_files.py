@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeGuard
 
 from batkube.kernel.distributions import Distribution, parse_distribution
 from batkube.kernel.documents import read_yaml, yaml_documents
@@ -51,7 +52,7 @@ _DEEDS = ", ".join(Deed)
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _TAINT = re.compile(r"(?P<key>[^=:\s]+)(?:=(?P<value>[^=:\s]*))?(?::(?P<effect>\w+))?")
 _IDS = re.compile(r"[0-9]+(-[0-9]+)?([ ,]+[0-9]+(-[0-9]+)?)*")
-_FILE = re.compile(r".*\.(ya?ml|json)", re.IGNORECASE)
+_FILE = re.compile(r".*\.(ya?ml|json|xml|csv)", re.IGNORECASE)
 
 
 def read_events(path: Path) -> tuple[Entry, ...]:
@@ -62,6 +63,24 @@ def read_events(path: Path) -> tuple[Entry, ...]:
     if isinstance(content, Mapping) and set(content) == {"events"}:
         return parse_events(content["events"], Place(path) / "events", path.parent)
     return parse_events(content, Place(path), path.parent)
+
+
+def with_resolved_files(events: object, folder: Path) -> object:
+    """Return an events file's path, or its entries, with the files they name seen from `folder`."""
+    if isinstance(events, str):
+        return str(folder / events)
+    return [_resolved(entry, folder) for entry in events] if isinstance(events, list) else events
+
+
+def _resolved(entry: object, folder: Path) -> object:
+    if not isinstance(entry, Mapping):
+        return entry
+    return {key: str(folder / value) if _names_file(value, key) else value for key, value in entry.items()}
+
+
+def _names_file(value: object, key: object) -> TypeGuard[str]:
+    """Return whether the value of a key is the name of a file: manifests, or a platform."""
+    return key in (Deed.APPLY, Deed.DELETE, Deed.ADD) and isinstance(value, str) and _FILE.fullmatch(value) is not None
 
 
 def parse_events(content: object, place: Place, folder: Path) -> tuple[Entry, ...]:
@@ -206,7 +225,7 @@ def _labels(place: Place, fields: Mapping[str, object], folder: Path) -> Mapping
 def _addition(place: Place, fields: Mapping[str, object], folder: Path) -> Addition:
     given = take.text(place / "add", fields["add"])
     prefix = take.text(place / "names", fields.get("names", "added"))
-    return Addition(str(folder / given) if _FILE.fullmatch(given) or given.endswith(".xml") else given, prefix)
+    return Addition(str(folder / given) if _FILE.fullmatch(given) else given, prefix)
 
 
 def _scaling(place: Place, fields: Mapping[str, object], folder: Path) -> Scaling:
@@ -227,7 +246,7 @@ def _reference(place: Place, value: object) -> tuple[str, str]:
 def _manifests(place: Place, fields: Mapping[str, object], folder: Path) -> tuple[Manifest, ...]:
     deed = Deed.APPLY if Deed.APPLY in fields else Deed.DELETE
     value, place = fields[deed], place / deed
-    if isinstance(value, str) and _FILE.fullmatch(value):
+    if _names_file(value, deed):
         path = folder / value
         place = Place(path)
         value = [document for document in yaml_documents(path, read_bytes(path)) if document is not None]
