@@ -2,8 +2,8 @@
 
 A *stay* is a stretch of time some work spent on some machines with consecutive ids, taking `milli` thousandths of a
 core from each of them (of the machine, when jobs take whole machines). jobs.csv tells of each job's last attempt;
-pods.csv also of the attempts that were lost because their pods were evicted, and which pods share a machine. Without it
-a job's pods are spread evenly over its machines.
+pods.csv also of the attempts that were lost because pods were evicted or nodes failed, and which pods share a machine.
+Without it a job's pods are spread evenly over its machines.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ _COLUMNS = ("job", "first", "last", "start", "end", "milli", "lost")
 
 def stays_of(results: Results) -> Stays:
     """Return every stay of the run, lost attempts too, as far as its files tell."""
-    evicted = bool((results.jobs["evictions"] > 0).any())
+    is_any_lost = bool(((results.jobs["evictions"] > 0) | (results.jobs["attempts"] > 1)).any())
     if results.shares_machines and results.pods["started"].notna().any():
         return _stays_of_pods(results)
     executions = executions_of(results)
-    if not evicted or not results.pods["started"].notna().any():
+    if not is_any_lost or not results.pods["started"].notna().any():
         return executions
     return executions.joined_with(_stays_of_pods(results).lost_only().merged())
 

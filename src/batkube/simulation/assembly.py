@@ -38,7 +38,13 @@ from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
-from batkube.simulation.happening_parts import check_kinds, objects_applied, read_timetable, start_happenings
+from batkube.simulation.happening_parts import (
+    Availability,
+    check_kinds,
+    objects_applied,
+    read_timetable,
+    start_happenings,
+)
 from batkube.simulation.objects import check_objects, objects_of
 from batkube.simulation.paced_tally import Tally
 from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, OnFailure, Resources, Scenario
@@ -193,7 +199,7 @@ def assemble(
         conductor=jobs,
         accounts=accounts,
         delays=delays,
-        on_busy=states.change,
+        on_busy=Availability(world, names, accounts, states.change).change if inputs.timetable else states.change,
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.has_own_controllers,
     )
@@ -209,8 +215,7 @@ def assemble(
     programs: OutsideRun | None = None
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
-    watched = inputs.has_own_controllers
-    start_happenings(world, inputs.timetable, model, server, are_nodes_watched=watched)
+    start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.has_own_controllers)
     submission.begin()
     return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, programs)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from batkube.cluster.mapping import ResourceModel, kube_name
-from batkube.cluster.store import KubeObject
+from batkube.cluster.mapping import NODE, ResourceModel, kube_name
+from batkube.cluster.store import DELETED, Batch, KubeObject
 from batkube.cluster.store_client import StoreClient
 from batkube.cluster.timetable import Happening, Timetable
 from batkube.cluster.world import World
 from batkube.execution.happenings import Happenings
+from batkube.execution.node_accounts import NodeAccounts
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 from batkube.platforms.model import Platform
@@ -81,6 +82,40 @@ def start_happenings(
     machines = {kube_name(machine.name): machine for machine in timetable.machines}
     objects = None if server is None else ObjectDeeds(server.api.manifests(server.token))
     Happenings(world, client, timetable.happenings(world.streams), machines, model, objects).begin()
+
+
+class Availability:
+    """Counts the machines that are of no use to anybody: their nodes are away, or cordoned and without work."""
+
+    def __init__(
+        self, world: World, nodes: Iterable[str], accounts: NodeAccounts, on_change: Callable[[int, Instant, int], None]
+    ) -> None:
+        """`on_change` is told how many machines are busy, since when, and how many are of no use."""
+        self._silent = world.heartbeats.silent
+        self._accounts = accounts
+        self._on_change = on_change
+        self._missing = dict.fromkeys(nodes)
+        self._cordoned: dict[str, None] = {}
+        world.store.listen(NODE, self._hear)
+        world.heartbeats.listen(self._tell, self._tell)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        for name, node in zip(batch.keys, batch.objects, strict=True):
+            self._cordoned.pop(name, None)
+            self._missing.pop(name, None)
+            if batch.type is DELETED:
+                self._missing[name] = None
+            elif node["spec"].get("unschedulable"):
+                self._cordoned[name] = None
+        self._tell("", now)
+
+    def _tell(self, node: str, now: Instant) -> None:
+        self.change(self._accounts.busy_nodes, now)
+
+    def change(self, busy: int, now: Instant) -> None:
+        """Tell how many machines have work now."""
+        kept = sum(name not in self._silent and not self._accounts.is_busy(name) for name in self._cordoned)
+        self._on_change(busy, now, len(self._missing) + len(self._silent) + kept)
 
 
 class ObjectDeeds:
