@@ -269,7 +269,7 @@ def _schedule_in_process(
     machines = inputs.platform.machines
     if server is not None:
         choice = PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, server.api.client("kube-scheduler"), choice)
+        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses)
         if not inputs.job_count:
             return
     guarded = GuardedPolicy(policy, len(machines))

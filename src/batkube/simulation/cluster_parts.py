@@ -95,7 +95,7 @@ def _containers(world: World, kubelet: Client) -> Containers:
     return Containers(world, kubelet, EventRecorder(world.store, kubelet, "kubelet"))
 
 
-def start_scheduler(world: World, client: Client, chosen: PolicyChoice | None) -> None:
+def start_scheduler(world: World, client: Client, chosen: PolicyChoice | None, courses: Courses | None = None) -> None:
     """Let a policy bind the pods that have no part in a course; without one, what is like kube-scheduler does."""
     # Imported only here: they bring numpy, which takes longer to load than everything else.
     from batkube.policies.default_scheduler import DefaultScheduler
@@ -105,7 +105,9 @@ def start_scheduler(world: World, client: Client, chosen: PolicyChoice | None) -
     events = EventRecorder(world.store, client, "default-scheduler", host="batkube", as_series=True)
     table = NodeTable(world.store)
     if chosen is not None:
-        ServedPolicy(world, chosen.policy, chosen.rng, client, events, table)
+        policy = ServedPolicy(world, chosen.policy, chosen.rng, client, events, table)
+        if courses is not None:
+            policy.leave_out(lambda key: courses.place(key) is not None)
     else:
         DefaultScheduler(world, client, events, table)
 
