@@ -186,6 +186,7 @@ def assemble(
         on_busy=states.change,
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.has_own_controllers,
+        has_readers=False,
     )
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
@@ -218,7 +219,7 @@ def _surroundings() -> Surroundings:
     from batkube.api.admission.usage import usage_by_storage
     from batkube.simulation.controller_parts import Surroundings
 
-    return Surroundings(usage_by_storage())
+    return Surroundings(usage_by_storage(), has_readers=False)
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
@@ -269,7 +270,7 @@ def _schedule_in_process(
     machines = inputs.platform.machines
     if server is not None:
         choice = PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses)
+        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses, has_readers=False)
         if not inputs.job_count:
             return
     guarded = GuardedPolicy(policy, len(machines))
