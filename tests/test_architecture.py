@@ -43,13 +43,13 @@ def test_every_package_is_in_a_layer_and_on_the_map() -> None:
     assert mapped | {"cli"} == PACKAGES
 
 
-def test_every_module_that_the_map_names_is_there() -> None:
+def test_every_module_and_folder_that_the_map_names_is_there() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGE, re.MULTILINE)
     missing = [
         f"{package}/{module}"
         for package, text in rows
-        for module in re.findall(r"`([\w/]+\.py)`", text)
-        if not (REPOSITORY / "src" / "batkube" / package / module).is_file()
+        for module in re.findall(r"`([\w/]+(?:\.py|/))`", text)
+        if not (REPOSITORY / "src" / "batkube" / package / module).exists()
     ]
 
     assert rows

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from batkube.outputs.metrics import Metrics
+    from batkube.outputs.measures.metrics import Metrics
 
 _POD_TEXTS = ("pod", "job_id", "workload_name", "node", "machine", "phase", "last_reason")
 _POD_NUMBERS = ("created", "scheduled", "started", "finished", "attempts")
@@ -40,7 +40,7 @@ class Results:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per job, in the file's order, with the columns of `jobs_frame`."""
-        from batkube.outputs.jobs_frame import read_jobs
+        from batkube.outputs.measures.jobs_frame import read_jobs
 
         return read_jobs(self.jobs_path)
 
@@ -49,7 +49,7 @@ class Results:
         """One row per pod; no rows when the run wrote no pods.csv."""
         import pandas as pd
 
-        from batkube.outputs.tables import read_table
+        from batkube.outputs.measures.tables import read_table
 
         path = self.beside("pods.csv")
         if not path.is_file():
@@ -65,7 +65,7 @@ class Results:
         """The one row of schedule.csv, numbers as floats; empty when there is no such file."""
         import pandas as pd
 
-        from batkube.outputs.tables import read_table
+        from batkube.outputs.measures.tables import read_table
 
         path = self.beside("schedule.csv")
         if not path.is_file():
@@ -80,7 +80,7 @@ class Results:
         """How many machines were in each state, a row per change; no rows when there is no such file."""
         import pandas as pd
 
-        from batkube.outputs.tables import read_table
+        from batkube.outputs.measures.tables import read_table
 
         path = self.beside("machine_states.csv")
         if not path.is_file():
@@ -163,7 +163,7 @@ class Results:
     @cached_property
     def metrics(self) -> Metrics:
         """The run in numbers."""
-        from batkube.outputs.metrics import metrics_of
+        from batkube.outputs.measures.metrics import metrics_of
 
         return metrics_of(self)
 
@@ -175,7 +175,7 @@ class Results:
         window: tuple[float | None, float | None] | None = None,
     ) -> Figure:
         """Return the run's Gantt chart; see `gantt.draw_gantt`."""
-        from batkube.outputs.gantt import draw_gantt
+        from batkube.outputs.gantt.chart import draw_gantt
 
         return draw_gantt(self, title=title, color_by=color_by, window=window)
 
