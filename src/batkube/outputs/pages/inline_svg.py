@@ -65,7 +65,7 @@ def rendered(figure: Figure, kind: str) -> bytes:
 def inline(svg: str, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:
     """Return an SVG file's drawing for a page; `prefix` must be its own within the page.
 
-    `recolour` makes the colours of `charts.colours` follow the reader's setting; a drawing on white paper keeps its own.
+    `recolour` makes the colours of `colours.py` follow the reader's setting; a drawing on white paper keeps its own.
     """
     drawing = svg[svg.index("<svg") :].rstrip()
     drawing = _METADATA.sub("", drawing).replace("xlink:href", "href")
