@@ -90,7 +90,8 @@ def _families(texts: list[str]) -> dict[str, str]:
 
 def _picture(found: Calibration, kind: str) -> bytes:
     from batkube.calibration.fit_figure import fit_figure
-    from batkube.outputs.pages.inline_svg import chart_style, rendered
+    from batkube.outputs.charts.inline_svg import rendered
+    from batkube.outputs.charts.style import chart_style
 
     with chart_style():
         figure = fit_figure(found.fits)

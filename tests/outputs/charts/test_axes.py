@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from batkube.outputs.charts.axes import dress, worded
-from batkube.outputs.charts.colours import DARK, LIGHT
+from batkube.outputs.pages.colours import DARK, LIGHT
 
 
 def contrast(one: str, other: str) -> float:

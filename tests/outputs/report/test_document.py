@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from batkube.cli.main import main
-from batkube.outputs.pages.inline_svg import inline
+from batkube.outputs.charts.inline_svg import inline
 from batkube.outputs.report.document import run_report, write_run_report
 from batkube.outputs.results import Results
 from report_pages import Page, read_page

@@ -11,7 +11,7 @@ from batkube.experiments.figures.data import Chart, ChartPoint, Panel
 from batkube.experiments.figures.marks import Mark
 from batkube.experiments.figures.numbers import told
 from batkube.outputs.charts.axes import worded
-from batkube.outputs.charts.colours import LIGHT
+from batkube.outputs.pages.colours import LIGHT
 
 _BAR_IN, _GAP_IN = 0.22, 0.16
 #: Fewer runs than this make no box, only dots.

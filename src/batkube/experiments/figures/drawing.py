@@ -18,7 +18,7 @@ from batkube.experiments.figures.data import Chart, Panel
 from batkube.experiments.figures.lines import draw_lines
 from batkube.experiments.figures.marks import Mark, marks_of
 from batkube.outputs.charts.axes import dress, worded
-from batkube.outputs.pages.inline_svg import chart_style
+from batkube.outputs.charts.style import chart_style
 
 _WIDTH_IN = {1: 7.2, 2: 9.6, 3: 12.0}
 _MOST_COLUMNS = 3

@@ -37,8 +37,8 @@ def charts_of(findings: Findings) -> tuple[list[Chart], list[str]]:
 def save_figures(folder: Path, target: Path, kind: str = "svg") -> list[Path]:
     """Write every figure of the experiment in `folder` into the folder `target`, and return the files."""
     from batkube.experiments.figures.drawing import draw
+    from batkube.outputs.charts.inline_svg import rendered
     from batkube.outputs.files.products import write_product
-    from batkube.outputs.pages.inline_svg import rendered
 
     if kind not in FORMATS:
         raise InputError("--format", problem=f"{kind!r} is not one of {', '.join(FORMATS)}")

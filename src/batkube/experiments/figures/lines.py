@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from batkube.experiments.figures.data import Chart, Panel, Series
 from batkube.experiments.figures.marks import Mark
 from batkube.outputs.charts.axes import dress, worded
-from batkube.outputs.charts.colours import LIGHT
+from batkube.outputs.pages.colours import LIGHT
 
 #: With more points than this, intervals become a band and markers small.
 _MANY_POINTS = 25

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from batkube.experiments.figures.data import Chart
-from batkube.outputs.charts.colours import LIGHT, SERIES
+from batkube.outputs.pages.colours import LIGHT, SERIES
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 Dashes = Literal["-", "none"] | tuple[float, tuple[float, ...]]

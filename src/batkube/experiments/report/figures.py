@@ -8,7 +8,7 @@ from batkube.experiments.figures.data import Chart, Panel
 from batkube.experiments.figures.gallery import charts_of
 from batkube.experiments.report.cells import mean_cell
 from batkube.experiments.results.findings import Findings
-from batkube.outputs.pages.inline_svg import inline, rendered
+from batkube.outputs.charts.inline_svg import inline, rendered
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, fold, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.description.columns import COMPLETED, DIGEST, RUN, STATE, number_columns
 from batkube.experiments.results.reading import read_description
-from batkube.experiments.results.tables import RESULTS, TIMES
-from batkube.experiments.running.folder import RunState, run_folder
+from batkube.experiments.running.folder import RESULTS, TIMES, RunState, run_folder
 from batkube.outputs.measures.tables import read_table
 from batkube.outputs.results import Results
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.description.columns import RUN, STATE
-from batkube.experiments.results.tables import RESULTS, TIMES
-from batkube.experiments.running.folder import DESCRIPTION
+from batkube.experiments.running.folder import DESCRIPTION, RESULTS, TIMES
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import as_float_s, duration
 

@@ -29,13 +29,21 @@ from batkube.experiments.description.columns import (
     results_among,
 )
 from batkube.experiments.plan.runs import Plan, PlannedRun
-from batkube.experiments.running.folder import DESCRIPTION, MARK, Ended, ExperimentFolder, RunState
+from batkube.experiments.results.reading import typed_columns
+from batkube.experiments.running.folder import (
+    DESCRIPTION,
+    MARK,
+    PARQUET,
+    RESULTS,
+    TIMES,
+    Ended,
+    ExperimentFolder,
+    RunState,
+)
 from batkube.kernel.errors import InputError
 from batkube.kernel.replacing import replacing
 from batkube.outputs.files.manifest import write_json
 from batkube.version import __version__
-
-RESULTS, TIMES, PARQUET = "results.csv", "timings.csv", "results.parquet"
 
 
 def write_tables(
@@ -182,8 +190,6 @@ def _write_parquet(folder: Path) -> None:
     import pyarrow
     import pyarrow.csv
     import pyarrow.parquet
-
-    from batkube.experiments.results.reading import typed_columns
 
     columns = typed_columns(folder)
     texts = [name for name, values in columns.items() if any(isinstance(value, str) for value in values)]

@@ -31,7 +31,8 @@ from batkube.outputs.files.manifest import MANIFEST, listing_in, read_manifest
 from batkube.outputs.files.partials import sweep
 from batkube.version import __version__
 
-DESCRIPTION = "experiment.json"
+#: The files that are written when runs are over, beside the folders of the runs themselves.
+DESCRIPTION, RESULTS, TIMES, PARQUET = "experiment.json", "results.csv", "timings.csv", "results.parquet"
 #: What marks the description as ours: which version wrote it.
 MARK = "batkube"
 #: Locked while an experiment is run into the folder; the first file that is there.

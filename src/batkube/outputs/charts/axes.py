@@ -10,7 +10,6 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from batkube.outputs.charts.time_axis import time_axis
-from batkube.outputs.gantt.rows import short
 from batkube.outputs.pages.markup import displayable
 
 #: From this length on, times are told in minutes and more.
@@ -65,6 +64,11 @@ def dress(
 def worded(text: str, most: int = 48) -> str:
     """Return a user's text as a figure can show it: on one line, and not too long."""
     return short(displayable(" ".join(text.split())), most)
+
+
+def short(name: str, most: int = 20) -> str:
+    """Return a name cut to at most so many characters."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _time_unit(low: float, high: float) -> str:

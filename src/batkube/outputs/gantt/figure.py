@@ -6,21 +6,21 @@ same bytes whatever the user's own matplotlib settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from batkube.outputs.charts.axes import short
+from batkube.outputs.charts.style import house_style
 from batkube.outputs.charts.time_axis import time_axis
 from batkube.outputs.gantt.picture import Picture
-from batkube.outputs.gantt.rows import ALARM, ALARM_HATCH, FAINT, INK, LOST, LOST_HATCH, draw_rows, short
+from batkube.outputs.gantt.rows import ALARM, ALARM_HATCH, LOST, LOST_HATCH, draw_rows
 from batkube.outputs.measures.occupation import Floats
+from batkube.outputs.pages.colours import LIGHT
 
 #: The most steps a curve of the lower panel shows; more are averaged.
 MOST_STEPS = 1_000
@@ -29,25 +29,6 @@ _DPI = 160
 _WIDTH_IN = 12.0
 _HEADER_IN, _PANEL_IN, _GAP_IN, _AXIS_IN, _LEGEND_IN, _RIGHT_IN = 0.72, 1.05, 0.14, 0.52, 0.34, 0.68
 _UTILISATION, _QUEUE = "#33669A", "#B4442E"
-_STYLE = {
-    "font.family": ["DejaVu Sans"],
-    "font.size": 8.0,
-    "axes.linewidth": 0.6,
-    "axes.edgecolor": "#888888",
-    "axes.axisbelow": True,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "xtick.color": "#555555",
-    "ytick.color": "#555555",
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "hatch.linewidth": 0.5,
-    "svg.hashsalt": "batkube",
-    "svg.fonttype": "path",
-    "path.simplify": True,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +44,6 @@ class _Page:
     @property
     def height(self) -> float:
         return _HEADER_IN + self.rows_height + _GAP_IN + _PANEL_IN + _AXIS_IN + self.legend_height
-
-
-@contextmanager
-def house_style() -> Iterator[None]:
-    """Make figures look the same whatever the user's matplotlibrc says; also needed while saving."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
-        yield
 
 
 def build(picture: Picture) -> Figure:
@@ -156,7 +128,7 @@ def _draw_time(rows: Axes, panel: Axes, picture: Picture) -> None:
     axis = time_axis(picture.start_s, picture.end_s)
     for axes in (rows, panel):
         axes.set_xticks(axis.ticks_s, axis.labels)
-        axes.grid(axis="x", color=FAINT, linewidth=0.6)
+        axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.6)
     rows.tick_params(axis="x", labelbottom=False, length=0)
     panel.set_xlabel(f"time ({axis.unit})")
 

@@ -43,7 +43,7 @@ class Piece(NamedTuple):
 class Boxes:
     """The rectangles of a chart, as parallel arrays. Time runs along x; machine i's row is y from i to i + 1."""
 
-    #: Row of the job in `Results.jobs`.
+    #: Row of the job in `RunFiles.jobs`.
     job: Ints
     lost: Bools
     left: Floats

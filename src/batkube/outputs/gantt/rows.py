@@ -12,14 +12,15 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.patheffects import withStroke
 
+from batkube.outputs.charts.axes import short
 from batkube.outputs.gantt.lanes import Boxes
 from batkube.outputs.gantt.picture import Picture
 from batkube.outputs.measures.occupation import Floats
+from batkube.outputs.pages.colours import LIGHT
 
 #: More boxes than this are drawn as a bitmap, and get no hover texts.
 MOST_VECTOR_BOXES = 2_000
 
-INK, FAINT = "#222222", "#E4E4E4"
 ALARM, ALARM_HATCH = "#882255", "/////"
 LOST, LOST_HATCH = "#777777", "xxxx"
 
@@ -38,7 +39,9 @@ def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float
     axes.set_yticks([tick + 0.5 for tick in ticks], [short(picture.machine_names[tick]) for tick in ticks], fontsize=7)
     axes.tick_params(axis="y", length=0 if len(ticks) == count else 2.5)
     if row_pt >= 8:
-        axes.hlines(np.arange(1, count), picture.start_s, picture.end_s, colors=FAINT, linewidth=0.5, zorder=0.5)
+        axes.hlines(
+            np.arange(1, count), picture.start_s, picture.end_s, colors=LIGHT["rule"], linewidth=0.5, zorder=0.5
+        )
     axes.set_ylabel("machine")
 
 
@@ -100,7 +103,7 @@ def _draw_labels(axes: Axes, picture: Picture, row_pt: float, point_s: float) ->
                 fontsize=size,
                 ha="center",
                 va="center_baseline",
-                color=INK,
+                color=LIGHT["ink"],
                 clip_on=True,
                 zorder=3,
                 parse_math=False,
@@ -121,8 +124,3 @@ def _machine_ticks(count: int, height_in: float) -> range:
             if count / (factor * scale) <= min(most, 25):
                 return range(0, count, factor * scale)
         scale *= 10
-
-
-def short(name: str, most: int = 20) -> str:
-    """Return a name cut to at most so many characters."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from batkube.outputs.measures.metrics import Metrics
+from batkube.outputs.measures.metrics import Metrics, metrics_of
+from batkube.outputs.measures.run_files import RunFiles
 from batkube.outputs.measures.run_labels import labels_of
-from batkube.outputs.results import Results
 
 #: jobs.csv has six decimals, and two programs may round the last one differently: less than this is no difference.
 _RESOLUTION_S = 1.5e-6
@@ -112,9 +112,9 @@ def metric_rows(metrics: Metrics, states: Sequence[str] | None = None) -> list[M
     ]
 
 
-def compare_runs(runs: Sequence[Results], *, baseline: int = 0) -> Comparison:
+def compare_runs(runs: Sequence[RunFiles], *, baseline: int = 0) -> Comparison:
     """Return the runs side by side, measured against `runs[baseline]`."""
-    metrics = [run.metrics for run in runs]
+    metrics = [metrics_of(run) for run in runs]
     states = sorted({state for each in metrics for state in each.states})
     labels = labels_of([run.path for run in runs])
     tables = _matched([run.jobs for run in runs])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from batkube.outputs.measures.occupation import Floats, busy_of, executions_of
-from batkube.outputs.results import Results
+from batkube.outputs.measures.run_files import RunFiles
 
 #: Jobs shorter than this count as this long in the bounded slowdown (Feitelson and Rudolph, JSSPP 1998: 10 s).
 BOUND_S = 10.0
@@ -43,7 +43,7 @@ class Metrics:
     evictions: int
 
 
-def metrics_of(results: Results) -> Metrics:
+def metrics_of(results: RunFiles) -> Metrics:
     """Return the numbers of a run."""
     jobs = results.jobs
     done = finished_jobs(jobs)
@@ -85,7 +85,7 @@ def bounded_slowdowns(done: pd.DataFrame) -> Floats:
     return bounded
 
 
-def utilisation(results: Results) -> float | None:
+def utilisation(results: RunFiles) -> float | None:
     """Return the busy share of the cluster from 0 to the makespan.
 
     Busy cpu over all cpu when jobs share machines by their requests, busy machines over all machines otherwise. Work

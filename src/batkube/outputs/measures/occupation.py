@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from batkube.kernel.intervals import parse_intervals, runs
-from batkube.outputs.results import Results
+from batkube.outputs.measures.run_files import RunFiles
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ WHOLE_MILLI = 1000
 class Stays:
     """Parallel arrays, a stay per position."""
 
-    #: Row of the job in `Results.jobs`.
+    #: Row of the job in `RunFiles.jobs`.
     job: Ints
     first: Ints
     last: Ints
@@ -84,7 +84,7 @@ class Stays:
 _COLUMNS = ("job", "first", "last", "start", "end", "milli", "lost")
 
 
-def stays_of(results: Results) -> Stays:
+def stays_of(results: RunFiles) -> Stays:
     """Return every stay of the run, lost attempts too, as far as its files tell."""
     evicted = bool((results.jobs["evictions"] > 0).any())
     if results.shares_machines and results.pods["started"].notna().any():
@@ -101,7 +101,7 @@ def horizon_s(jobs: pd.DataFrame) -> float:
     return float(np.nanmax(times)) if np.isfinite(times).any() else 0.0
 
 
-def executions_of(results: Results) -> Stays:
+def executions_of(results: RunFiles) -> Stays:
     """Return the stays that jobs.csv records: each job's last attempt, on each interval of its machines."""
     jobs = results.jobs
     sharing = results.shares_machines
@@ -136,7 +136,7 @@ def executions_of(results: Results) -> Stays:
     )
 
 
-def _stays_of_pods(results: Results) -> Stays:
+def _stays_of_pods(results: RunFiles) -> Stays:
     jobs, pods = results.jobs, results.pods
     row_of = {key: row for row, key in enumerate(zip(jobs["workload_name"], jobs["job_id"], strict=True))}
     id_of = {name: number for number, name in enumerate(results.machine_names)}
@@ -156,7 +156,7 @@ def _stays_of_pods(results: Results) -> Stays:
     return Stays(row, machine, machine, pods["started"].to_numpy(), end, milli, lost, _capacity(results))
 
 
-def _capacity(results: Results) -> Ints:
+def _capacity(results: RunFiles) -> Ints:
     if results.shares_machines:
         return np.array(results.cpu_milli, dtype=np.int64)
     return np.full(results.machine_count, WHOLE_MILLI, dtype=np.int64)

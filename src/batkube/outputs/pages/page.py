@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
-from batkube.outputs.charts.colours import DARK, LIGHT
 from batkube.outputs.files.products import write_product
+from batkube.outputs.pages.colours import DARK, LIGHT
 from batkube.outputs.pages.markup import Child, Markup, element, join, trusted
 
 #: By this our own pages are known: only those are replaced without having been named.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from batkube.outputs.charts.style import chart_style
 from batkube.outputs.measures.metrics import bounded_slowdowns, finished_jobs
 from batkube.outputs.measures.occupation import Floats
-from batkube.outputs.pages.inline_svg import chart_style
 from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def draw_distributions(results: Results) -> Figure | None:
     with chart_style():
         from matplotlib.figure import Figure
 
-        from batkube.outputs.charts.colours import SERIES
+        from batkube.outputs.pages.colours import SERIES
 
         figure = Figure(figsize=_SIZE_IN, dpi=160, facecolor="white", layout="constrained")
         left, right = figure.subplots(1, 2)
@@ -45,7 +45,7 @@ def draw_distributions(results: Results) -> Figure | None:
 
 def _draw(axes: Axes, values: Floats, label: str, unit: str, colour: str) -> None:
     from batkube.outputs.charts.axes import dress
-    from batkube.outputs.charts.colours import LIGHT
+    from batkube.outputs.pages.colours import LIGHT
 
     ordered = np.sort(values)
     shares = np.arange(1, len(ordered) + 1) / len(ordered)

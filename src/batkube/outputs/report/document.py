@@ -8,10 +8,10 @@ from typing import Any
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
+from batkube.outputs.charts.inline_svg import inline, rendered
 from batkube.outputs.charts.palette import STATES
 from batkube.outputs.measures.comparison import metric_rows
 from batkube.outputs.measures.metrics import Metrics, users_table
-from batkube.outputs.pages.inline_svg import inline, rendered
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, folded_if_long, page, paragraph, write_page
 from batkube.outputs.pages.tables import Cell, Heading, table

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from batkube.outputs.charts.inline_svg import inline
 from batkube.outputs.gantt.chart import gantt_svg
-from batkube.outputs.pages.inline_svg import inline
 from batkube.outputs.pages.markup import Markup, element
 from batkube.outputs.results import Results
 

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from batkube.outputs.charts.colours import LIGHT
+from batkube.outputs.pages.colours import LIGHT
 from batkube.outputs.pages.markup import Markup, element, trusted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PNG_DPI = 200
-#: Beyond the house style: text stays text, and a `$` in it is one.
-_STYLE = {"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9.0, "text.parse_math": False}
 #: Fonts with the widths of the one that figures are laid out with come first.
 _FONTS = "'DejaVu Sans', Verdana, 'Bitstream Vera Sans', 'Segoe UI', Arial, sans-serif"
 
@@ -33,21 +28,6 @@ _COLOURS = {value.lower(): name for name, value in LIGHT.items() if name not in 
 _COLOUR = re.compile("|".join(_COLOURS), re.IGNORECASE)
 
 
-@contextmanager
-def chart_style() -> Iterator[None]:
-    """Draw as the house does, whatever the user's matplotlibrc says, with text that stays text."""
-    import matplotlib
-
-    from batkube.outputs.gantt.figure import house_style
-
-    with house_style():
-        matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
-        with warnings.catch_warnings():
-            # The page's own fonts have the letters that the one for measuring lacks.
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            yield
-
-
 def rendered(figure: Figure, kind: str) -> bytes:
     """Return the figure as `svg`, `png` or `pdf`. Neither a date nor a version is in it: same data, same bytes."""
     unsaid = {
@@ -55,6 +35,8 @@ def rendered(figure: Figure, kind: str) -> bytes:
         "png": ("Software",),
         "pdf": ("CreationDate", "ModDate", "Creator", "Producer"),
     }[kind]
+    from batkube.outputs.charts.style import chart_style
+
     buffer = io.BytesIO()
     with chart_style():
         metadata: dict[str, None] = dict.fromkeys(unsaid)
