@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batkube.api.decoding.objects import decode
 from batkube.api.defaulting import apply_defaults
 from batkube.api.defaulting.images import tag_of
-from batkube.cluster.decoding import decode
 from batkube.cluster.kinds import KindTable, Resource
 from conformance import CASES
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batkube.api.decoding.objects import decode
 from batkube.api.defaulting import apply_defaults
 from batkube.api.statuses import Failure
 from batkube.api.strategies import (
@@ -22,7 +23,6 @@ from batkube.api.strategies import (
 from batkube.api.strategies.pods import class_of_service
 from batkube.api.strategies.services import CLUSTER_RANGE, NODE_PORTS
 from batkube.api.strategies.table import STRATEGIES
-from batkube.cluster.decoding import decode
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.store import Key, Store
 from batkube.kernel.instants import START

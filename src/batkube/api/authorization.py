@@ -14,9 +14,9 @@ import msgspec
 
 from batkube.api.authentication import User
 from batkube.api.statuses import Failure
-from batkube.cluster.go_text import go_quote
 from batkube.cluster.selectors import SelectorError, selector_of
 from batkube.cluster.store import Batch, Key, KubeObject, Store
+from batkube.kernel.go_text import go_quote
 from batkube.kernel.instants import Instant
 
 GROUP = "rbac.authorization.k8s.io"

@@ -10,6 +10,7 @@ from batkube.api.authorization import GROUP as RBAC
 from batkube.api.authorization import Attributes, Authorizer
 from batkube.api.conversion import convert
 from batkube.api.custom import definitions
+from batkube.api.decoding.objects import Decoded, decode
 from batkube.api.defaulting import apply_defaults
 from batkube.api.escalation import refuse_escalation
 from batkube.api.field_errors import FieldError
@@ -17,7 +18,6 @@ from batkube.api.policy_parameters import PolicyParameters
 from batkube.api.signers import REQUESTS, review_request
 from batkube.api.strategies import Context
 from batkube.api.writes import Write
-from batkube.cluster.decoding import Decoded, decode
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from batkube.api import protobuf, statuses
+from batkube.api.decoding.objects import DecodeError, ParseError, decode, parse_json, parse_yaml, strict_warnings
 from batkube.api.messages import JSON, Request
 from batkube.api.negotiation import BUILT_IN, CUSTOM, PROTOBUF, YAML
+from batkube.api.patches.json_patches import Json
 from batkube.api.served import Served
 from batkube.api.statuses import Failure
 from batkube.api.writes import Write
-from batkube.cluster.decoding import DecodeError, ParseError, decode, parse_json, parse_yaml, strict_warnings
-from batkube.cluster.json_patches import Json
 from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject

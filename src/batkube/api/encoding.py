@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from batkube.api import protobuf, tables
+from batkube.api.decoding.objects import decode
 from batkube.api.messages import JSON
 from batkube.api.negotiation import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAMED, TABLE, YAML, Form
 from batkube.api.printing import Printer
 from batkube.api.registry import with_version
 from batkube.api.statuses import Failure, bad_request
-from batkube.cluster.decoding import decode
+from batkube.api.yaml_writing import to_yaml
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import Entry, KubeObject
-from batkube.cluster.yaml_writing import to_yaml
 from batkube.kernel.instants import Instant
 
 Convert = Callable[[KubeObject], KubeObject]

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from batkube.api.authorization import GROUP, Attributes, Authorizer
 from batkube.api.statuses import Failure, bad_request, forbidden, internal_error, not_found
 from batkube.api.writes import Write
-from batkube.cluster.go_text import go_quote
 from batkube.cluster.store import KubeObject
+from batkube.kernel.go_text import go_quote
 
 _ROLES = ("roles", "clusterroles")
 _RESOURCE_OF = {"Role": "roles", "ClusterRole": "clusterroles"}

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from batkube.cluster.go_text import go_quote as go_quote
+from batkube.kernel.go_text import go_quote as go_quote
 
 
 class FieldError(msgspec.Struct, frozen=True):

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
+from batkube.api.decoding.json_syntax import ParseError, check_syntax
 from batkube.api.options import ListOptions, parse_version
 from batkube.api.selection import Selection
 from batkube.api.statuses import Failure, bad_request
-from batkube.cluster.json_syntax import ParseError, check_syntax
 from batkube.cluster.store import Compacted, Entry, Key, Store
 
 _TOKEN_VERSION = "meta.k8s.io/v1"

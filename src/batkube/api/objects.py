@@ -10,6 +10,7 @@ from batkube.api.authentication import User
 from batkube.api.bodies import Bodies
 from batkube.api.deletion import Deleter
 from batkube.api.encoding import ObjectView, check_stream, encode
+from batkube.api.field_selectors import NAME
 from batkube.api.messages import TEXT, Request, Response, Stream
 from batkube.api.methods import check_method, check_segments, has_table, is_allowed, no_such_method, no_such_resource
 from batkube.api.negotiation import BUILT_IN, CUSTOM, Form, negotiate
@@ -25,7 +26,6 @@ from batkube.api.validation import validate_scale
 from batkube.api.warnings.headers import warning_headers
 from batkube.api.watches import Watch, Watches
 from batkube.api.writes import Write
-from batkube.cluster.field_selectors import NAME
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant

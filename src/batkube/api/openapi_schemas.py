@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.cluster.decoding import zero
+from batkube.api.decoding.objects import zero
 from batkube.cluster.schemas import Field, Schema, Shape
 
 Document = dict[str, Any]

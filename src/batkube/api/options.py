@@ -11,10 +11,10 @@ import msgspec
 
 from batkube.api import field_errors as errors
 from batkube.api.field_errors import FieldError, go_quote
+from batkube.api.field_selectors import EVERYTHING, NAME, FieldSelector, parse_fields, select_fields
 from batkube.api.messages import Request
 from batkube.api.statuses import Failure, bad_request
 from batkube.api.validation.names import path_segment
-from batkube.cluster.field_selectors import EVERYTHING, NAME, FieldSelector, parse_fields, select_fields
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
 from batkube.kernel.numbers import int_of

@@ -13,17 +13,17 @@ from typing import Any
 import msgspec
 
 from batkube.api import statuses
+from batkube.api.decoding.json_syntax import ParseError
+from batkube.api.decoding.json_text import parse_json
+from batkube.api.decoding.objects import DecodeError
 from batkube.api.field_errors import invalid
+from batkube.api.patches.json_patches import Json, PatchError, json_patch, json_type, merge_patch, unknown_in_json_patch
+from batkube.api.patches.restoring import restore_problem, with_whole_numbers
+from batkube.api.patches.strategic import strategic_patch
 from batkube.api.statuses import Failure
-from batkube.cluster.decoding import DecodeError
-from batkube.cluster.go_text import go_value
-from batkube.cluster.json_patches import Json, PatchError, json_patch, json_type, merge_patch, unknown_in_json_patch
-from batkube.cluster.json_syntax import ParseError
-from batkube.cluster.json_text import parse_json
 from batkube.cluster.kinds import Resource
-from batkube.cluster.restoring import restore_problem, with_whole_numbers
 from batkube.cluster.store import KubeObject
-from batkube.cluster.strategic import strategic_patch
+from batkube.kernel.go_text import go_value
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

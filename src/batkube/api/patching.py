@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from batkube.api import statuses
 from batkube.api.bodies import Bodies, media_type, unmarshal_problem, unsupported
+from batkube.api.decoding.objects import DecodeError, ParseError, parse_yaml, strict_warnings
+from batkube.api.ownership.applying import BadConfiguration, Conflicts, applied
+from batkube.api.ownership.typed_values import Unfit
 from batkube.api.patch_documents import patched_document
 from batkube.api.registry import Registry, match_name
 from batkube.api.served import Served
 from batkube.api.statuses import Failure
 from batkube.api.validation import validate_scale
 from batkube.api.writes import Write
-from batkube.cluster.applying import BadConfiguration, Conflicts, applied
-from batkube.cluster.decoding import DecodeError, ParseError, parse_yaml, strict_warnings
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
-from batkube.cluster.typed_values import Unfit
 
 if TYPE_CHECKING:
     from batkube.api.objects import Call

@@ -14,10 +14,10 @@ from batkube.api import statuses
 from batkube.api.field_errors import FieldError
 from batkube.api.options import parse_version
 from batkube.api.owners import drop_repeated_owners
+from batkube.api.ownership import tracking
 from batkube.api.statuses import Failure
 from batkube.api.strategies import strategy_of
 from batkube.api.writes import Behaviour, Write, key_of
-from batkube.cluster import ownership
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import rfc3339
@@ -73,7 +73,7 @@ class Versions(Protocol):
     def shown(self, resource: Resource, value: KubeObject) -> KubeObject:
         """Return a stored object in the version of `resource`."""
 
-    def converter(self, resource: Resource) -> ownership.Convert | None:
+    def converter(self, resource: Resource) -> tracking.Convert | None:
         """Return how an object in the version of `resource` is shown in others; None if there is but one."""
 
 
@@ -214,7 +214,7 @@ class Registry:
             if not write.options.dry_run:
                 self.store.delete(write.stored.storage, [write.key], write.now)
             return with_version(value, version), False
-        ownership.keep_times(value, old)
+        tracking.keep_times(value, old)
         half_stored = self._half_stored.pop((write.stored.storage, write.key), False)
         if value == old and not half_stored:
             return shown, False
@@ -275,7 +275,7 @@ class Registry:
 
     def own(self, write: Write, value: KubeObject, live: KubeObject | None) -> None:
         """Settle who owns which field (metadata.managedFields), in the version of the request."""
-        entries = ownership.updated(
+        entries = tracking.updated(
             value,
             None if live is None else self._versions.shown(write.resource, live),
             write.resource,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from batkube.api.field_selectors import NAME
 from batkube.api.options import ListOptions
-from batkube.cluster.field_selectors import NAME
 from batkube.cluster.store import Entry, Key, KubeObject
 
 _NODE = "spec.nodeName"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from batkube.api import field_errors
 from batkube.api.field_errors import FieldError
-from batkube.cluster.field_selectors import parse_fields
-from batkube.cluster.label_syntax import label_value, qualified_name
+from batkube.api.field_selectors import parse_fields
 from batkube.cluster.selectors import SelectorError, parse_labels, selector_of
 from batkube.cluster.store import KubeObject
+from batkube.kernel.label_syntax import label_value, qualified_name
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")

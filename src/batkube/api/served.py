@@ -8,14 +8,14 @@ from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
 from batkube.api.encoding import ObjectView
 from batkube.api.negotiation import Form
 from batkube.api.options import DeleteOptions
+from batkube.api.ownership.scales import ScaleOwnership
+from batkube.api.ownership.tracking import Convert
 from batkube.api.routing import Route
 from batkube.api.scales import CustomScale, Scale
 from batkube.api.strategies import strategy_of
 from batkube.api.tables import printer_of, scale_printer_of
 from batkube.api.writes import Behaviour
 from batkube.cluster.kinds import KindTable, Resource
-from batkube.cluster.ownership import Convert
-from batkube.cluster.scale_ownership import ScaleOwnership
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
 

@@ -13,8 +13,8 @@ from batkube.api.authentication import MASTERS
 from batkube.api.authorization import Attributes, Authorizer
 from batkube.api.statuses import Failure, forbidden
 from batkube.api.writes import Write
-from batkube.cluster.go_text import go_quote
 from batkube.cluster.store import KubeObject
+from batkube.kernel.go_text import go_quote
 
 REQUESTS = "certificatesigningrequests.certificates.k8s.io"
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"

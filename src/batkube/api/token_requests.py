@@ -9,8 +9,8 @@ from batkube.api import field_errors
 from batkube.api.authentication import AUDIENCE
 from batkube.api.service_account_tokens import ACCOUNTS, ServiceAccountTokens
 from batkube.api.statuses import Failure, bad_request
-from batkube.cluster.go_text import go_quote
 from batkube.cluster.store import Key, KubeObject, Store
+from batkube.kernel.go_text import go_quote
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, rfc3339
 
 _GROUP = "authentication.k8s.io"

@@ -11,9 +11,9 @@ from typing import Protocol
 import msgspec
 
 from batkube.api.authentication import User
+from batkube.api.decoding.objects import Decoded
 from batkube.api.field_errors import FieldError
 from batkube.api.options import WriteOptions
-from batkube.cluster.decoding import Decoded
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from batkube.api import statuses
+from batkube.api.decoding.objects import Decoded
 from batkube.api.field_errors import FieldError
 from batkube.api.writes import Write
-from batkube.cluster.decoding import Decoded
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 

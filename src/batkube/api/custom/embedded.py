@@ -9,11 +9,11 @@ from typing import Any
 
 from batkube.api import field_errors
 from batkube.api.custom.structural import Json, Structural
+from batkube.api.decoding.objects import DecodeError, decode
 from batkube.api.field_errors import FieldError
 from batkube.api.validation.metadata import check_metadata
 from batkube.api.validation.names import dns_1035_label, path_segment
 from batkube.api.validation.problems import Problems
-from batkube.cluster.decoding import DecodeError, decode
 from batkube.cluster.schemas import Schema
 
 _MIXED_CASE = "may have mixed case, but should otherwise match: "

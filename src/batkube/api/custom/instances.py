@@ -18,12 +18,12 @@ from batkube.api.custom.rules import RuleSet
 from batkube.api.custom.scale_rules import scale_paths, spec_errors, status_errors
 from batkube.api.custom.structural import Structural
 from batkube.api.custom.validating import NOWHERE, schema_errors
+from batkube.api.decoding.objects import Decoded, decode
 from batkube.api.field_errors import FieldError
 from batkube.api.tables import custom_columns
 from batkube.api.validation.metadata import check_common, check_metadata, check_metadata_update
 from batkube.api.validation.names import qualified_name, subdomain_name
 from batkube.api.validation.problems import Problems
-from batkube.cluster.decoding import Decoded, decode
 from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject

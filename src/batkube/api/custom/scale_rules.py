@@ -11,8 +11,8 @@ from batkube.api import field_errors
 from batkube.api.custom.structural import Json
 from batkube.api.field_errors import FieldError
 from batkube.api.scales import ScalePaths
-from batkube.cluster.go_text import go_value
 from batkube.cluster.store import KubeObject
+from batkube.kernel.go_text import go_value
 
 _LARGEST = 2**31 - 1
 _GO_TYPES = {

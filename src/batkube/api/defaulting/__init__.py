@@ -57,7 +57,7 @@ _DEFAULTS: Mapping[tuple[str, str, str], Callable[[dict[str, Any]], None]] = {
 
 
 def apply_defaults(resource: Resource, obj: dict[str, Any]) -> None:
-    """Fill the defaults of its kind and version into `obj`, which is canonical (as `cluster.decoding` leaves it)."""
+    """Fill the defaults of its kind and version into `obj`, which is canonical (as `api.decoding` leaves it)."""
     fill = _DEFAULTS.get((resource.group, resource.version, resource.plural))
     if fill is not None:
         fill(obj)

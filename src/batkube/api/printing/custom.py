@@ -15,8 +15,8 @@ from batkube.api.printing.ages import since_any_text
 from batkube.api.printing.catalogue import CREATION_DESCRIPTION, NAME_COLUMN
 from batkube.api.printing.jsonpaths import BadJsonPath, Json, JsonPath, PathUnfit
 from batkube.api.printing.printers import Column, Printer, column
-from batkube.cluster.go_text import go_value
 from batkube.cluster.store import KubeObject
+from batkube.kernel.go_text import go_value
 from batkube.kernel.instants import Instant
 
 #: What a version without printer columns gets (Kubernetes: apiextensions' getColumnsForVersion).

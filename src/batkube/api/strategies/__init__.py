@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from batkube.api.decoding.objects import zero
 from batkube.api.strategies import kinds, pods, services
 from batkube.api.strategies.context import Context
 from batkube.api.strategies.table import Path, Strategy, strategy_of
-from batkube.cluster.decoding import zero
 from batkube.cluster.kinds import Resource
 
 __all__ = [

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from batkube.api.decoding.json_syntax import ParseError, check_syntax
 from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.metadata import (
     check_built_in_metadata,
@@ -19,7 +20,6 @@ from batkube.api.validation.pod_scheduling import check_tolerations
 from batkube.api.validation.problems import IMMUTABLE, Problems
 from batkube.api.validation.quantities import check_container_resource, check_requirements
 from batkube.api.validation.rules import Object, Rules, metadata_only, metadata_update, rechecked, updated_then
-from batkube.cluster.json_syntax import ParseError, check_syntax
 
 _LIMIT = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from batkube.api.validation.problems import Problems
-from batkube.cluster.cron import BadSchedule, read_schedule
-from batkube.cluster.time_zones import UnknownZone, zone_of
+from batkube.kernel.cron import BadSchedule, read_schedule
+from batkube.kernel.time_zones import UnknownZone, zone_of
 
 _is_zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from batkube.api.validation.names import qualified_name, size
 from batkube.api.validation.problems import OMITTED, Problems
-from batkube.cluster.go_text import go_quote
+from batkube.kernel.go_text import go_quote
 from batkube.kernel.numbers import int_of
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")

@@ -1,4 +1,4 @@
-"""What names, keys and ports may look like, in the words of the real server; labels are in `cluster.label_syntax`.
+"""What names, keys and ports may look like, in the words of the real server; labels are in `kernel.label_syntax`.
 
 Every rule takes a text and returns what is wrong with it: nothing, for a good one. The same few names come again with
 every request, so verdicts are remembered (Kubernetes: apimachinery/pkg/util/validation/validation.go).
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from batkube.cluster.label_syntax import (
+from batkube.kernel.label_syntax import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
     NON_EMPTY,
@@ -18,12 +18,12 @@ from batkube.cluster.label_syntax import (
     judged,
     remembered,
 )
-from batkube.cluster.label_syntax import Verdict as Verdict
-from batkube.cluster.label_syntax import at_most as at_most
-from batkube.cluster.label_syntax import dns_subdomain as dns_subdomain
-from batkube.cluster.label_syntax import label_value as label_value
-from batkube.cluster.label_syntax import qualified_name as qualified_name
-from batkube.cluster.label_syntax import size as size
+from batkube.kernel.label_syntax import Verdict as Verdict
+from batkube.kernel.label_syntax import at_most as at_most
+from batkube.kernel.label_syntax import dns_subdomain as dns_subdomain
+from batkube.kernel.label_syntax import label_value as label_value
+from batkube.kernel.label_syntax import qualified_name as qualified_name
+from batkube.kernel.label_syntax import size as size
 
 NameRule = Callable[[str, bool], Verdict]
 """A rule for metadata.name, and with True for metadata.generateName, to which characters will be added."""

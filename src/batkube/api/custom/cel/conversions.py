@@ -8,7 +8,7 @@ from typing import Any
 from batkube.api.custom.cel.lexing import Unsigned
 from batkube.api.custom.cel.time_functions import duration_text, timestamp_text
 from batkube.api.custom.cel.values import CelError, checked
-from batkube.cluster.go_text import go_value
+from batkube.kernel.go_text import go_value
 from batkube.kernel.numbers import float_of, int_of
 
 _NS = 10**9

@@ -11,7 +11,7 @@ from batkube.api.custom import patterns
 from batkube.api.custom.cel.lexing import Value
 from batkube.api.custom.cel.time_functions import duration_text, timestamp_text
 from batkube.api.custom.cel.values import CelDuration, CelError, Timestamp, type_name
-from batkube.cluster.go_text import go_quote, go_value
+from batkube.kernel.go_text import go_quote, go_value
 from batkube.kernel.numbers import int_of
 
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
