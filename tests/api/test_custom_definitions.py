@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom.definitions import (
     default_definition,
     definition_warnings,
@@ -15,7 +16,6 @@ from batkube.api.custom.definitions import (
     prepare_definition_update,
     validate_definition,
 )
-from batkube.api.field_errors import FieldError
 from conformance import CASES
 
 FREE_FORM = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from batkube.api.authentication import authenticated
+from batkube.api.access.authentication import authenticated
 from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
 from batkube.api.custom.conditions import CLEANUP_FINALIZER
 from batkube.api.custom.definitions import default_definition, prepare_definition, prepare_definition_update
 from batkube.api.custom.lifecycle import Lifecycle
-from batkube.api.options import WriteOptions
-from batkube.api.statuses import Failure
-from batkube.api.writes import Write
+from batkube.api.requests.options import WriteOptions
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.writes import Write
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.kernel.fidelity import FidelityNotes

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api.field_selectors import NAME, FieldTerm, parse_fields, select_fields
+from batkube.api.requests.field_selectors import NAME, FieldTerm, parse_fields, select_fields
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Schema, Shape
 from batkube.cluster.selectors import SelectorError

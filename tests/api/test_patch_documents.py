@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from batkube.api.decoding.objects import decode
-from batkube.api.patch_documents import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, patched_document
-from batkube.api.statuses import Failure
+from batkube.api.patches.documents import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, patched_document
+from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import KubeObject
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batkube.api.decoding.objects import decode
 from batkube.api.defaulting import apply_defaults
-from batkube.api.statuses import Failure
+from batkube.api.requests.statuses import Failure
 from batkube.api.strategies import (
     Context,
     default_propagation,

@@ -19,7 +19,7 @@ from batkube.api import strategies, validation
 from batkube.api.conversion import convert
 from batkube.api.decoding.objects import DecodeError, decode
 from batkube.api.defaulting import apply_defaults
-from batkube.api.statuses import Failure
+from batkube.api.requests.statuses import Failure
 from batkube.api.strategies import Context
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.store import Store

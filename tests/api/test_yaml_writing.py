@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.api.decoding.objects import parse_yaml
-from batkube.api.yaml_writing import to_yaml
+from batkube.api.decoding.yaml_writing import to_yaml
 from conformance import CASES
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x85\u2028\u2029\ufeff"), max_size=12)

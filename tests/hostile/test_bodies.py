@@ -16,7 +16,7 @@ import pytest
 
 from batkube.api.decoding.json_syntax import ParseError
 from batkube.api.decoding.yaml_text import parse_yaml
-from batkube.api.messages import Request, Response
+from batkube.api.requests.messages import Request, Response
 from conformance.direct import ADMIN, APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, Direct
 from conformance.placeholders import Json
 

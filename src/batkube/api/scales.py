@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.statuses import Failure
+from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import KubeObject

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from batkube.api.custom.columns import SCALE_COLUMNS, custom_columns
 from batkube.api.printing.catalogue import DEFAULT_PRINTER, PRINTERS
-from batkube.api.printing.custom import SCALE_COLUMNS, custom_columns
 from batkube.api.printing.printers import Column, Printer
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from batkube.api.validation.names import dns_1035_label, dns_subdomain
-from batkube.api.validation.problems import Problems, repeats
+from batkube.api.checks.names import dns_1035_label, dns_subdomain
+from batkube.api.checks.problems import Problems, repeats
 
 _KNOWN_REVIEWS = ("v1", "v1beta1")
 _URL_FORM = "; desired format: https://host[/path]"

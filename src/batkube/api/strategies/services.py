@@ -10,10 +10,10 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
-from batkube.api.field_errors import FieldError, invalid
-from batkube.api.statuses import Failure
+from batkube.api.checks.field_errors import FieldError, invalid
+from batkube.api.checks.problems import Problems
+from batkube.api.requests.statuses import Failure
 from batkube.api.strategies.context import Context
-from batkube.api.validation.problems import Problems
 from batkube.api.validation.service_addresses import check_cluster_ips
 from batkube.cluster.store import Store
 

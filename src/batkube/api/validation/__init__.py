@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.field_errors import FieldError
+from batkube.api.checks.field_errors import FieldError
+from batkube.api.checks.metadata import check_common, check_metadata
+from batkube.api.checks.names import path_segment, subdomain_name
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.rules import Rules, metadata_only
 from batkube.api.validation import (
     admission_policies,
     admissionregistration,
@@ -34,10 +38,6 @@ from batkube.api.validation import (
     services,
     storage,
 )
-from batkube.api.validation.metadata import check_common, check_metadata
-from batkube.api.validation.names import path_segment, subdomain_name
-from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Rules, metadata_only
 from batkube.cluster.kinds import Resource
 
 _RULES: dict[str, Rules] = {

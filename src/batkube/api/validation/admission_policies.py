@@ -6,6 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batkube.api.checks.metadata import check_conditions, check_metadata, check_selector
+from batkube.api.checks.names import (
+    dns_1035_label,
+    dns_subdomain,
+    path_segment,
+    qualified_name,
+    size,
+    subdomain_name,
+)
+from batkube.api.checks.problems import Problems, repeats
+from batkube.api.checks.rules import Object, Rules
 from batkube.api.validation.admissionregistration import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -14,17 +25,6 @@ from batkube.api.validation.admissionregistration import (
     check_rule,
 )
 from batkube.api.validation.expressions import check_expression
-from batkube.api.validation.metadata import check_conditions, check_metadata, check_selector
-from batkube.api.validation.names import (
-    dns_1035_label,
-    dns_subdomain,
-    path_segment,
-    qualified_name,
-    size,
-    subdomain_name,
-)
-from batkube.api.validation.problems import Problems, repeats
-from batkube.api.validation.rules import Object, Rules
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS = ("Audit", "Deny", "Warn")

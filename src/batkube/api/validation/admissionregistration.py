@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batkube.api.checks.metadata import check_metadata, check_selector
+from batkube.api.checks.names import dns_1035_label, dns_subdomain, qualified_name, subdomain_name
+from batkube.api.checks.problems import Problems, repeats
+from batkube.api.checks.rules import Object, Rules, no_more
 from batkube.api.validation.expressions import check_expression
-from batkube.api.validation.metadata import check_metadata, check_selector
-from batkube.api.validation.names import dns_1035_label, dns_subdomain, qualified_name, subdomain_name
-from batkube.api.validation.problems import Problems, repeats
-from batkube.api.validation.rules import Object, Rules, no_more
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")

@@ -8,21 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.validation.claims import check_claim_spec
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import (
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import (
     check_annotations,
     check_built_in_metadata,
     check_built_in_metadata_update,
     check_labels,
     check_selector,
 )
-from batkube.api.validation.names import dns_label, label_name, subdomain_name
-from batkube.api.validation.pod_spec import check_pod_annotations, check_template
-from batkube.api.validation.portions import Portion, amount_of, check_at_most_all, check_portion
-from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.replica_counts import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, counted
-from batkube.api.validation.rules import (
+from batkube.api.checks.names import dns_label, label_name, subdomain_name
+from batkube.api.checks.portions import Portion, amount_of, check_at_most_all, check_portion
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.rules import (
     Create,
     Object,
     Rules,
@@ -32,6 +29,9 @@ from batkube.api.validation.rules import (
     updated_then,
     with_metadata,
 )
+from batkube.api.validation.claims import check_claim_spec
+from batkube.api.validation.pod_spec import check_pod_annotations, check_template
+from batkube.api.validation.replica_counts import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, counted
 from batkube.cluster.selectors import SelectorError, selector_of
 
 _NO_MATCH = "`selector` does not match template `labels`"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.validation.metadata import check_built_in_metadata
-from batkube.api.validation.names import dns_label, path_segment, subdomain_name
-from batkube.api.validation.problems import Problems
-from batkube.api.validation.quantities import check_container_resource, quantity
-from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.api.checks.metadata import check_built_in_metadata
+from batkube.api.checks.names import dns_label, path_segment, subdomain_name
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.quantities import check_container_resource, quantity
+from batkube.api.checks.rules import Object, Rules, metadata_update
 
 #: Each type of metric and the field that holds it; in the order in which fields are checked.
 _METRICS = {

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_built_in_metadata, check_selector
+from batkube.api.checks.names import dns_label, dns_subdomain, http_path, size, subdomain_name
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.rules import Object, Rules, metadata_update, no_more
 from batkube.api.validation.apps import check_selector_unchanged, check_template_labels
 from batkube.api.validation.cron import check_schedule, check_zone
-from batkube.api.validation.go_values import go_struct
 from batkube.api.validation.job_policies import check_failure_policy, check_success_policy
 from batkube.api.validation.job_status import check_job_status
-from batkube.api.validation.metadata import check_built_in_metadata, check_selector
-from batkube.api.validation.names import dns_label, dns_subdomain, http_path, size, subdomain_name
 from batkube.api.validation.pod_spec import check_template
-from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update, no_more
 from batkube.cluster.selectors import SelectorError, selector_of
 
 _COUNTS = (

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.validation.go_values import go_difference
-from batkube.api.validation.metadata import check_built_in_metadata
-from batkube.api.validation.names import Verdict, dns_label, dns_subdomain, size
-from batkube.api.validation.problems import Problems, repeats
-from batkube.api.validation.rules import Object, Rules, Update, metadata_update
+from batkube.api.checks.go_values import go_difference
+from batkube.api.checks.metadata import check_built_in_metadata
+from batkube.api.checks.names import Verdict, dns_label, dns_subdomain, size
+from batkube.api.checks.problems import Problems, repeats
+from batkube.api.checks.rules import Object, Rules, Update, metadata_update
 
 _USAGES = (
     "any",

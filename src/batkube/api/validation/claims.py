@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.validation.go_values import go_difference
-from batkube.api.validation.metadata import (
+from batkube.api.checks.go_values import go_difference
+from batkube.api.checks.metadata import (
     check_annotations,
     check_built_in_metadata,
     check_built_in_metadata_update,
     check_labels,
     check_selector,
 )
-from batkube.api.validation.names import dns_subdomain, label_name, qualified_name, subdomain_name
-from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.quantities import check_amount, check_basic, check_positive, is_native, quantity
-from batkube.api.validation.rules import Rules, rechecked
+from batkube.api.checks.names import dns_subdomain, label_name, qualified_name, subdomain_name
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.quantities import check_amount, check_basic, check_positive, is_native, quantity
+from batkube.api.checks.rules import Rules, rechecked
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")

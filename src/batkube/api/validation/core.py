@@ -6,20 +6,20 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.decoding.json_syntax import ParseError, check_syntax
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import (
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import (
     check_built_in_metadata,
     check_kube_finalizer,
     check_labels,
     check_metadata,
     check_metadata_update,
 )
-from batkube.api.validation.names import config_key, label_name, qualified_name, size, subdomain_name
+from batkube.api.checks.names import config_key, label_name, qualified_name, size, subdomain_name
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.quantities import check_container_resource, check_requirements
+from batkube.api.checks.rules import Object, Rules, metadata_only, metadata_update, rechecked, updated_then
+from batkube.api.decoding.json_syntax import ParseError, check_syntax
 from batkube.api.validation.pod_scheduling import check_tolerations
-from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.quantities import check_container_resource, check_requirements
-from batkube.api.validation.rules import Object, Rules, metadata_only, metadata_update, rechecked, updated_then
 
 _LIMIT = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"

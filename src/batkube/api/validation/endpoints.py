@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.validation.addresses import check_endpoint_ip, check_ip, check_strict_ip, is_ipv6
-from batkube.api.validation.metadata import check_built_in_metadata, check_labels
-from batkube.api.validation.names import (
+from batkube.api.checks.addresses import check_endpoint_ip, check_ip, check_strict_ip, is_ipv6
+from batkube.api.checks.metadata import check_built_in_metadata, check_labels
+from batkube.api.checks.names import (
     dns_label,
     dns_subdomain,
     label_value,
@@ -15,8 +15,8 @@ from batkube.api.validation.names import (
     qualified_name,
     subdomain_name,
 )
-from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.rules import Object, Rules, metadata_update
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")

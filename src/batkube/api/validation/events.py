@@ -5,11 +5,11 @@ Both are stored as one, with the names of the core group; which rules apply depe
 
 from __future__ import annotations
 
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import check_built_in_metadata, check_built_in_metadata_update
-from batkube.api.validation.names import dns_subdomain, qualified_name, size, subdomain_name
-from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_built_in_metadata, check_built_in_metadata_update
+from batkube.api.checks.names import dns_subdomain, qualified_name, size, subdomain_name
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.rules import Object, Rules
 
 _NOT_OF_THE_NAMESPACE = "does not match event.namespace"
 #: What cannot change, in the order of the checks (which look at the reason twice), with the Go type messages show.

@@ -1,21 +1,21 @@
 """Expressions in CEL that built-in kinds hold: whether they can be read and mean a truth value.
 
-The language itself is at home in `api.custom.cel`, where the rules of custom resources are.
+The language itself is at home in `api.cel`, where the rules of custom resources are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batkube.api.validation.problems import Problems
+from batkube.api.checks.problems import Problems
 
 
 def check_expression(text: str, variables: Sequence[str], path: str, problems: Problems, result: str = "bool") -> None:
     """Check an expression over these variables, whose types are not known here; "" allows any `result`."""
     # Late, for the library of the language uses the names of this package.
-    from batkube.api.custom.cel.programs import Program
-    from batkube.api.custom.cel.trees import SourceError, Unsupported
-    from batkube.api.custom.cel.types import DYN
+    from batkube.api.cel.programs import Program
+    from batkube.api.cel.trees import SourceError, Unsupported
+    from batkube.api.cel.types import DYN
 
     try:
         program = Program(text, dict.fromkeys(variables, DYN))

@@ -9,11 +9,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import check_built_in_metadata
-from batkube.api.validation.names import label_name, subdomain_name
-from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_built_in_metadata
+from batkube.api.checks.names import label_name, subdomain_name
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.rules import Object, Rules
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 _SUBJECTS = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.validation.addresses import (
+from batkube.api.checks.addresses import (
     check_cidr,
     check_ip,
     check_strict_cidr,
@@ -13,10 +13,9 @@ from batkube.api.validation.addresses import (
     parse_cidr,
     parse_ip,
 )
-from batkube.api.validation.batch import check_domain_prefixed_path
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import check_built_in_metadata, check_selector
-from batkube.api.validation.names import (
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_built_in_metadata, check_selector
+from batkube.api.checks.names import (
     Verdict,
     dns_subdomain,
     label_1035_name,
@@ -28,8 +27,9 @@ from batkube.api.validation.names import (
     subdomain_name,
     wildcard_subdomain,
 )
-from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.validation.batch import check_domain_prefixed_path
 
 _CLASS_NOTE = "kubernetes.io/ingress.class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")

@@ -7,15 +7,15 @@ import posixpath
 from collections.abc import Mapping
 from typing import Any
 
+from batkube.api.checks.go_values import go_difference, go_struct
+from batkube.api.checks.metadata import check_built_in_metadata
+from batkube.api.checks.names import subdomain_name
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.quantities import check_basic, check_positive
+from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
 from batkube.api.validation import volume_sources as sources
 from batkube.api.validation.claims import VOLUME_MODES, check_access_modes, check_class_name
-from batkube.api.validation.go_values import go_difference, go_struct
-from batkube.api.validation.metadata import check_built_in_metadata
-from batkube.api.validation.names import subdomain_name
 from batkube.api.validation.pod_scheduling import check_node_selector
-from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.quantities import check_basic, check_positive
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
 from batkube.api.validation.volume_sources import Source, SourceField, needs
 
 _RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")

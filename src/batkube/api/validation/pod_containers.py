@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.validation.names import dns_label, port_name, port_number
+from batkube.api.checks.names import dns_label, port_name, port_number
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.quantities import check_container_resource, check_requirements
 from batkube.api.validation.pod_environment import check_environment, check_environment_sources
 from batkube.api.validation.pod_probes import check_lifecycle, check_probes
 from batkube.api.validation.pod_security import check_container_security
-from batkube.api.validation.problems import Problems
-from batkube.api.validation.quantities import check_container_resource, check_requirements
 from batkube.api.validation.volume_sources import check_descending
 
 Container = Mapping[str, Any]

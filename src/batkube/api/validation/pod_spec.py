@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.validation import pod_os, pod_scheduling
-from batkube.api.validation.addresses import check_ip
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import check_annotations, check_labels
-from batkube.api.validation.names import (
+from batkube.api.checks.addresses import check_ip
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_annotations, check_labels
+from batkube.api.checks.names import (
     between,
     dns_label,
     dns_subdomain,
@@ -18,6 +17,9 @@ from batkube.api.validation.names import (
     size,
     subdomain_name,
 )
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.quantities import check_container_resource, check_requirements
+from batkube.api.validation import pod_os, pod_scheduling
 from batkube.api.validation.pod_containers import (
     Surroundings,
     check_containers,
@@ -32,8 +34,6 @@ from batkube.api.validation.pod_security import (
     containers_of,
 )
 from batkube.api.validation.pod_volumes import check_volumes
-from batkube.api.validation.problems import Problems
-from batkube.api.validation.quantities import check_container_resource, check_requirements
 
 MIRROR = "kubernetes.io/config.mirror"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

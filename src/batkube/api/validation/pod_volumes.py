@@ -9,12 +9,12 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batkube.api.checks.names import dns_label, dns_subdomain, size
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.quantities import quantity
 from batkube.api.validation import volume_sources as sources
 from batkube.api.validation.claims import check_claim_template
 from batkube.api.validation.downward import VOLUME_FIELDS, check_field_selector, check_resource_selector
-from batkube.api.validation.names import dns_label, dns_subdomain, size
-from batkube.api.validation.problems import Problems
-from batkube.api.validation.quantities import quantity
 from batkube.api.validation.volume_sources import Source, SourceField, check_local_path, check_mode, needs
 
 _CONFLICT = "conflicting duplicate paths"

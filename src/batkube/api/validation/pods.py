@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batkube.api.checks.go_values import go_difference, go_struct
+from batkube.api.checks.metadata import check_built_in_metadata, check_built_in_metadata_update
+from batkube.api.checks.names import between, subdomain_name
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.rules import Object, Rules, metadata_update
 from batkube.api.validation import pod_scheduling
-from batkube.api.validation.go_values import go_difference, go_struct
-from batkube.api.validation.metadata import check_built_in_metadata, check_built_in_metadata_update
-from batkube.api.validation.names import between, subdomain_name
 from batkube.api.validation.pod_containers import check_image_text
 from batkube.api.validation.pod_resize import check_resize
 from batkube.api.validation.pod_security import APPARMOR_CONTAINER, check_profiles_agree
 from batkube.api.validation.pod_spec import MIRROR, check_pod_annotations, check_spec, check_template
 from batkube.api.validation.pod_status import check_status
-from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update
 
 _LARGEST = 2**31 - 1
 _MAY_CHANGE = (

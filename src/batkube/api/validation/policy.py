@@ -9,19 +9,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import (
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import (
     check_built_in_metadata,
     check_conditions,
     check_metadata,
     check_metadata_update,
     check_selector,
 )
-from batkube.api.validation.names import Verdict, config_key, qualified_name, subdomain_name
+from batkube.api.checks.names import Verdict, config_key, qualified_name, subdomain_name
+from batkube.api.checks.portions import check_at_most_all, check_portion
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.rules import Object, Rules, metadata_update
 from batkube.api.validation.pod_spec import check_preemption_policy
-from batkube.api.validation.portions import check_at_most_all, check_portion
-from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update
 from batkube.kernel.numbers import int_of
 
 _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")

@@ -9,16 +9,16 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.field_errors import Verbatim
+from batkube.api.checks.field_errors import Verbatim
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_built_in_metadata, check_conditions
+from batkube.api.checks.names import dns_label, dns_subdomain, size, subdomain_name
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
 from batkube.api.validation import devices
 from batkube.api.validation.claims import check_template_metadata
 from batkube.api.validation.devices import check_items, check_unique
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import check_built_in_metadata, check_conditions
-from batkube.api.validation.names import dns_label, dns_subdomain, size, subdomain_name
 from batkube.api.validation.pod_scheduling import check_node_selector
-from batkube.api.validation.problems import IMMUTABLE, Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
 from batkube.api.validation.volume_sources import csi_driver_name
 
 Names = Mapping[str, Sequence[str]]

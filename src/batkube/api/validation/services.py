@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batkube.api.checks.addresses import check_cidr, check_endpoint_ip, check_ip, parse_ip
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_built_in_metadata, check_labels
+from batkube.api.checks.names import dns_label, dns_subdomain, label_1035_name, port_number, qualified_name
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.rules import Object, Rules, metadata_update
 from batkube.api.validation import service_addresses as addresses
-from batkube.api.validation.addresses import check_cidr, check_endpoint_ip, check_ip, parse_ip
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import check_built_in_metadata, check_labels
-from batkube.api.validation.names import dns_label, dns_subdomain, label_1035_name, port_number, qualified_name
 from batkube.api.validation.pod_probes import check_port
-from batkube.api.validation.problems import Problems
-from batkube.api.validation.rules import Object, Rules, metadata_update
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.validation.go_values import go_struct
-from batkube.api.validation.metadata import check_built_in_metadata, check_label_name, check_selector
-from batkube.api.validation.names import between, qualified_name, size, subdomain_name
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_built_in_metadata, check_label_name, check_selector
+from batkube.api.checks.names import between, qualified_name, size, subdomain_name
+from batkube.api.checks.problems import IMMUTABLE, NOT_NEGATIVE, Problems, repeats
+from batkube.api.checks.quantities import quantity
+from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
 from batkube.api.validation.persistent_volumes import check_volume_spec
-from batkube.api.validation.problems import IMMUTABLE, NOT_NEGATIVE, Problems, repeats
-from batkube.api.validation.quantities import quantity
-from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
 from batkube.api.validation.volume_sources import csi_driver_name
 
 _LIMIT = 256 * 1024

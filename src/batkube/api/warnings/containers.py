@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from batkube.api.field_errors import go_quote
+from batkube.api.checks.field_errors import go_quote
 from batkube.api.strategies.pods import app_armor_profile
 from batkube.api.warnings.storage import of_fraction
 

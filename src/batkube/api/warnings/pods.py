@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from batkube.api.field_errors import go_quote
-from batkube.api.validation.names import dns_label
+from batkube.api.checks.field_errors import go_quote
+from batkube.api.checks.names import dns_label
 from batkube.api.warnings import node_labels
 from batkube.api.warnings.addresses import of_address, of_addresses
 from batkube.api.warnings.containers import of_containers

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.field_errors import go_quote
-from batkube.api.validation.quantities import quantity
+from batkube.api.checks.field_errors import go_quote
+from batkube.api.checks.quantities import quantity
 from batkube.api.warnings import node_labels
 
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"

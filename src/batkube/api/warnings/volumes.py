@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from batkube.api.field_errors import go_quote
+from batkube.api.checks.field_errors import go_quote
 from batkube.api.warnings.storage import of_claim_spec
 
 _GONE = "deprecated in v1.22, non-functional in v1.25+"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.validation.names import dns_label
+from batkube.api.checks.names import dns_label
 from batkube.api.warnings.pods import of_pod_spec
 from batkube.api.warnings.storage import of_claim_spec
 
