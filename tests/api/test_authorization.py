@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from batkube.api.access.authentication import ANONYMOUS, User, authenticated
 from batkube.api.access.authorization import (
     BINDINGS,
     CLUSTER_BINDINGS,
@@ -18,6 +17,7 @@ from batkube.api.access.authorization import (
 )
 from batkube.api.access.bootstrap_roles import bootstrap_policy
 from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import ANONYMOUS, User, authenticated
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import START
 from conformance import CASES

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from batkube.api.access.authentication import User, authenticated
 from batkube.api.assembly import Api
 from batkube.api.connections.http import Listener, LoopTimers, listen
+from batkube.api.requests.users import User, authenticated
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant, instant_of
 from batkube.kernel.streams import Streams

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
-from batkube.api.access.authentication import User
 from batkube.api.requests.options import DeleteOptions, WriteOptions
 from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import User
 from batkube.api.requests.writes import Write
 from batkube.api.verbs import subresources
 from batkube.api.verbs.deletion import Deleter

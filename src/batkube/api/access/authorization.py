@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from batkube.api.access.authentication import User
 from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import User
 from batkube.cluster.selectors import SelectorError, selector_of
 from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.kernel.go_text import go_quote

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from batkube.api.access.authentication import ANONYMOUS, AUTHENTICATED, User, user_in
 from batkube.api.access.authorization import Attributes, Authorizer
 from batkube.api.checks.names import dns_label, dns_subdomain
+from batkube.api.requests.users import ANONYMOUS, AUTHENTICATED, User, user_in
 
 _PREFIX = "impersonate-"
 _USER = "impersonate-user"

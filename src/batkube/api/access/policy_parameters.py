@@ -7,10 +7,10 @@ passed validation, and so is complete.
 
 from __future__ import annotations
 
-from batkube.api.access.authentication import User
 from batkube.api.access.authorization import Attributes, Authorizer
 from batkube.api.checks import field_errors
 from batkube.api.checks.field_errors import FieldError
+from batkube.api.requests.users import User
 from batkube.api.requests.writes import Write
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, KubeObject, Store

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import base64
 
-from batkube.api.access.authentication import MASTERS
 from batkube.api.access.authorization import Attributes, Authorizer
 from batkube.api.requests.statuses import Failure, forbidden
+from batkube.api.requests.users import MASTERS
 from batkube.api.requests.writes import Write
 from batkube.cluster.store import KubeObject
 from batkube.kernel.go_text import go_quote

@@ -20,7 +20,8 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.access.authentication import AUDIENCE, Recognised, TokenRefused, User, authenticated
+from batkube.api.access.authentication import AUDIENCE, Recognised, TokenRefused
+from batkube.api.requests.users import User, authenticated
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.go_text import go_quote
 from batkube.kernel.instants import EPOCH, NANOSECONDS_PER_SECOND, Duration, Instant, after, instant_of

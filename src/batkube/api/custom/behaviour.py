@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from batkube.api.checks.field_errors import FieldError
+from batkube.api.custom.catalogue import CustomKinds
 from batkube.api.decoding.objects import Decoded
 from batkube.api.requests import statuses
 from batkube.api.requests.writes import Write
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
-
-if TYPE_CHECKING:
-    from batkube.api.custom.catalogue import CustomKinds
 
 Admit = Callable[[Write, KubeObject, KubeObject | None], None]
 """What admission does to objects of any kind."""

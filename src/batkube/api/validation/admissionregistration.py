@@ -12,6 +12,7 @@ from batkube.api.checks.metadata import check_metadata, check_selector
 from batkube.api.checks.names import dns_1035_label, dns_subdomain, qualified_name, subdomain_name
 from batkube.api.checks.problems import Problems, repeats
 from batkube.api.checks.rules import Object, Rules, no_more
+from batkube.api.checks.webhooks import check_webhook_service, check_webhook_url
 from batkube.api.validation.expressions import check_expression
 
 FAILURE_POLICIES = ("Fail", "Ignore")
@@ -114,9 +115,6 @@ def check_match_conditions(
 
 
 def _check_client(client: Mapping[str, Any], path: str, problems: Problems) -> None:
-    # Late, for the module of conversion webhooks uses this package.
-    from batkube.api.custom.conversions import check_webhook_service, check_webhook_url
-
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         problems.required(path, "exactly one of url or service is required")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from batkube.api.decoding.objects import DecodeError, ParseError, decode, parse_json, parse_yaml, strict_warnings
 from batkube.api.patches.json_patches import Json
 from batkube.api.requests import statuses
@@ -11,14 +9,12 @@ from batkube.api.requests.messages import JSON, Request
 from batkube.api.requests.negotiation import BUILT_IN, CUSTOM, PROTOBUF, YAML
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Write
+from batkube.api.verbs.calls import Call
 from batkube.api.verbs.served import Served
 from batkube.api.wire import protobuf
 from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
-
-if TYPE_CHECKING:
-    from batkube.api.verbs.objects import Call
 
 Kind = tuple[str, str, str]
 """Group, version and kind."""

@@ -15,7 +15,7 @@ from batkube.api.checks.problems import NOT_NEGATIVE
 from batkube.api.requests import statuses
 from batkube.api.requests.messages import TEXT, Response, Sink, Stream
 from batkube.api.requests.methods import no_such_method
-from batkube.api.verbs.objects import Call
+from batkube.api.verbs.calls import Call
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human, instant_of, rfc3339
 from batkube.kernel.numbers import int_of

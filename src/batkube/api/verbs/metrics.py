@@ -14,8 +14,8 @@ from batkube.api.requests.messages import JSON, Response
 from batkube.api.requests.methods import no_such_method
 from batkube.api.requests.negotiation import YAML
 from batkube.api.requests.options import list_options
+from batkube.api.verbs.calls import Call, Special
 from batkube.api.verbs.encoding import encode
-from batkube.api.verbs.objects import Call, Special
 from batkube.api.verbs.selection import Selection
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import rfc3339

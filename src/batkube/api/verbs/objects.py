@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from batkube.api.access.authentication import User
 from batkube.api.admission import check_deletion
 from batkube.api.requests import statuses
 from batkube.api.requests.field_selectors import NAME
@@ -28,20 +27,20 @@ from batkube.api.requests.options import (
 )
 from batkube.api.requests.routing import Route
 from batkube.api.requests.statuses import Failure
-from batkube.api.requests.warnings import warning_headers
+from batkube.api.requests.users import User
 from batkube.api.requests.writes import Write
 from batkube.api.validation import validate_scale
 from batkube.api.verbs import deletion, listing, subresources
 from batkube.api.verbs.bodies import Bodies
+from batkube.api.verbs.calls import Call, Special
 from batkube.api.verbs.deletion import Deleter
 from batkube.api.verbs.encoding import ObjectView, check_stream, encode
 from batkube.api.verbs.owners import drop_repeated_owners
 from batkube.api.verbs.patching import Patching, patch_type
-from batkube.api.verbs.registry import Registry, match_name, with_version
+from batkube.api.verbs.registry import Registry, match_name
 from batkube.api.verbs.selection import Selection
 from batkube.api.verbs.served import Served
 from batkube.api.verbs.watches import Watch, Watches
-from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
@@ -319,30 +318,3 @@ class Objects:
             self._deleter.delete(call.resource, meta.get("namespace", ""), meta["name"], options, call.now)
         body = self._view(call).list(page.entries, page.metadata, call.now)
         return Response(200, body, call.form.media_type, call.headers())
-
-
-class Call:
-    """One request about objects, as far as it is understood."""
-
-    __slots__ = ("asked", "form", "now", "request", "resource", "user", "warnings")
-
-    def __init__(
-        self, request: Request, asked: Route, resource: Resource, user: User, now: Instant, form: Form
-    ) -> None:
-        self.request = request
-        self.asked = asked
-        self.resource = resource
-        self.user = user
-        self.now = now
-        self.form = form
-        self.warnings: list[str] = []
-
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """Return the warnings as headers."""
-        return warning_headers(self.warnings) if self.warnings else ()
-
-
-Special = Callable[[Call], "Response | Stream"]
-"""Answers requests about something that is not kept in the store."""
-
-__all__ = ["Call", "Objects", "Special", "with_version"]

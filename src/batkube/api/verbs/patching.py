@@ -5,7 +5,7 @@ Follows apiserver/pkg/endpoints/handlers/patch.go, with its answers to patches t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from batkube.api.decoding.objects import DecodeError, ParseError, parse_yaml, strict_warnings
 from batkube.api.ownership.applying import BadConfiguration, Conflicts, applied
@@ -16,13 +16,11 @@ from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Write
 from batkube.api.validation import validate_scale
 from batkube.api.verbs.bodies import Bodies, media_type, unmarshal_problem, unsupported
+from batkube.api.verbs.calls import Call
 from batkube.api.verbs.registry import Registry, match_name
 from batkube.api.verbs.served import Served
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
-
-if TYPE_CHECKING:
-    from batkube.api.verbs.objects import Call
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from batkube.api.conversion import convert
+from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
 from batkube.api.ownership.scales import ScaleOwnership
 from batkube.api.ownership.tracking import Convert
@@ -40,10 +41,18 @@ _JOBS_KEEP_PODS = (
 class Served:
     """What is served, built in and custom."""
 
-    def __init__(self, table: KindTable, builtin: BuiltIn, of_definitions: BuiltIn, custom: CustomKinds) -> None:
+    def __init__(
+        self,
+        table: KindTable,
+        custom: CustomKinds,
+        builtin: BuiltIn,
+        of_definitions: BuiltIn,
+        of_custom: CustomBehaviour,
+    ) -> None:
         self.table = table
         self._builtin = builtin
         self._of_definitions = of_definitions
+        self._of_custom = of_custom
         self._custom = custom
         pods = table.resource("", "v1", "pods")
         assert pods is not None
@@ -108,7 +117,7 @@ class Served:
     def behaviour(self, resource: Resource) -> Behaviour:
         """Return what the kind adds to the verbs."""
         if resource.custom:
-            return self._custom.behaviour(resource)
+            return self._of_custom
         return self._of_definitions if resource.storage == DEFINITIONS else self._builtin
 
     def stored(self, resource: Resource) -> Resource:

@@ -10,8 +10,8 @@ from batkube.api.requests.options import write_options
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Write
 from batkube.api.verbs.bodies import Bodies
+from batkube.api.verbs.calls import Call, Special
 from batkube.api.verbs.logs import NOTHING_YET, checked_container
-from batkube.api.verbs.objects import Call, Special
 from batkube.api.verbs.registry import Registry
 from batkube.api.verbs.served import Served
 from batkube.cluster.kinds import Resource
