@@ -10,8 +10,8 @@ from batkube.api.checks.addresses import check_strict_ip, is_dual_stack, parse_c
 from batkube.api.checks.go_values import go_difference, go_struct
 from batkube.api.checks.problems import Problems
 from batkube.api.checks.quantities import container_resource, resource_amount
-from batkube.api.validation.cron import check_zone
-from batkube.api.validation.job_policies import BadIndexes, parse_indexes
+from batkube.api.groups.batch.job_policies import BadIndexes, parse_indexes
+from batkube.api.groups.batch.schedules import check_zone
 
 
 @pytest.mark.parametrize(("zone", "good"), [("Europe/Paris", True), ("UTC", True), ("Mars/X", False), ("../x", False)])

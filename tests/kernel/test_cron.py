@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.api.checks.problems import Problems
-from batkube.api.validation.cron import check_schedule
+from batkube.api.groups.batch.schedules import check_schedule
 from batkube.kernel.cron import BadSchedule, read_schedule
 from batkube.kernel.instants import Instant, instant_of, rfc3339, seconds
 

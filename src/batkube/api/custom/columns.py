@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from batkube.api.groups.printing import CREATION_DESCRIPTION, NAME_COLUMN
 from batkube.api.printing.ages import since_any_text
-from batkube.api.printing.catalogue import CREATION_DESCRIPTION, NAME_COLUMN
 from batkube.api.printing.jsonpaths import BadJsonPath, Json, JsonPath, PathUnfit
 from batkube.api.printing.printers import Column, Printer, column
 from batkube.cluster.store import KubeObject

@@ -23,7 +23,7 @@ from batkube.api.custom.scale_rules import scale_paths, spec_errors, status_erro
 from batkube.api.custom.structural import Structural
 from batkube.api.custom.validating import NOWHERE, schema_errors
 from batkube.api.decoding.objects import Decoded, decode
-from batkube.api.tables import custom_columns
+from batkube.api.printing.tables import custom_columns
 from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject

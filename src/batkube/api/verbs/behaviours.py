@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from batkube.api import strategies, validation, warnings
 from batkube.api.access.authorization import GROUP as RBAC
 from batkube.api.access.authorization import Attributes, Authorizer
 from batkube.api.access.escalation import refuse_escalation
@@ -12,12 +11,13 @@ from batkube.api.access.policy_parameters import PolicyParameters
 from batkube.api.access.signers import REQUESTS, review_request
 from batkube.api.admission import Admission, Attempt
 from batkube.api.checks.field_errors import FieldError
-from batkube.api.conversion import convert
 from batkube.api.custom import definitions
 from batkube.api.decoding.objects import Decoded, decode
-from batkube.api.defaulting import apply_defaults
+from batkube.api.groups import strategies, validation, warnings
+from batkube.api.groups.conversion import convert
+from batkube.api.groups.defaulting import apply_defaults
+from batkube.api.groups.strategies import Context
 from batkube.api.requests.writes import Write
-from batkube.api.strategies import Context
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
 

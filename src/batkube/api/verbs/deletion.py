@@ -11,11 +11,11 @@ from collections.abc import Callable
 import msgspec
 
 from batkube.api.custom.catalogue import DEFINITIONS
+from batkube.api.groups.strategies import default_propagation, deletion_grace_s
 from batkube.api.requests import statuses
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import key_of
-from batkube.api.strategies import default_propagation, deletion_grace_s
 from batkube.api.verbs.registry import with_version
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from batkube.api.admission import check_deletion
+from batkube.api.groups.validation import validate_scale
 from batkube.api.requests import statuses
 from batkube.api.requests.field_selectors import NAME
 from batkube.api.requests.messages import TEXT, Request, Response, Stream
@@ -29,7 +30,6 @@ from batkube.api.requests.routing import Route
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
 from batkube.api.requests.writes import Write
-from batkube.api.validation import validate_scale
 from batkube.api.verbs import deletion, listing, subresources
 from batkube.api.verbs.bodies import Bodies
 from batkube.api.verbs.calls import Call, Special

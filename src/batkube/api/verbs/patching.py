@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.decoding.objects import DecodeError, ParseError, parse_yaml, strict_warnings
+from batkube.api.groups.validation import validate_scale
 from batkube.api.ownership.applying import BadConfiguration, Conflicts, applied
 from batkube.api.ownership.typed_values import Unfit
 from batkube.api.patches.documents import patched_document
 from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Write
-from batkube.api.validation import validate_scale
 from batkube.api.verbs.bodies import Bodies, media_type, unmarshal_problem, unsupported
 from batkube.api.verbs.calls import Call
 from batkube.api.verbs.registry import Registry, match_name
