@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api.audience import Audience
-from batkube.api.connections import Connection, Phase
-from batkube.api.holdings import Holdings
-from batkube.api.http import Crowd, LoopConnection
-from batkube.api.messages import Request, Response
-from batkube.api.statuses import Failure
-from batkube.api.turns import Turns
+from batkube.api.access.audience import Audience
+from batkube.api.connections.connection import Connection, Phase
+from batkube.api.connections.holdings import Holdings
+from batkube.api.connections.http import Crowd, LoopConnection
+from batkube.api.connections.turns import Turns
+from batkube.api.requests.messages import Request, Response
+from batkube.api.requests.statuses import Failure
 from batkube.simulation.spare_log import spare_log
 from conformance.serving import Serving, serving
 from hostile.attacked import Attacked, attacked, read_all, request, wait_until
