@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.messages import JSON, Request, Response, Stream
-from batkube.api.patching import APPLY_PATCH, MERGE_PATCH
+from batkube.api.requests.messages import JSON, Request, Response, Stream
+from batkube.api.verbs.patching import APPLY_PATCH, MERGE_PATCH
 from batkube.cluster.client import Refused
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.mapping import NAMESPACE

@@ -26,7 +26,7 @@ from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import CPU, PODS
 from batkube.kernel.streams import Streams
-from batkube.outputs.streams import MachineStatesWriter, PodsWriter
+from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
@@ -202,6 +202,7 @@ def assemble(
         on_busy=Availability(world, names, accounts, states.change).change if inputs.timetable else states.change,
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.has_own_controllers,
+        has_readers=False,
     )
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
@@ -235,7 +236,7 @@ def _surroundings() -> Surroundings:
     from batkube.api.admission.usage import usage_by_storage
     from batkube.simulation.controller_parts import Surroundings
 
-    return Surroundings(usage_by_storage())
+    return Surroundings(usage_by_storage(), has_readers=False)
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
@@ -286,7 +287,7 @@ def _schedule_in_process(
     machines = inputs.platform.machines
     if server is not None:
         choice = PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, server.api.client("kube-scheduler"), choice)
+        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses, has_readers=False)
         if not inputs.job_count:
             return
     guarded = GuardedPolicy(policy, len(machines))

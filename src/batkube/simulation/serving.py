@@ -15,14 +15,15 @@ from pathlib import Path
 
 import yaml
 
+from batkube.api.access.authentication import read_token_file
+from batkube.api.access.certificates import make_credentials
 from batkube.api.admission.usage import usage_by_storage
 from batkube.api.assembly import Api
-from batkube.api.authentication import MASTERS, User, authenticated, read_token_file
-from batkube.api.certificates import make_credentials
-from batkube.api.http import LoopTimers
-from batkube.api.listening import DualListener, listen_both
-from batkube.api.logs import Logs
-from batkube.api.metrics_api import MetricsApi
+from batkube.api.connections.http import LoopTimers
+from batkube.api.connections.listening import DualListener, listen_both
+from batkube.api.requests.users import MASTERS, User, authenticated
+from batkube.api.verbs.logs import Logs
+from batkube.api.verbs.metrics import MetricsApi
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
@@ -34,8 +35,8 @@ from batkube.kernel.private_files import write_private
 from batkube.kernel.replacing import write_whole
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
-from batkube.outputs.folder import OutputFolder
-from batkube.outputs.manifest import json_text, write_json
+from batkube.outputs.files.folder import OutputFolder
+from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.simulation.cluster_parts import PolicyChoice, register_nodes, start_cluster, start_scheduler
