@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from batkube.cluster.courses import Course, Courses, Past
 from batkube.cluster.mapping import NODE_LOST, POD, REJECTED_BY_SCHEDULER, node_names
 from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
-from batkube.cluster.pods import TERMINAL_PHASES
+from batkube.cluster.pods import TERMINAL_PHASES, is_finished
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
 from batkube.cluster.world import World
@@ -211,7 +211,8 @@ class WorkloadJobs:
         alive = self._store.existing(POD, course.keys)
         if course in self._fates:
             status = {"phase": phase, "reason": reason} if reason else {"phase": phase}
-            self._store.set_status(POD, alive, status, now, author=self)
+            pods = zip(alive, self._store.objects(POD, alive), strict=True)
+            self._store.set_status(POD, [key for key, pod in pods if not is_finished(pod)], status, now, author=self)
         self._tell(course, phase, reason, finished)
         self._courses.remove(course)
         self._fates.pop(course, None)
