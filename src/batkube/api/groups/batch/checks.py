@@ -268,7 +268,5 @@ def _update_cron_job(new: Object, old: Object, problems: Problems) -> None:
     _check_cron_spec(new.get("spec", {}), old.get("spec", {}), problems)
 
 
-RULES = {
-    "jobs.batch": Rules(_create, _update, _status),
-    "cronjobs.batch": Rules(_create_cron_job, _update_cron_job, no_more),
-}
+CRON_JOB_RULES = Rules(_create_cron_job, _update_cron_job, no_more)
+JOB_RULES = Rules(_create, _update, _status)

@@ -323,9 +323,9 @@ def _update_slice(new: Object, old: Object, problems: Problems) -> None:
 
 
 _GROUP = "resource.k8s.io"
-RULES = {
-    f"resourceclaims.{_GROUP}": Rules(_claim, rechecked(_claim, _update_claim), _claim_status),
-    f"resourceclaimtemplates.{_GROUP}": Rules(_template, rechecked(_template, _update_template)),
-    f"deviceclasses.{_GROUP}": Rules(_device_class, rechecked(_device_class, _update_device_class)),
-    f"resourceslices.{_GROUP}": Rules(_slice, _update_slice),
-}
+
+
+DEVICE_CLASS_RULES = Rules(_device_class, rechecked(_device_class, _update_device_class))
+RESOURCE_CLAIM_RULES = Rules(_claim, rechecked(_claim, _update_claim), _claim_status)
+RESOURCE_CLAIM_TEMPLATE_RULES = Rules(_template, rechecked(_template, _update_template))
+RESOURCE_SLICE_RULES = Rules(_slice, _update_slice)

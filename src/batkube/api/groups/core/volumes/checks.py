@@ -219,4 +219,4 @@ def _same_affinity(new: Any, old: Any) -> bool:  # noqa: ANN401 - any JSON
     return bool(new == old)
 
 
-RULES = {"persistentvolumes": Rules(_create, rechecked(_create, _update), metadata_update)}
+PERSISTENT_VOLUME_RULES = Rules(_create, rechecked(_create, _update), metadata_update)
