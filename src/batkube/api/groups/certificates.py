@@ -53,6 +53,50 @@ _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 _pem_type = re.compile(rb"-----BEGIN ([^-\n]*)-----\s.*?-----END \1-----", re.DOTALL).search
 
 
+# Strategy
+
+
+def create_signing_request(request: dict[str, Any], context: Context) -> None:
+    """A request tells who makes it, whatever it says itself."""
+    spec = request["spec"]
+    for name in ("username", "uid", "groups", "extra"):
+        spec.pop(name, None)
+    if context.user:
+        spec["username"] = context.user
+    if context.uid:
+        spec["uid"] = context.uid
+    if context.groups:
+        spec["groups"] = list(context.groups)
+
+
+def update_signing_conditions(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+    """New conditions are dated."""
+    now = rfc3339(context.now)
+    live = (old.get("status") or {}).get("conditions") or ()
+    for condition in (request.get("status") or {}).get("conditions") or ():
+        if not condition.get("lastUpdateTime"):
+            condition["lastUpdateTime"] = now
+        if not condition.get("lastTransitionTime"):
+            same = [each for each in live if all(each.get(key) == condition.get(key) for key in ("type", "status"))]
+            condition["lastTransitionTime"] = (same and same[0].get("lastTransitionTime")) or now
+
+
+def update_signing_status(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+    """A status write neither approves nor denies; validation refuses one that tries."""
+    conditions = (request.get("status") or {}).get("conditions") or []
+    before = (old.get("status") or {}).get("conditions") or ()
+    for decided in ("Approved", "Denied"):
+        places = [index for index, each in enumerate(conditions) if each.get("type") == decided]
+        known = [each for each in before if each.get("type") == decided]
+        if len(places) == len(known):
+            for index, condition in zip(places, known, strict=True):
+                conditions[index] = condition
+    update_signing_conditions(request, old, context)
+
+
+# Checks
+
+
 def _any_name(name: str, prefix: bool) -> Verdict:
     return ()
 
@@ -205,47 +249,6 @@ def pod_certificate_request_cells(value: KubeObject, now: Instant) -> list[Any]:
             state = condition["type"]
     words = (spec.get(field, "") for field in ("podName", "serviceAccountName", "nodeName", "signerName"))
     return [value["metadata"].get("name", ""), *words, state]
-
-
-# Strategy
-
-
-def create_signing_request(request: dict[str, Any], context: Context) -> None:
-    """A request tells who makes it, whatever it says itself."""
-    spec = request["spec"]
-    for name in ("username", "uid", "groups", "extra"):
-        spec.pop(name, None)
-    if context.user:
-        spec["username"] = context.user
-    if context.uid:
-        spec["uid"] = context.uid
-    if context.groups:
-        spec["groups"] = list(context.groups)
-
-
-def update_signing_conditions(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
-    """New conditions are dated."""
-    now = rfc3339(context.now)
-    live = (old.get("status") or {}).get("conditions") or ()
-    for condition in (request.get("status") or {}).get("conditions") or ():
-        if not condition.get("lastUpdateTime"):
-            condition["lastUpdateTime"] = now
-        if not condition.get("lastTransitionTime"):
-            same = [each for each in live if all(each.get(key) == condition.get(key) for key in ("type", "status"))]
-            condition["lastTransitionTime"] = (same and same[0].get("lastTransitionTime")) or now
-
-
-def update_signing_status(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
-    """A status write neither approves nor denies; validation refuses one that tries."""
-    conditions = (request.get("status") or {}).get("conditions") or []
-    before = (old.get("status") or {}).get("conditions") or ()
-    for decided in ("Approved", "Denied"):
-        places = [index for index, each in enumerate(conditions) if each.get("type") == decided]
-        known = [each for each in before if each.get("type") == decided]
-        if len(places) == len(known):
-            for index, condition in zip(places, known, strict=True):
-                conditions[index] = condition
-    update_signing_conditions(request, old, context)
 
 
 #: What is special about each kind, by its name in the store.

@@ -23,19 +23,7 @@ _OLDEST = "OldestEmulationVersion"
 _is_version = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-+][0-9A-Za-z.+-]+)?").fullmatch
 
 
-# Columns
-
-
-def lease_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a Lease."""
-    return [value["metadata"].get("name", ""), value.get("spec", {}).get("holderIdentity", ""), age(value, now)]
-
-
-def lease_candidate_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a LeaseCandidate."""
-    spec = value.get("spec", {})
-    words = (spec.get(field, "") for field in ("leaseName", "binaryVersion", "emulationVersion"))
-    return [value["metadata"].get("name", ""), *words, age(value, now)]
+# Checks
 
 
 def _check_lease_spec(value: Object, problems: Problems) -> None:
@@ -69,10 +57,6 @@ def _check_lease_update(new: Object, old: Object, problems: Problems) -> None:
     _check_lease_spec(new, problems)
 
 
-def _candidate_name(name: str, prefix: bool) -> Verdict:
-    return config_key(name)
-
-
 def _check_candidate_spec(value: Object, problems: Problems) -> None:
     spec = value.get("spec", {})
     emulated, binary, strategy = (spec.get(field, "") for field in ("emulationVersion", "binaryVersion", "strategy"))
@@ -94,12 +78,6 @@ def _check_candidate_spec(value: Object, problems: Problems) -> None:
     _check_strategy(strategy, problems)
 
 
-def _order(version: str) -> tuple[int, int, int]:
-    match = _is_version(version)
-    first, second, third = (int_of(part) or 0 for part in match.groups()) if match else (0, 0, 0)
-    return first, second, third
-
-
 def _check_candidate(value: Object, problems: Problems) -> None:
     check_metadata(value["metadata"], _candidate_name, True, problems)
     _check_candidate_spec(value, problems)
@@ -109,6 +87,31 @@ def _check_candidate_update(new: Object, old: Object, problems: Problems) -> Non
     check_metadata_update(new["metadata"], old["metadata"], problems)
     _check_candidate_spec(new, problems)
     problems.unchanged("spec.leaseName", new["spec"].get("leaseName"), old["spec"].get("leaseName"))
+
+
+def _candidate_name(name: str, prefix: bool) -> Verdict:
+    return config_key(name)
+
+
+def _order(version: str) -> tuple[int, int, int]:
+    match = _is_version(version)
+    first, second, third = (int_of(part) or 0 for part in match.groups()) if match else (0, 0, 0)
+    return first, second, third
+
+
+# Columns
+
+
+def lease_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a Lease."""
+    return [value["metadata"].get("name", ""), value.get("spec", {}).get("holderIdentity", ""), age(value, now)]
+
+
+def lease_candidate_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a LeaseCandidate."""
+    spec = value.get("spec", {})
+    words = (spec.get(field, "") for field in ("leaseName", "binaryVersion", "emulationVersion"))
+    return [value["metadata"].get("name", ""), *words, age(value, now)]
 
 
 #: What is special about each kind, by its name in the store.

@@ -39,42 +39,7 @@ def fill_endpoint_slice(obj: dict[str, Any]) -> None:
         fill_absent(port, _ENDPOINT_PORT)
 
 
-# Columns
-
-
-def endpoint_slice_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of an EndpointSlice."""
-    ports = [str(port.get("port", port.get("name", "*"))) for port in value.get("ports") or ()]
-    addresses = [address for part in value.get("endpoints") or () for address in part.get("addresses") or ()]
-    return [
-        value["metadata"].get("name", ""),
-        value.get("addressType", ""),
-        first_three(ports),
-        first_three(addresses),
-        age(value, now),
-    ]
-
-
-# Warnings
-
-
-def of_endpoint_slice(endpoint_slice: Mapping[str, Any]) -> list[str]:
-    """A new slice of endpoints: names instead of addresses are out of fashion."""
-    warnings = []
-    if endpoint_slice.get("addressType") == "FQDN":
-        warnings.append("spec.addressType: FQDN endpoints are deprecated")
-    return warnings + of_slice_addresses(endpoint_slice)
-
-
-def of_slice_addresses(endpoint_slice: Mapping[str, Any]) -> list[str]:
-    """Addresses of a slice of endpoints."""
-    if is_managed(endpoint_slice, _SLICE_CONTROLLERS):
-        return []
-    return [
-        warning
-        for index, endpoint in enumerate(endpoint_slice.get("endpoints") or ())
-        for warning in of_addresses(f"endpoints[{index}].addresses", endpoint.get("addresses") or ())
-    ]
+# Checks
 
 
 def _check_slice(value: Object, problems: Problems, before: object = None) -> None:
@@ -176,6 +141,44 @@ def _check_hints(hints: Mapping[str, Any], path: str, problems: Problems) -> Non
 def _check_slice_update(new: Object, old: Object, problems: Problems) -> None:
     _check_slice(new, problems, old.get("endpoints"))
     problems.unchanged("addressType", new.get("addressType", ""), old.get("addressType", ""))
+
+
+# Columns
+
+
+def endpoint_slice_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of an EndpointSlice."""
+    ports = [str(port.get("port", port.get("name", "*"))) for port in value.get("ports") or ()]
+    addresses = [address for part in value.get("endpoints") or () for address in part.get("addresses") or ()]
+    return [
+        value["metadata"].get("name", ""),
+        value.get("addressType", ""),
+        first_three(ports),
+        first_three(addresses),
+        age(value, now),
+    ]
+
+
+# Warnings
+
+
+def of_endpoint_slice(endpoint_slice: Mapping[str, Any]) -> list[str]:
+    """A new slice of endpoints: names instead of addresses are out of fashion."""
+    warnings = []
+    if endpoint_slice.get("addressType") == "FQDN":
+        warnings.append("spec.addressType: FQDN endpoints are deprecated")
+    return warnings + of_slice_addresses(endpoint_slice)
+
+
+def of_slice_addresses(endpoint_slice: Mapping[str, Any]) -> list[str]:
+    """Addresses of a slice of endpoints."""
+    if is_managed(endpoint_slice, _SLICE_CONTROLLERS):
+        return []
+    return [
+        warning
+        for index, endpoint in enumerate(endpoint_slice.get("endpoints") or ())
+        for warning in of_addresses(f"endpoints[{index}].addresses", endpoint.get("addresses") or ())
+    ]
 
 
 #: What is special about each kind, by its name in the store.

@@ -53,6 +53,9 @@ _FROM_CORE = dict(_NAMES)
 _WRITTEN_IN_CORE = ("reportingComponent", "reportingInstance")
 
 
+# Checks
+
+
 def _check_any(event: Object, reporter: str, problems: Problems) -> None:
     """Check what was always checked (Kubernetes: legacyValidateEvent)."""
     namespace = event["metadata"].get("namespace", "")

@@ -32,6 +32,30 @@ _LIMITED: Defaults = {"nominalConcurrencyShares": 30, "lendablePercent": 0}
 _QUEUING: Defaults = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
 
 
+# Defaults
+
+
+def fill_flow_schema(obj: dict[str, Any]) -> None:
+    """A flow schema without precedence is asked late, after those that say how early they come."""
+    fill_empty(struct(obj, "spec"), {"matchingPrecedence": 1000})
+
+
+def fill_priority_level(obj: dict[str, Any]) -> None:
+    """A priority level has a share of the server's seats and queues to wait in, even if it says neither."""
+    spec = obj.get("spec") or {}
+    if spec.get("exempt") is not None:
+        fill_absent(spec["exempt"], _EXEMPT)
+    limited = spec.get("limited")
+    if limited is not None:
+        fill_absent(limited, _LIMITED)
+        queuing = (limited.get("limitResponse") or {}).get("queuing")
+        if queuing is not None:
+            fill_empty(queuing, _QUEUING)
+
+
+# Checks
+
+
 def _check_schema_spec(spec: Mapping[str, Any], name: str, problems: Problems) -> None:
     precedence, path = spec.get("matchingPrecedence", 0), "spec.matchingPrecedence"
     if precedence <= 0:
@@ -251,30 +275,6 @@ def _entropy_bits(deck: int, hand: int) -> int:
 
 def _check_level_update(new: Object, old: Object, problems: Problems) -> None:
     _check_level(new, problems)
-
-
-_GROUP = "flowcontrol.apiserver.k8s.io"
-
-
-# Defaults
-
-
-def fill_flow_schema(obj: dict[str, Any]) -> None:
-    """A flow schema without precedence is asked late, after those that say how early they come."""
-    fill_empty(struct(obj, "spec"), {"matchingPrecedence": 1000})
-
-
-def fill_priority_level(obj: dict[str, Any]) -> None:
-    """A priority level has a share of the server's seats and queues to wait in, even if it says neither."""
-    spec = obj.get("spec") or {}
-    if spec.get("exempt") is not None:
-        fill_absent(spec["exempt"], _EXEMPT)
-    limited = spec.get("limited")
-    if limited is not None:
-        fill_absent(limited, _LIMITED)
-        queuing = (limited.get("limitResponse") or {}).get("queuing")
-        if queuing is not None:
-            fill_empty(queuing, _QUEUING)
 
 
 # Columns

@@ -19,25 +19,7 @@ from batkube.api.printing.ages import age
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-# Columns
-
-
-def runtime_class_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a RuntimeClass."""
-    return [value["metadata"].get("name", ""), value.get("handler", ""), age(value, now)]
-
-
-# Warnings
-
-
-def of_runtime_class(runtime_class: Mapping[str, Any]) -> list[str]:
-    """Node labels by which a runtime class chooses nodes."""
-    chosen = (runtime_class.get("scheduling") or {}).get("nodeSelector") or ()
-    return [
-        f"scheduling.nodeSelector: {node_labels.DEPRECATED[label]}"
-        for label in sorted(chosen)
-        if label in node_labels.DEPRECATED
-    ]
+# Checks
 
 
 def _check_runtime_class(value: Object, problems: Problems) -> None:
@@ -67,6 +49,27 @@ def _check_runtime_class_update(new: Object, old: Object, problems: Problems) ->
     check_metadata_update(new["metadata"], old["metadata"], problems)
     if new.get("handler", "") != old.get("handler", ""):
         problems.invalid("handler", new.get("handler", ""), IMMUTABLE)
+
+
+# Columns
+
+
+def runtime_class_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a RuntimeClass."""
+    return [value["metadata"].get("name", ""), value.get("handler", ""), age(value, now)]
+
+
+# Warnings
+
+
+def of_runtime_class(runtime_class: Mapping[str, Any]) -> list[str]:
+    """Node labels by which a runtime class chooses nodes."""
+    chosen = (runtime_class.get("scheduling") or {}).get("nodeSelector") or ()
+    return [
+        f"scheduling.nodeSelector: {node_labels.DEPRECATED[label]}"
+        for label in sorted(chosen)
+        if label in node_labels.DEPRECATED
+    ]
 
 
 #: What is special about each kind, by its name in the store.

@@ -19,6 +19,9 @@ from batkube.kernel.instants import Instant
 _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
+# Checks
+
+
 def _check_budget(value: Object, problems: Problems) -> None:
     spec = value.get("spec", {})
     fields = [field for field in ("minAvailable", "maxUnavailable") if spec.get(field) is not None]

@@ -21,6 +21,20 @@ _GROUP = "rbac.authorization.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
 
 
+# Defaults
+
+
+def fill_role_binding(obj: dict[str, Any]) -> None:
+    """Roles, users and groups are of this group; service accounts of the core group."""
+    fill_empty(struct(obj, "roleRef"), {"apiGroup": _RBAC})
+    for subject in structs(obj, "subjects"):
+        if subject.get("kind") in ("User", "Group"):
+            fill_empty(subject, {"apiGroup": _RBAC})
+
+
+# Checks
+
+
 def _any_name(name: str, prefix: bool) -> Verdict:
     """Roles may have any name that fits into a URL, be it only a prefix yet."""
     return path_segment(name, False)
@@ -119,17 +133,6 @@ def _updated(check: Create) -> Update:
             problems.invalid("roleRef", go_struct("rbac.RoleRef", role), "cannot change roleRef")
 
     return rechecked(check, update)
-
-
-# Defaults
-
-
-def fill_role_binding(obj: dict[str, Any]) -> None:
-    """Roles, users and groups are of this group; service accounts of the core group."""
-    fill_empty(struct(obj, "roleRef"), {"apiGroup": _RBAC})
-    for subject in structs(obj, "subjects"):
-        if subject.get("kind") in ("User", "Group"):
-            fill_empty(subject, {"apiGroup": _RBAC})
 
 
 # Columns

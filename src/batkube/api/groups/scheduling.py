@@ -29,18 +29,7 @@ def fill_priority_class(obj: dict[str, Any]) -> None:
     fill_absent(obj, {"preemptionPolicy": "PreemptLowerPriority"})
 
 
-# Columns
-
-
-def priority_class_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a PriorityClass."""
-    return [
-        value["metadata"].get("name", ""),
-        value.get("value", 0),
-        value.get("globalDefault", False),
-        age(value, now),
-        value.get("preemptionPolicy", ""),
-    ]
+# Checks
 
 
 def _check_priority_class(value: Object, problems: Problems) -> None:
@@ -57,6 +46,14 @@ def _check_priority_class(value: Object, problems: Problems) -> None:
         check_preemption_policy(policy, "preemptionPolicy", problems)
 
 
+def _check_priority_class_update(new: Object, old: Object, problems: Problems) -> None:
+    metadata_update(new, old, problems)
+    if new.get("value", 0) != old.get("value", 0):
+        problems.forbidden("value", "may not be changed in an update.")
+    if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
+        problems.invalid("preemptionPolicy", new.get("preemptionPolicy"), IMMUTABLE)
+
+
 def _system_problem(name: str, number: int, is_default: bool) -> str:
     if name not in _SYSTEM_CLASSES:
         return f"{name} is not a known system priority class"
@@ -65,12 +62,18 @@ def _system_problem(name: str, number: int, is_default: bool) -> str:
     return f"globalDefault of {name} PriorityClass must be false" if is_default else ""
 
 
-def _check_priority_class_update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
-    if new.get("value", 0) != old.get("value", 0):
-        problems.forbidden("value", "may not be changed in an update.")
-    if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
-        problems.invalid("preemptionPolicy", new.get("preemptionPolicy"), IMMUTABLE)
+# Columns
+
+
+def priority_class_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a PriorityClass."""
+    return [
+        value["metadata"].get("name", ""),
+        value.get("value", 0),
+        value.get("globalDefault", False),
+        age(value, now),
+        value.get("preemptionPolicy", ""),
+    ]
 
 
 #: What is special about each kind, by its name in the store.

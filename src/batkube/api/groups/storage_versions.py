@@ -11,8 +11,6 @@ from batkube.api.printing.texts import UNSET, first_three
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-# Columns
-
 
 def storage_version_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a StorageVersion."""

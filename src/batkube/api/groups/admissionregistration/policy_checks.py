@@ -247,8 +247,5 @@ def _update_binding(new: Object, old: Object, problems: Problems) -> None:
     _binding(new, problems)
 
 
-_GROUP = "admissionregistration.k8s.io"
-
-
 VALIDATING_ADMISSION_POLICY_RULES = Rules(_policy, _update_policy, _policy_status)
 VALIDATING_ADMISSION_POLICY_BINDING_RULES = Rules(_binding, _update_binding)

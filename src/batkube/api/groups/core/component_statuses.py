@@ -9,8 +9,6 @@ from batkube.api.groups.kind import Kind
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 
-# Columns
-
 
 def component_status_cells(value: KubeObject, now: Instant) -> list[Any]:
     """Return the cells of a ComponentStatus."""

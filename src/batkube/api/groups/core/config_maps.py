@@ -21,13 +21,7 @@ SIZE_LIMIT = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"
 
 
-# Columns
-
-
-def config_map_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a ConfigMap."""
-    size = len(value.get("data") or ()) + len(value.get("binaryData") or ())
-    return [value["metadata"].get("name", ""), size, age(value, now)]
+# Checks
 
 
 def check_frozen(new: Object, old: Object, fields: tuple[str, ...], problems: Problems) -> None:
@@ -65,6 +59,15 @@ def _check_config_map_update(new: Object, old: Object, problems: Problems) -> No
     metadata_update(new, old, problems)
     check_frozen(new, old, ("data", "binaryData"), problems)
     _check_config_map(new, problems)
+
+
+# Columns
+
+
+def config_map_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a ConfigMap."""
+    size = len(value.get("data") or ()) + len(value.get("binaryData") or ())
+    return [value["metadata"].get("name", ""), size, age(value, now)]
 
 
 #: What is special about each kind, by its name in the store.

@@ -24,6 +24,19 @@ _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _ENDPOINTS_CONTROLLER = {"endpoints.kubernetes.io/managed-by": ("endpoint-controller",)}
 
 
+# Defaults
+
+
+def fill_endpoints(obj: dict[str, Any]) -> None:
+    """The protocol of every port."""
+    for subset in structs(obj, "subsets"):
+        for port in structs(subset, "ports"):
+            fill_empty(port, TCP)
+
+
+# Checks
+
+
 def _check_subsets(subsets: Sequence[Mapping[str, Any]], problems: Problems) -> None:
     for index, subset in enumerate(subsets):
         path, ports = f"subsets[{index}]", subset.get("ports") or ()
@@ -75,16 +88,6 @@ def _check_endpoints_update(new: Object, old: Object, problems: Problems) -> Non
     check_built_in_metadata(new["metadata"], subdomain_name, True, problems)
     if (new.get("subsets") or ()) != (old.get("subsets") or ()):
         _check_subsets(new.get("subsets") or (), problems)
-
-
-# Defaults
-
-
-def fill_endpoints(obj: dict[str, Any]) -> None:
-    """The protocol of every port."""
-    for subset in structs(obj, "subsets"):
-        for port in structs(subset, "ports"):
-            fill_empty(port, TCP)
 
 
 # Columns

@@ -34,14 +34,6 @@ def fill_namespace(obj: dict[str, Any]) -> None:
     fill_empty(struct(obj, "status"), {"phase": "Active"})
 
 
-# Columns
-
-
-def namespace_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a Namespace."""
-    return [value["metadata"].get("name", ""), value.get("status", {}).get("phase", ""), age(value, now)]
-
-
 # Strategy
 
 
@@ -61,6 +53,9 @@ def update_namespace(namespace: dict[str, Any], _old: dict[str, Any], _context: 
     """The label by which selectors name a namespace stays."""
     metadata = namespace["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), _METADATA_NAME: metadata.get("name", "")}
+
+
+# Checks
 
 
 def _check_namespace(value: Object, problems: Problems) -> None:
@@ -88,6 +83,14 @@ def _check_finalizing_namespace(new: Object, old: Object, problems: Problems) ->
     metadata_update(new, old, problems)
     for index, finalizer in enumerate(new.get("spec", {}).get("finalizers") or ()):
         _check_finalizer(finalizer, f"spec.finalizers[{index}]", problems)
+
+
+# Columns
+
+
+def namespace_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a Namespace."""
+    return [value["metadata"].get("name", ""), value.get("status", {}).get("phase", ""), age(value, now)]
 
 
 #: What is special about each kind, by its name in the store.

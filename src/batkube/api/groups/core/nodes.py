@@ -32,6 +32,45 @@ _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 
 
+# Defaults
+
+
+def fill_node(obj: dict[str, Any]) -> None:
+    """What can be allocated is the capacity; `podCIDR` is the first of `podCIDRs`."""
+    status = struct(obj, "status")
+    if status.get("allocatable") is None and status.get("capacity") is not None:
+        status["allocatable"] = dict(status["capacity"])
+    round_amounts(status, "capacity", "allocatable")
+    spec = obj.get("spec") or {}
+    first, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
+    if first and not (ranges and ranges[0] == first):
+        spec["podCIDRs"] = [first]
+    elif ranges and not first:
+        spec["podCIDR"] = ranges[0]
+
+
+# Strategy
+
+
+def create_node(node: dict[str, Any], _context: Context) -> None:
+    """Kubelets are no longer configured through the API."""
+    (node.get("spec") or {}).pop("configSource", None)
+    (node.get("status") or {}).pop("config", None)
+
+
+def update_node(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
+    """What once configured a kubelet is dropped from a changed spec too; its status has its own way in."""
+    (node.get("spec") or {}).pop("configSource", None)
+
+
+def update_node_status(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
+    """What a kubelet once reported of such a configuration is dropped from its status."""
+    (node.get("status") or {}).pop("config", None)
+
+
+# Checks
+
+
 def _check(node: Object, problems: Problems) -> None:
     meta, spec = node["metadata"], node.get("spec", {})
     check_built_in_metadata(meta, subdomain_name, False, problems)
@@ -148,23 +187,6 @@ def _check_config(source: Mapping[str, Any], path: str, problems: Problems, *, i
         problems.all_invalid(f"{path}.kubeletConfigKey", key, config_key(key))
 
 
-# Defaults
-
-
-def fill_node(obj: dict[str, Any]) -> None:
-    """What can be allocated is the capacity; `podCIDR` is the first of `podCIDRs`."""
-    status = struct(obj, "status")
-    if status.get("allocatable") is None and status.get("capacity") is not None:
-        status["allocatable"] = dict(status["capacity"])
-    round_amounts(status, "capacity", "allocatable")
-    spec = obj.get("spec") or {}
-    first, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
-    if first and not (ranges and ranges[0] == first):
-        spec["podCIDRs"] = [first]
-    elif ranges and not first:
-        spec["podCIDR"] = ranges[0]
-
-
 # Columns
 
 
@@ -197,25 +219,6 @@ def _node_status(node: KubeObject, status: Mapping[str, Any]) -> str:
 def _node_roles(labels: Mapping[str, str]) -> list[str]:
     roles = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
     return sorted((roles | {labels.get(_ROLE_LABEL, "")}) - {""})
-
-
-# Strategy
-
-
-def create_node(node: dict[str, Any], _context: Context) -> None:
-    """Kubelets are no longer configured through the API."""
-    (node.get("spec") or {}).pop("configSource", None)
-    (node.get("status") or {}).pop("config", None)
-
-
-def update_node(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
-    """What once configured a kubelet is dropped from a changed spec too; its status has its own way in."""
-    (node.get("spec") or {}).pop("configSource", None)
-
-
-def update_node_status(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
-    """What a kubelet once reported of such a configuration is dropped from its status."""
-    (node.get("status") or {}).pop("config", None)
 
 
 # Warnings

@@ -47,6 +47,31 @@ _MUST_EXIST = (
 _LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
 
 
+# Defaults
+
+
+def fill_limit_range(obj: dict[str, Any]) -> None:
+    """Limits of containers: the default is the maximum, the default request the default or the minimum."""
+    for item in structs(obj.get("spec") or {}, "limits"):
+        if item.get("type") == "Container":
+            default = {**(item.get("max") or {}), **(item.get("default") or {})}
+            request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
+            if default:
+                item["default"] = default
+            if request:
+                item["defaultRequest"] = request
+        round_amounts(item, "max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+
+
+def fill_resource_quota(obj: dict[str, Any]) -> None:
+    """Amounts in thousandths at the finest."""
+    round_amounts(obj.get("spec") or {}, "hard")
+    round_amounts(obj.get("status") or {}, "hard", "used")
+
+
+# Checks
+
+
 def _check_hard(amounts: Mapping[str, Any] | None, path: str, problems: Problems) -> None:
     for name, amount in (amounts or {}).items():
         if wrong := quota_resource(name):
@@ -225,28 +250,6 @@ def _check_ratio(ratio: Quantity, low: Quantity, high: Quantity, text: str, path
 
 def _check_limit_range_update(new: Object, old: Object, problems: Problems) -> None:
     _check_limit_range(new, problems)
-
-
-# Defaults
-
-
-def fill_limit_range(obj: dict[str, Any]) -> None:
-    """Limits of containers: the default is the maximum, the default request the default or the minimum."""
-    for item in structs(obj.get("spec") or {}, "limits"):
-        if item.get("type") == "Container":
-            default = {**(item.get("max") or {}), **(item.get("default") or {})}
-            request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
-            if default:
-                item["default"] = default
-            if request:
-                item["defaultRequest"] = request
-        round_amounts(item, "max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-
-
-def fill_resource_quota(obj: dict[str, Any]) -> None:
-    """Amounts in thousandths at the finest."""
-    round_amounts(obj.get("spec") or {}, "hard")
-    round_amounts(obj.get("status") or {}, "hard", "used")
 
 
 # Columns

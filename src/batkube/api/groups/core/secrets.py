@@ -40,14 +40,6 @@ def fill_secret(obj: dict[str, Any]) -> None:
         obj["data"] = {**(obj.get("data") or {}), **encoded}
 
 
-# Columns
-
-
-def secret_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a Secret."""
-    return [value["metadata"].get("name", ""), value.get("type", ""), len(value.get("data") or ()), age(value, now)]
-
-
 # Strategy
 
 
@@ -55,6 +47,67 @@ def update_secret(secret: dict[str, Any], old: dict[str, Any], _context: Context
     """A secret that does not say its type keeps it."""
     if not secret.get("type"):
         secret["type"] = old.get("type", "")
+
+
+# Checks
+
+
+def _check_secret(value: Object, problems: Problems) -> None:
+    check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
+    data: Mapping[str, str] = value.get("data") or {}
+    for key in data:
+        problems.all_invalid(f"data[{key}]", key, config_key(key))
+    if sum(decoded_size(text or "") for text in data.values()) > SIZE_LIMIT:
+        problems.too_long("data", SIZE_LIMIT)
+    kind = value.get("type", "")
+    if kind == "kubernetes.io/service-account-token":
+        if not (value["metadata"].get("annotations") or {}).get(_SERVICE_ACCOUNT):
+            problems.required(f"metadata.annotations[{_SERVICE_ACCOUNT}]")
+    elif kind in ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson"):
+        _check_docker_config(data, f".{kind.removeprefix('kubernetes.io/')}", problems)
+    elif kind == "kubernetes.io/basic-auth":
+        if "username" not in data and "password" not in data:
+            problems.required("data[username]")
+            problems.required("data[password]")
+    elif kind == "kubernetes.io/ssh-auth":
+        if not data.get("ssh-privatekey"):
+            problems.required("data[ssh-privatekey]")
+    elif kind == "kubernetes.io/tls":
+        for key in ("tls.crt", "tls.key"):
+            if key not in data:
+                problems.required(f"data[{key}]")
+
+
+def _check_docker_config(data: Mapping[str, str], key: str, problems: Problems) -> None:
+    if key not in data:
+        problems.required(f"data[{key}]")
+        return
+    content = base64.b64decode(data[key] or "")
+    wrong = ""
+    try:
+        check_syntax(content)
+    except ParseError as problem:
+        wrong = str(problem)
+    kinds = {b'"': "string", b"[": "array", b"t": "bool", b"f": "bool", b"n": "", b"{": ""}
+    if not wrong and (kind := kinds.get(content.strip()[:1], "number")):
+        wrong = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    if wrong:
+        problems.invalid(f"data[{key}]", "<secret contents redacted>", wrong)
+
+
+def _check_secret_update(new: Object, old: Object, problems: Problems) -> None:
+    metadata_update(new, old, problems)
+    problems.unchanged("type", new.get("type", ""), old.get("type", ""))
+    check_frozen(new, old, ("data",), problems)
+    _check_secret(new, problems)
+
+
+# Columns
+
+
+def secret_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a Secret."""
+    return [value["metadata"].get("name", ""), value.get("type", ""), len(value.get("data") or ()), age(value, now)]
 
 
 # Warnings
@@ -131,56 +184,6 @@ def _without_key(skipped: list[str]) -> str:
         'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the '
         f"following types: [{' '.join(skipped)}]"
     )
-
-
-def _check_secret(value: Object, problems: Problems) -> None:
-    check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
-    data: Mapping[str, str] = value.get("data") or {}
-    for key in data:
-        problems.all_invalid(f"data[{key}]", key, config_key(key))
-    if sum(decoded_size(text or "") for text in data.values()) > SIZE_LIMIT:
-        problems.too_long("data", SIZE_LIMIT)
-    kind = value.get("type", "")
-    if kind == "kubernetes.io/service-account-token":
-        if not (value["metadata"].get("annotations") or {}).get(_SERVICE_ACCOUNT):
-            problems.required(f"metadata.annotations[{_SERVICE_ACCOUNT}]")
-    elif kind in ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson"):
-        _check_docker_config(data, f".{kind.removeprefix('kubernetes.io/')}", problems)
-    elif kind == "kubernetes.io/basic-auth":
-        if "username" not in data and "password" not in data:
-            problems.required("data[username]")
-            problems.required("data[password]")
-    elif kind == "kubernetes.io/ssh-auth":
-        if not data.get("ssh-privatekey"):
-            problems.required("data[ssh-privatekey]")
-    elif kind == "kubernetes.io/tls":
-        for key in ("tls.crt", "tls.key"):
-            if key not in data:
-                problems.required(f"data[{key}]")
-
-
-def _check_docker_config(data: Mapping[str, str], key: str, problems: Problems) -> None:
-    if key not in data:
-        problems.required(f"data[{key}]")
-        return
-    content = base64.b64decode(data[key] or "")
-    wrong = ""
-    try:
-        check_syntax(content)
-    except ParseError as problem:
-        wrong = str(problem)
-    kinds = {b'"': "string", b"[": "array", b"t": "bool", b"f": "bool", b"n": "", b"{": ""}
-    if not wrong and (kind := kinds.get(content.strip()[:1], "number")):
-        wrong = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-    if wrong:
-        problems.invalid(f"data[{key}]", "<secret contents redacted>", wrong)
-
-
-def _check_secret_update(new: Object, old: Object, problems: Problems) -> None:
-    metadata_update(new, old, problems)
-    problems.unchanged("type", new.get("type", ""), old.get("type", ""))
-    check_frozen(new, old, ("data",), problems)
-    _check_secret(new, problems)
 
 
 #: What is special about each kind, by its name in the store.

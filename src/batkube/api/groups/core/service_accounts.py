@@ -17,14 +17,6 @@ _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 _service_account = metadata_only(subdomain_name, True)
 
 
-# Columns
-
-
-def service_account_cells(value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of a ServiceAccount."""
-    return [value["metadata"].get("name", ""), len(value.get("secrets") or ()), age(value, now)]
-
-
 # Strategy
 
 
@@ -32,6 +24,14 @@ def clean_service_account(account: dict[str, Any], *_rest: object) -> None:
     """Secrets are named, nothing more."""
     if account.get("secrets"):
         account["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in account["secrets"]]
+
+
+# Columns
+
+
+def service_account_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a ServiceAccount."""
+    return [value["metadata"].get("name", ""), len(value.get("secrets") or ()), age(value, now)]
 
 
 # Warnings

@@ -321,9 +321,6 @@ def _update_service_cidr(new: Object, old: Object, problems: Problems) -> None:
         _check_ranges(new["spec"], problems)
 
 
-_GROUP = "networking.k8s.io"
-
-
 INGRESS_CLASS_RULES = Rules(_ingress_class, _update_ingress_class)
 INGRESS_RULES = Rules(_create_ingress, _update_ingress, _ingress_status)
 IPADDRESS_RULES = Rules(_ip_address, rechecked(_ip_address, _update_ip_address))

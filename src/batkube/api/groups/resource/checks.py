@@ -322,9 +322,6 @@ def _update_slice(new: Object, old: Object, problems: Problems) -> None:
     _check_slice_spec(new.get("spec", {}), old.get("spec", {}), problems)
 
 
-_GROUP = "resource.k8s.io"
-
-
 DEVICE_CLASS_RULES = Rules(_device_class, rechecked(_device_class, _update_device_class))
 RESOURCE_CLAIM_RULES = Rules(_claim, rechecked(_claim, _update_claim), _claim_status)
 RESOURCE_CLAIM_TEMPLATE_RULES = Rules(_template, rechecked(_template, _update_template))

@@ -258,9 +258,6 @@ def _update_attributes_class(new: Object, old: Object, problems: Problems) -> No
     _attributes_class(new, problems)
 
 
-_GROUP = "storage.k8s.io"
-
-
 CSIDRIVER_RULES = Rules(_driver, _update_driver)
 CSINODE_RULES = Rules(_csi_node, rechecked(_csi_node, _update_csi_node))
 CSISTORAGE_CAPACITY_RULES = Rules(_capacity, rechecked(_capacity, _update_capacity))
