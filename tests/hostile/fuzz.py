@@ -30,7 +30,7 @@ import yaml
 
 from batkube.api.requests.messages import Request, Response
 from batkube.execution.latencies import read_latencies
-from batkube.experiments.description import read_experiment
+from batkube.experiments.description.reading import read_experiment
 from batkube.kernel.errors import InputError
 from batkube.platforms.reading import read_platform
 from batkube.simulation.scenario import make_scenario, read_scenario_file, scenario_values

@@ -37,8 +37,8 @@ from batkube.kernel.quantities import Quantity
 from batkube.kernel.replacing import write_whole
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
-from batkube.outputs.folder import OutputFolder
-from batkube.outputs.manifest import json_text, write_json
+from batkube.outputs.files.folder import OutputFolder
+from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.simulation.collecting import QuietCollector

@@ -81,6 +81,8 @@ class Connection:
         #: What is left of the answer that is going out.
         self._rest = _NOTHING
         self._steps = 0
+        #: Who asks, as far as can be told before it is made sure of: the credentials that were shown last.
+        self.client = ""
 
     def serve_over(self, wire: Wire) -> None:
         """Write answers to `wire`."""
@@ -125,17 +127,21 @@ class Connection:
     def data_received(self, data: bytes) -> None:
         """Answer what came; a client that does not speak HTTP is told so and dropped."""
         self.receive(data)
-        self.proceed()
-        while self.has_work:
-            self.proceed()
+        self.go_on()
 
     def receive(self, data: bytes) -> None:
         """Keep what came until it is its turn; nothing is heard that a client says while it is told a stream."""
         if self._stream is not None or self._is_closing:
             self._goes_on = False
             return
-        self._inbox = self._inbox[self._at :] + data if self._at < len(self._inbox) else data
+        self._inbox = self._inbox[self._at :] + data if self._inbox else data
         self._at = 0
+        self._parse()
+
+    def go_on(self) -> None:
+        """Do what can be done now."""
+        while self.has_work:
+            self.proceed()
 
     @property
     def is_done(self) -> bool:
@@ -151,24 +157,34 @@ class Connection:
 
     @property
     def has_work(self) -> bool:
-        """Whether anything that came can be dealt with now."""
-        if not (self._asked or self._inbox):
+        """Whether a request, or the next piece of a stream, can be dealt with now."""
+        if not self._writable or self._is_closing or self._rest or self._transport is None:
             return False
-        return not (self._is_closing or self._stream is not None or self._rest) and self.writable
+        return bool(self._asked) if self._stream is None else self._stream.is_behind
 
     def proceed(self) -> None:
-        """Parse up to the end of the next request that has come as a whole, and answer it."""
-        while self._inbox and not self._asked and not self._is_closing:
+        """Answer the next request that has come as a whole, or go on with a stream."""
+        if self._stream is not None:
+            self._stream.resume()
+            return
+        asked = self._asked.popleft()
+        answer = self._handler.too_large() if asked.request is None else self._handler.handle(asked.request)
+        self._steps += 1
+        if isinstance(answer, Response):
+            self._respond(answer, asked.keep_alive, asked.is_head)
+            if self._inbox:
+                self._parse()
+        else:
+            self._start(answer, asked.keep_alive)
+
+    def _parse(self) -> None:
+        """Parse up to the end of the next request that has come as a whole, once the last one is answered."""
+        while self._inbox and not (self._asked or self._rest or self._is_closing):
             self._feed()
-        if self._asked and self._transport is not None:
-            asked = self._asked.popleft()
-            answer = self._handler.too_large() if asked.request is None else self._handler.handle(asked.request)
-            self._steps += 1
-            if isinstance(answer, Response):
-                self._respond(answer, asked.keep_alive, asked.is_head)
-            else:
-                self._start(answer, asked.keep_alive)
-        if self._incoming.invites and not self._asked and self._transport is not None:
+        if self._asked:
+            request = self._asked[0].request
+            self.client = "" if request is None else request.headers.get("authorization", "")
+        elif self._incoming.invites and self._transport is not None:
             self._incoming.invites = False
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -230,9 +246,9 @@ class Connection:
         else:
             self._transport.write(data)
             self._rest = memoryview(answer.body)
-            self._go_on()
+            self._send_rest()
 
-    def _go_on(self) -> None:
+    def _send_rest(self) -> None:
         """Write as much of the answer as the client takes; when all is written, the connection may be over."""
         while self._rest and self._writable and self._transport is not None:
             piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
@@ -241,6 +257,8 @@ class Connection:
             self._rest = _NOTHING
             if not self._goes_on:
                 self.drop()
+            elif self._inbox:
+                self._parse()
 
     def _start(self, stream: Stream, keep_alive: bool) -> None:
         assert self._transport is not None
@@ -261,13 +279,12 @@ class Connection:
         self._steps += 1
 
     def resume_writing(self) -> None:
-        """Go on with the answer, or let the stream go on."""
+        """Go on with the answer, the stream, or the next request."""
         self._writable = True
         self._steps += 1
         if self._rest:
-            self._go_on()
-        elif self._stream is not None:
-            self._stream.resume()
+            self._send_rest()
+        self.go_on()
 
     # Sink
 

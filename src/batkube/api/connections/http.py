@@ -25,7 +25,7 @@ class LoopConnection(Connection, asyncio.Protocol):
         self._is_known = False
         #: See `turns` and `patience`.
         self.served_until = 0.0
-        self.seen = (-1, 0.0)
+        self.seen = (-1, crowd.loop.time())
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection over."""
@@ -40,10 +40,14 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer what came when it is this connection's turn."""
-        self.receive(data)
-        self._crowd.turns.ask(self)
+        super().data_received(data)
         if self._is_known or not self.is_done:
             self._moved()
+
+    def go_on(self) -> None:
+        """Do what can be done when it is this connection's turn."""
+        if self.has_work:
+            self._crowd.turns.ask(self)
 
     def eof_received(self) -> bool:
         """Answer what has come before the client ended its side; return whether there is anything left to answer."""
@@ -69,8 +73,6 @@ class LoopConnection(Connection, asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on with the answer, the stream, or the next request."""
         super().resume_writing()
-        if self.has_work:
-            self._crowd.turns.ask(self)
         self._moved()
 
     def abort(self) -> None:
@@ -100,6 +102,7 @@ class Crowd:
         limits_s: Mapping[Phase, float] = LIMITS_S,
         held_bytes: int = MAX_HELD,
     ) -> None:
+        self.loop = loop
         self.connections: set[Connection] = set()
         self.turns = Turns(loop)
         self.holdings = Holdings(held_bytes)

@@ -38,8 +38,10 @@ _NEEDS_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an
 #: As many as that at most, and that many file descriptors fewer than there may be.
 _MAX_CONNECTIONS = 8192
 _RESERVED_FILES = 64
-#: How many connections go at once to make room, and how long none is accepted when that has not helped.
+#: How many connections go at once to make room, and which part of all at most; and how long none is accepted when that
+#: has not helped.
 _SHED_AT_ONCE = 64
+_SHED_PART = 8
 _PAUSE_S = 0.2
 #: How many are accepted, and greeted, before the event loop looks at the other sockets again: some milliseconds each.
 _ACCEPTED_AT_ONCE = 128
@@ -135,7 +137,8 @@ class DualListener:
 
     def _make_room(self) -> None:
         """End some of the connections that are missed least; they are gone when the event loop comes round."""
-        dispensable = list(itertools.islice(self._dispensable(), _SHED_AT_ONCE))
+        count = max(1, min(_SHED_AT_ONCE, self._room // _SHED_PART))
+        dispensable = list(itertools.islice(self._dispensable(), count))
         log.warning("there are %d connections; %d quiet ones are ended to make room", self._count(), len(dispensable))
         for end in dispensable:
             end()

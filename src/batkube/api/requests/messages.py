@@ -72,8 +72,12 @@ class Stream(Protocol):
     def start(self, sink: Sink) -> None:
         """Begin to write into `sink`."""
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more to write at once, as far as the sink is writable."""
+
     def resume(self) -> None:
-        """Go on after the sink was not writable."""
+        """Write the next piece."""
 
     def stop(self) -> None:
         """The reader is gone."""

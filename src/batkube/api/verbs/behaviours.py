@@ -145,11 +145,18 @@ class OfDefinitions(BuiltIn):
             definitions.prepare_definition_update(value, old)
 
     def validate_create(self, write: Write, value: KubeObject) -> list[FieldError]:
-        """Judge a new definition."""
-        return definitions.validate_definition(value, None)
+        """Judge a new definition, and warn of a good one."""
+        return self._judge(write, value, None)
 
     def validate_update(self, write: Write, value: KubeObject, old: KubeObject) -> list[FieldError]:
-        """Judge a changed definition."""
+        """Judge a changed definition, and warn of a good one; of a status there is nothing to warn."""
         if write.subresource == "status":
             return definitions.validate_definition_status(value, old)
-        return definitions.validate_definition(value, old)
+        return self._judge(write, value, old)
+
+    @staticmethod
+    def _judge(write: Write, value: KubeObject, old: KubeObject | None) -> list[FieldError]:
+        problems = definitions.validate_definition(value, old)
+        if not problems:
+            write.warnings += definitions.definition_warnings(value, old)
+        return problems

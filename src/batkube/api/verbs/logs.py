@@ -80,6 +80,7 @@ class Following:
     content_type = TEXT
     headers: tuple[tuple[str, str], ...] = ()
     held_bytes = 0
+    is_behind = False
 
     def __init__(self, logs: Logs, pod: KubeObject, name: str, text: str, *, stamped: bool) -> None:
         self._logs = logs

@@ -22,6 +22,8 @@ INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
 #: A pair of an object, which is shared, and its version, in a list.
 _ENTRY_BYTES = 80
+#: What is written at a time: a piece costs some milliseconds, then it is others' turn.
+_PIECE = 32 * 1024
 _BOOKMARK_INTERVAL_S = 60.0
 _BOOKMARK_BEFORE_END_S = 2.0
 _BOOKMARK_SOON_S = 1.0
@@ -102,6 +104,8 @@ class Watch:
         self._sink: Sink | None = None
         #: Whether the reader has everything; only then is a change written when it happens.
         self._caught_up = False
+        #: Whether the history that it has to go on with is gone.
+        self._is_lost = False
         self._cancels: list[Callable[[], None]] = []
         self.when_stopped: Callable[[], None] | None = None
 
@@ -127,15 +131,27 @@ class Watch:
             self._book(min(early, _BOOKMARK_INTERVAL_S))
         self.resume()
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is anything that the reader was not told yet."""
+        return self._sink is not None and not self._caught_up
+
     def resume(self) -> None:
-        """Write as much as the reader takes, from where it stopped."""
+        """Write the next piece of what the reader was not told yet."""
         if self._sink is None or self._caught_up:
             return
-        for data in self._backlog():
-            self._sink.write(data)
-            if not self._sink.writable:
-                return
-        self._caught_up = self._sink is not None
+        events, size = [], 0
+        for event in self._backlog():
+            events.append(event)
+            size += len(event)
+            if size >= _PIECE:
+                break
+        else:
+            self._caught_up = True
+        if events:
+            self._sink.write(b"".join(events))
+        if self._is_lost:
+            self._end()
 
     def stop(self) -> None:
         """The reader is gone."""
@@ -166,7 +182,7 @@ class Watch:
         self._version = change.version
 
     def _backlog(self) -> Iterator[bytes]:
-        """Yield what the reader has not got yet: the initial objects, their end, and the history since."""
+        """Yield what the reader was not told yet: the initial objects, their end, and the history since."""
         now = self._hub.now()
         for value, version in self._initial:
             self._initial_left -= 1
@@ -177,8 +193,8 @@ class Watch:
         try:
             missed = self._hub.store.batches_since(min(self._version, self._hub.store.version))
         except Compacted:
+            self._is_lost = True
             yield self.form.failure(f"too old resource version: {self._version} ({self._hub.store.oldest_version})")
-            self._end()
             return
         for batch in missed:
             if batch.kind != self.storage:
