@@ -7,7 +7,7 @@ from typing import Any
 
 from batkube.api.checks.addresses import check_cidr, check_ip, check_strict_cidr, check_strict_ip, parse_cidr, parse_ip
 from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_built_in_metadata, check_selector
+from batkube.api.checks.metadata import check_built_in_metadata, check_domain_prefixed_path, check_selector
 from batkube.api.checks.names import (
     Verdict,
     dns_subdomain,
@@ -22,7 +22,6 @@ from batkube.api.checks.names import (
 )
 from batkube.api.checks.problems import IMMUTABLE, Problems
 from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
-from batkube.api.groups.batch.checks import check_domain_prefixed_path
 
 _CLASS_NOTE = "kubernetes.io/ingress.class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")

@@ -15,7 +15,7 @@ from batkube.api.checks.metadata import check_built_in_metadata, check_condition
 from batkube.api.checks.names import dns_label, dns_subdomain, size, subdomain_name
 from batkube.api.checks.problems import IMMUTABLE, Problems
 from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
-from batkube.api.groups.core.pods.scheduling import check_node_selector
+from batkube.api.groups.core.node_selectors import check_node_selector
 from batkube.api.groups.core.volumes.claim_checks import check_template_metadata
 from batkube.api.groups.core.volumes.sources import csi_driver_name
 from batkube.api.groups.resource import devices
