@@ -99,8 +99,8 @@ class Objects:
         form = negotiate(
             request.headers.get("accept", ""),
             CUSTOM if resource.custom else BUILT_IN,
-            streams=asked.verb in _STREAMABLE,
-            tables=has_table(resource, asked),
+            asked.verb in _STREAMABLE,
+            has_table(resource, asked),
         )
         if request.first("pretty") in _TRUE:
             form = Form(form.media_type, form.transform, form.version, True)
