@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from batkube.api.admission import check_deletion
+from batkube.api.admission.namespaces import check_deletion
 from batkube.api.groups.validation import validate_scale
 from batkube.api.requests import statuses
 from batkube.api.requests.field_selectors import NAME

@@ -30,7 +30,7 @@ TABLE = KindTable.builtin()
 #: What is stored: kinds that can be made and listed.
 STORED = [each for each in TABLE.resources() if {"create", "list"} <= {*each.verbs}]
 POD = TABLE.definition_of("", "v1", "Pod")
-GO_PROGRAM = Path(__file__).resolve().parent.parent / "go" / "protobuf" / "main.go"
+GO_PROGRAM = Path(__file__).resolve().parents[2] / "go" / "protobuf" / "main.go"
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Random objects
