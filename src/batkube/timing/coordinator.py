@@ -47,15 +47,15 @@ class Door(Protocol):
 
     @property
     def let_in(self) -> int:
-        """Connections of the program's, ever."""
+        """How many connections of the program were accepted since the run began."""
 
     @property
     def turned_away(self) -> int:
-        """Connections of strangers, ever."""
+        """How many connections of other processes were refused since the run began."""
 
     @property
     def vanished(self) -> int:
-        """Connections that were closed in silence before it could be told whose they were, ever."""
+        """How many connections were closed in silence before it was known whose they were."""
 
     @property
     def is_overrun(self) -> bool:
