@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import grimp
 
 REPOSITORY = Path(__file__).parent.parent
 PAGE = (REPOSITORY / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
@@ -52,6 +57,15 @@ def test_the_page_tells_the_order_that_is_checked_inside_each_package() -> None:
     assert told == checked
 
 
+def test_no_module_imports_itself_by_a_detour() -> None:
+    """What the contract says of siblings, said of every two modules."""
+    graph = grimp.build_graph("batkube", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+    # A cycle raises CycleError, which names its modules.
+    assert set(TopologicalSorter(imports).static_order()) == graph.modules
+
+
 def test_every_package_is_in_a_layer_and_on_the_map() -> None:
     mapped = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
 
@@ -79,3 +93,24 @@ def test_every_class_on_one_jobs_way_exists() -> None:
 
     assert named
     assert [name for name in sorted(named) if f"class {name}" not in source] == []
+
+
+def modules_with(does: type[ast.AST], word: str) -> Iterator[str]:
+    """Yield the modules in which a statement or expression of a kind says `word`, as `package/module.py`."""
+    source = REPOSITORY / "src" / "batkube"
+    for path in sorted(source.rglob("*.py")):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if any(isinstance(node, does) and re.match(rf"{word}\b", ast.unparse(node)) for node in nodes):
+            yield path.relative_to(source).as_posix()
+
+
+def test_what_speaks_to_the_world_outside_stands_where_the_page_says() -> None:
+    printing = [module for module in modules_with(ast.Call, r"print\(") if not module.startswith("cli/")]
+    sockets = [
+        module for module in modules_with(ast.Import, "import socket") if not module.startswith(("api/", "emul"))
+    ]
+
+    assert printing == ["experiments/experiment.py", "simulation/run.py", "simulation/time_limit.py"]
+    assert sockets == ["simulation/paced_server.py"]
+    assert list(modules_with(ast.Attribute, r"os\.environ")) == ["schedulers/installed.py"]
+    assert list(modules_with(ast.Attribute, r"time\.(time|perf_counter|monotonic)")) == ["kernel/stopwatch.py"]

@@ -42,7 +42,7 @@ _CROWDED_OUT = "was crowded out by others who connected to its port in thousands
 _GARBAGE_BYTES = 256 << 20
 
 
-class Door(Protocol):
+class Entrance(Protocol):
     """Where a program connects; others are turned away (`api.doors`)."""
 
     @property
@@ -70,7 +70,7 @@ class Server(Protocol):
     """What a program talks to: a server that reads and writes only when told (`api.polling`)."""
 
     @property
-    def door(self) -> Door:
+    def door(self) -> Entrance:
         """Where connections come in, and whose they are."""
 
     @property
