@@ -56,12 +56,12 @@ def acting_as(user: User, headers: Mapping[str, str], authorizer: Authorizer) ->
     return user_in(name, uid, _with_everybody(name, groups), extra)
 
 
-class _Account(NamedTuple):
+class _ImpersonatedAccount(NamedTuple):
     namespace: str
     name: str
 
 
-def _service_account(user: str) -> _Account | None:
+def _service_account(user: str) -> _ImpersonatedAccount | None:
     """Return the service account that a user's name stands for; one of a name that none can have is a plain user.
 
     Kubernetes: apiserver/pkg/authentication/serviceaccount/util.go, SplitUsername.
@@ -69,7 +69,7 @@ def _service_account(user: str) -> _Account | None:
     namespace, colon, name = user.removeprefix(_ACCOUNT).partition(":")
     if not user.startswith(_ACCOUNT) or not colon or dns_label(namespace) or dns_subdomain(name):
         return None
-    return _Account(namespace, name)
+    return _ImpersonatedAccount(namespace, name)
 
 
 def _several(header: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from batkube.api.checks.problems import Problems
 from batkube.api.checks.quantities import check_container_resource, check_requirements
 from batkube.api.groups.core.pods import operating_systems, scheduling
 from batkube.api.groups.core.pods.containers import (
-    Surroundings,
+    PodTraits,
     check_containers,
     check_ephemeral_containers,
     check_init_containers,
@@ -87,7 +87,7 @@ def check_spec(spec: Mapping[str, Any], pod: Mapping[str, Any] | None, path: str
     claims = spec.get("resourceClaims", ())
     if claims:
         _check_resource_claims(claims, pod, f"{path}.resourceClaims", problems)
-    around = Surroundings(
+    around = PodTraits(
         volumes,
         frozenset(claim["name"] for claim in claims if claim.get("name")),
         grace,
