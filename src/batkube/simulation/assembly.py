@@ -308,6 +308,9 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
             "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
         )
         notes.add(note, example=f"job {gangs[0].key} has {gangs[0].size} pods", count=len(gangs))
+    if inputs.objects and jobs and inputs.model is ResourceModel.MACHINES:
+        note = FidelityNote("workload", "jobs take machines whole, and do not keep pods of objects off them")
+        notes.add(note, example=f"job {jobs[0].key}", count=len(jobs))
     if inputs.model is ResourceModel.REQUESTS:
         modest = [job for job in jobs if CPU not in dict(job.requests)]
         if modest:
