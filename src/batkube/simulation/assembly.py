@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from batkube.cluster.courses import Courses
+from batkube.cluster.decisions import DecisionLog
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, node_names, node_of
 from batkube.cluster.outcomes import Outcome
@@ -31,10 +32,7 @@ from batkube.outputs.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
-from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Policy
-from batkube.policies.machines import MachineRoom
-from batkube.policies.rooms import Room
 from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
@@ -94,15 +92,6 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies)
 
 
-def _empty_room(platform: Platform, model: ResourceModel) -> Room:
-    if model is ResourceModel.MACHINES:
-        return MachineRoom.whole(platform.machines)
-    # Imported only where it is needed: it brings numpy, which takes longer to load than a small run does to run.
-    from batkube.policies.nodes import NodeRoom
-
-    return NodeRoom.whole(platform.machines)
-
-
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
     if scenario.resources is not Resources.AUTO:
         return ResourceModel(scenario.resources.value)
@@ -135,6 +124,7 @@ def assemble(
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
     witness = Witness(world) if inputs.outside else None
+    DecisionLog(world, courses)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     submission = Submission(world, _arrivals(inputs, world.notes), courses, model, delays)
@@ -230,16 +220,14 @@ def _start_programs(
 
 def _schedule_in_process(world: World, inputs: Inputs, policy: Policy, courses: Courses) -> None:
     """Let a policy of ours, or the user's, schedule."""
-    machines = inputs.platform.machines
-    guarded = GuardedPolicy(policy, len(machines))
-    guarded.begin(machines, world.streams.named("policy"))
     PolicyScheduler(
         world,
-        guarded,
-        room=_empty_room(inputs.left, inputs.model),
-        node_names=node_names(machines),
+        policy,
+        world.streams.named("policy"),
+        model=inputs.model,
         courses=courses,
         true_length=_true_lengths(inputs.platform),
+        machines=inputs.platform.machines,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from batkube.cluster.client import Client
 from batkube.cluster.courses import Courses
+from batkube.cluster.decisions import DecisionLog
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, ResourceModel, node_of
 from batkube.cluster.world import World
@@ -101,24 +102,32 @@ def serve_cluster(
     if controllers:
         _start_controllers(world, manager, surroundings)
     containers = Containers(world, kubelet, kubelet_events)
-    Kubelets(world, NodeAccounts(world.store), courses=Courses(), containers=containers, delays=delays)
+    courses = Courses()
+    DecisionLog(world, courses)
+    Kubelets(world, NodeAccounts(world.store), courses=courses, containers=containers, delays=delays)
     if scheduler:
-        _start_scheduler(world, client_for("kube-scheduler"), scheduler)
+        _start_scheduler(world, courses, client_for("kube-scheduler"), scheduler)
     return ServedCluster(client_for, agents)
 
 
-def _start_scheduler(world: World, client: Client, chosen: PolicyChoice | bool) -> None:
+def _start_scheduler(world: World, courses: Courses, client: Client, chosen: PolicyChoice | bool) -> None:
     # Imported only here: they bring numpy, which takes longer to load than everything else.
     from batkube.policies.default_scheduler import DefaultScheduler
-    from batkube.policies.node_table import NodeTable
-    from batkube.policies.served_policy import ServedPolicy
+    from batkube.policies.scheduler import PolicyScheduler
 
     events = EventRecorder(world.store, client, "default-scheduler", host="batkube", as_series=True)
-    table = NodeTable(world.store)
     if isinstance(chosen, PolicyChoice):
-        ServedPolicy(world, chosen.policy, chosen.rng, client, events, table)
+        PolicyScheduler(
+            world,
+            chosen.policy,
+            chosen.rng,
+            model=ResourceModel.REQUESTS,
+            courses=courses,
+            client=client,
+            events=events,
+        )
     else:
-        DefaultScheduler(world, client, events, table)
+        DefaultScheduler(world, client, events)
 
 
 def _start_controllers(world: World, client: Client, surroundings: Surroundings) -> None:
