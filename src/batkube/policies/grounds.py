@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from batkube.cluster.mapping import ResourceModel, kube_name
@@ -62,6 +62,11 @@ class Grounds:
     def has_strangers(self) -> bool:
         """Whether there are pods that others have bound."""
         return bool(self._strangers)
+
+    def machine_ids(self, names: Iterable[str]) -> list[int]:
+        """Return the machines of the nodes that are there."""
+        columns = (self._columns.column_of_node(name) for name in names)
+        return [column for column in columns if column is not None]
 
     def survey(self) -> tuple[list[Machine], Room]:
         """Return the machines as they are now, and the room in which the policy has started nothing."""
