@@ -93,7 +93,8 @@ class PolicyScheduler:
             self._desk = PodDesk(world, client, events)
             self._columns = self._desk.table
         self._grounds = Grounds(self._columns, model, machines, None if self._desk is None else self._accepting)
-        self._view = Present(self._grounds, world.notes, true_length)
+        #: What the policy sees.
+        self.view = Present(self._grounds, world.notes, true_length)
         world.store.listen(POD, self._hear, author=self)
         world.store.listen(NODE, self._hear_nodes)
 
@@ -106,7 +107,7 @@ class PolicyScheduler:
             self._book_wake(now)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
-        if self._grounds.is_stale and self._view.queue:
+        if self._grounds.is_stale and self.view.queue:
             self._book_wake(now)
 
     def _hear_of_courses(self, batch: Batch) -> bool:
@@ -120,24 +121,24 @@ class PolicyScheduler:
             keys = keys if len(over) == len(keys) else over
         has_ended = False
         for course, _, ranks in self._courses.among(keys):
-            known = self._view.known.get(course.job.key)
+            known = self.view.known.get(course.job.key)
             if known is None or known.keys is not course.keys:
                 continue
             if known.loses(ranks):
-                self._view.end(known)
+                self.view.end(known)
                 has_ended = True
             else:
-                self._view.queue.remove(known.job)
+                self.view.queue.remove(known.job)
         return has_ended
 
     def _gather(self, keys: Sequence[Key]) -> bool:
         """Take up new pods; True when some job is complete."""
         is_complete = False
         for course, _, ranks in self._courses.among(keys):
-            known = self._view.meet(course.job, course.keys)
+            known = self.view.meet(course.job, course.keys)
             known.seen += len(ranks)
             if known.seen == len(course.keys):
-                self._view.enqueue(course.job)
+                self.view.enqueue(course.job)
                 is_complete = True
         return is_complete
 
@@ -152,20 +153,21 @@ class PolicyScheduler:
         return is_news
 
     def _hear_of_pod(self, key: Key, pod: KubeObject, standing: Standing) -> bool:
-        known = self._view.known.get(key_of_pod_job(key))
+        known = self.view.known.get(key_of_pod_job(key))
         if standing is Standing.WAITS:
             return self._desk is not None and self._hear_of_waiting(self._desk, key, pod, known)
         if self._desk is not None:
             self._desk.waiting.pop(key, None)
         if standing is Standing.OVER:
             if known is not None:
-                self._view.end(known)
+                self.view.end(known)
             return self._grounds.vacate(key) or known is not None
         if known is not None and known.nodes:
             return False
         if known is not None:
-            self._view.forget(known)
-        return standing is Standing.BOUND and self._grounds.occupy(key, pod)
+            self.view.forget(known)
+        is_stranger = standing is Standing.BOUND and self._grounds.occupy(key, pod)
+        return is_stranger or known is not None
 
     def _hear_of_waiting(self, desk: PodDesk, key: Key, pod: KubeObject, known: KnownJob | None) -> bool:
         """Put a pod into the queue, unless it is known with the same wishes."""
@@ -173,15 +175,15 @@ class PolicyScheduler:
         if known is not None:
             if known.job == job:
                 return False
-            self._view.forget(known)
+            self.view.forget(known)
         desk.waiting[key] = ""
-        self._view.meet(job, [key])
-        self._view.enqueue(job)
+        self.view.meet(job, [key])
+        self.view.enqueue(job)
         return True
 
     def _accepting(self, job: Job) -> Mask | None:
         """Return the nodes that take a job at all, None for all; the pods of a gang have the same rules."""
-        known = self._view.known.get(job.key)
+        known = self.view.known.get(job.key)
         pod = None if known is None else self._store.get(POD, known.keys[0])
         return None if pod is None or self._desk is None else self._desk.acceptance(pod)
 
@@ -194,9 +196,9 @@ class PolicyScheduler:
 
     def _wake(self, now: Instant) -> None:
         self._wakes.discard(now)
-        self._view.now = now
+        self.view.now = now
         if self._columns.count:
-            machines = self._view.look_at_nodes()
+            machines = self.view.look_at_nodes()
             if machines is not None:
                 self._policy.begin(machines, self._rng)
             self._ask(now)
@@ -205,7 +207,7 @@ class PolicyScheduler:
 
     def _ask(self, now: Instant) -> None:
         """Ask the policy, and carry out what it says."""
-        view = self._view
+        view = self.view
         is_idle = not (view.arrived or view.ended or view.running)
         for decision in self._policy.decisions(view):
             is_idle &= isinstance(decision, WakeAt)
@@ -241,12 +243,12 @@ class PolicyScheduler:
                 self._book_wake(decision.at)
 
     def _start(self, start: Start, now: Instant) -> None:
-        known = self._view.known.get(start.job.key)
-        if known is None or not self._view.queue.remove(start.job):
+        known = self.view.known.get(start.job.key)
+        if known is None or not self.view.queue.remove(start.job):
             raise self._policy.failure(f"started job {start.job.key}, which is not waiting")
         nodes = self._nodes_of(start)
         try:
-            self._view.start(known, start.placement, nodes)
+            self.view.start(known, start.placement, nodes)
         except TypeError as error:
             raise self._policy.failure(f"gave a placement of another resource model: {error}") from error
         if not isinstance(known.job, PodJob):
@@ -254,7 +256,7 @@ class PolicyScheduler:
             decisions.bind(self._store, binding, now, author=self, in_full=self._desk is not None)
         elif not self._bind_pod(known.job.pod, nodes[0], now):
             # It stays out of the queue until somebody changes it: the server would refuse again.
-            self._view.stop(known)
+            self.view.stop(known)
 
     def _nodes_of(self, start: Start) -> list[str]:
         """Return the node of each pod of a job that is to start."""
@@ -269,22 +271,22 @@ class PolicyScheduler:
         return self._desk is not None and pod is not None and self._desk.bind(key, pod, node, now)
 
     def _evict(self, job: Job, now: Instant) -> None:
-        known = self._view.known.get(job.key)
+        known = self.view.known.get(job.key)
         if known is None or not known.nodes:
             raise self._policy.failure(f"evicted job {job.key}, which is not running")
         if isinstance(known.job, PodJob) and self._desk is not None:
             # It runs until its grace period is over; then its room is free.
             self._desk.evict(known.job.pod, now)
             return
-        self._view.forget(known)
+        self.view.forget(known)
         self._evicted.append(known.job)
         self._store.delete(POD, known.keys, now, author=self, decision=Eviction(known.keys))
 
     def _reject(self, reject: Reject, now: Instant) -> None:
-        known = self._view.known.get(reject.job.key)
+        known = self.view.known.get(reject.job.key)
         if known is None or known.nodes:
             raise self._policy.failure(f"rejected job {reject.job.key}, which is not waiting")
-        self._view.forget(known)
+        self.view.forget(known)
         if isinstance(known.job, PodJob) and self._desk is not None:
             self._desk.reject(known.job.pod, reject.reason, now)
         else:
@@ -294,8 +296,8 @@ class PolicyScheduler:
         """Tell the pods that wait why they do, as far as one can know; those of one shape wait for one reason."""
         reasons: dict[tuple[object, ...], str] = {}
         for key in list(desk.waiting):
-            known, pod = self._view.known.get(key_of_pod_job(key)), self._store.get(POD, key)
-            if pod is None or known is None or known.job not in self._view.queue:
+            known, pod = self.view.known.get(key_of_pod_job(key)), self._store.get(POD, key)
+            if pod is None or known is None or known.job not in self.view.queue:
                 continue
             shape = known.job.shape
             if shape not in reasons:
