@@ -28,11 +28,7 @@ from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
-from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Policy
-from batkube.policies.machines import MachineRoom
-from batkube.policies.rooms import Room
-from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
@@ -114,15 +110,6 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, objects)
 
 
-def _empty_room(platform: Platform, model: ResourceModel) -> Room:
-    if model is ResourceModel.MACHINES:
-        return MachineRoom.whole(platform.machines)
-    # Imported only where it is needed: it brings numpy, which takes longer to load than a small run does to run.
-    from batkube.policies.nodes import NodeRoom
-
-    return NodeRoom.whole(platform.machines)
-
-
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
     if scenario.resources is not Resources.AUTO:
         return ResourceModel(scenario.resources.value)
@@ -179,7 +166,7 @@ def assemble(
     start_cluster(
         world,
         None if server is None else server.api.client,
-        courses=courses,
+        courses,
         conductor=jobs,
         accounts=accounts,
         delays=delays,
@@ -267,22 +254,15 @@ def _schedule_in_process(
     world: World, inputs: Inputs, policy: Policy, courses: Courses, server: RunServer | None
 ) -> None:
     """Let a policy of ours, or the user's, schedule."""
-    machines = inputs.platform.machines
-    if server is not None:
-        choice = PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses, has_readers=False)
-        if not inputs.job_count:
-            return
-    guarded = GuardedPolicy(policy, len(machines))
-    guarded.begin(machines, world.streams.named("policy"))
-    PolicyScheduler(
-        world,
-        guarded,
-        room=_empty_room(inputs.left, inputs.model),
-        node_names=node_names(machines),
-        courses=courses,
+    choice = PolicyChoice(
+        policy,
+        world.streams.named("policy"),
+        inputs.model,
         true_length=_true_lengths(inputs.platform),
+        machines=inputs.platform.machines,
     )
+    client = None if server is None else server.api.client("kube-scheduler")
+    start_scheduler(world, client, courses, choice, has_readers=False)
 
 
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
