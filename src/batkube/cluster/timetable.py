@@ -25,7 +25,7 @@ from batkube.workloads.happenings import (
     Addition,
     Deed,
     Detail,
-    Entry,
+    EventEntry,
     Manifest,
     NodeChoice,
     Scaling,
@@ -44,17 +44,17 @@ class Happening(NamedTuple):
     deed: Deed
     nodes: tuple[str, ...]
     detail: Detail
-    entry: Entry
+    entry: EventEntry
 
 
 class Timetable:
     """The happenings of a run, and the machines that they add to its platform."""
 
-    def __init__(self, entries: Sequence[Entry], platform: Platform) -> None:
+    def __init__(self, entries: Sequence[EventEntry], platform: Platform) -> None:
         """Raises InputError when an entry asks for what cannot be."""
         self._platform = platform
         #: Each entry with its nodes; of machines that are added, with a group for each time.
-        self._entries: list[tuple[Entry, list[tuple[str, ...]]]] = []
+        self._entries: list[tuple[EventEntry, list[tuple[str, ...]]]] = []
         #: The platform's machines, then those added.
         self.machines: list[Machine] = list(platform.machines)
         #: By name, the platform's machines and those added so far.
@@ -75,15 +75,15 @@ class Timetable:
         return replace(self._platform, machines=tuple(self.machines))
 
     @property
-    def objects(self) -> list[tuple[Entry, Manifest]]:
+    def objects(self) -> list[tuple[EventEntry, Manifest]]:
         """The manifests that are applied, each with its entry."""
         applied = [entry for entry, _ in self._entries if entry.deed is Deed.APPLY]
         return [(entry, manifest) for entry in applied for manifest in cast("tuple[Manifest, ...]", entry.detail)]
 
     @property
-    def objects_named(self) -> list[tuple[Entry, str]]:
+    def objects_named(self) -> list[tuple[EventEntry, str]]:
         """The kinds of objects that are deleted or scaled, each with its entry."""
-        named: list[tuple[Entry, str]] = []
+        named: list[tuple[EventEntry, str]] = []
         for entry, _ in self._entries:
             if isinstance(entry.detail, Scaling):
                 named.append((entry, entry.detail.kind))
@@ -113,7 +113,7 @@ class Timetable:
 
     # Which nodes
 
-    def _add(self, entry: Entry, addition: Addition) -> list[tuple[str, ...]]:
+    def _add(self, entry: EventEntry, addition: Addition) -> list[tuple[str, ...]]:
         """Make the machines of every time they are added; return their nodes' names."""
         offered = read_platform(addition.platform)
         groups, number = [], itertools.count()
@@ -131,7 +131,7 @@ class Timetable:
             groups.append(names)
         return groups
 
-    def _chosen(self, entry: Entry, choice: NodeChoice) -> tuple[str, ...]:
+    def _chosen(self, entry: EventEntry, choice: NodeChoice) -> tuple[str, ...]:
         place = entry.place / entry.deed
         if choice.ids:
             if choice.ids.bit_length() > len(self.machines):
@@ -153,7 +153,7 @@ class Timetable:
 # When
 
 
-def _instants(entry: Entry) -> Iterator[Instant]:
+def _instants(entry: EventEntry) -> Iterator[Instant]:
     when, at = entry.when, entry.when.at
     for _ in itertools.repeat(None) if when.count is None else range(when.count):
         if at > LATEST_NS or (when.until is not None and at > when.until):
@@ -164,13 +164,15 @@ def _instants(entry: Entry) -> Iterator[Instant]:
         at = Instant(at + when.every)
 
 
-def _timed(entry: Entry, groups: Sequence[tuple[str, ...]], streams: Streams, name: str) -> Iterator[list[Happening]]:
+def _timed(
+    entry: EventEntry, groups: Sequence[tuple[str, ...]], streams: Streams, name: str
+) -> Iterator[list[Happening]]:
     """Yield what happens each time that an entry of fixed instants comes up."""
     for at, nodes in zip(_instants(entry), groups if len(groups) > 1 else itertools.cycle(groups), strict=False):
         yield _steps(entry, nodes, at, _length(entry.lasts, streams, name))
 
 
-def _drawn(entry: Entry, node: str, streams: Streams, name: str) -> Iterator[list[Happening]]:
+def _drawn(entry: EventEntry, node: str, streams: Streams, name: str) -> Iterator[list[Happening]]:
     """Yield what happens to one node each time that it does; once only where nothing undoes it."""
     at, until, own = entry.when.at, entry.when.until or LATEST_NS, f"{name}/{node}"
     while True:
@@ -190,7 +192,7 @@ def _length(drawn: Distribution | None, streams: Streams, name: str) -> Duration
     return max(_SHORTEST, seconds(min(drawn.draw(streams.named(name)), LATEST_NS / seconds(1) / 4)))
 
 
-def _steps(entry: Entry, nodes: tuple[str, ...], at: Instant, lasts: Duration | None) -> list[Happening]:
+def _steps(entry: EventEntry, nodes: tuple[str, ...], at: Instant, lasts: Duration | None) -> list[Happening]:
     """Return what an entry's coming up means: a node is reclaimed by draining it, and then taking it away."""
     if entry.deed is Deed.RECLAIM:
         steps = [
@@ -220,7 +222,7 @@ def _in_order(groups: Iterable[list[Happening]]) -> Iterator[Happening]:
 # Whether it can be
 
 
-def _check(happenings: Iterable[Happening], platform: Platform, entries: Sequence[Entry]) -> None:
+def _check(happenings: Iterable[Happening], platform: Platform, entries: Sequence[EventEntry]) -> None:
     """Refuse what is done to nodes that are not there at the time, and what undoes nothing."""
     there = {kube_name(machine.name) for machine in platform.machines}
     gone: dict[str, Instant] = {}

@@ -8,30 +8,49 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from batkube.cluster.courses import Course, Courses
+from batkube.cluster.courses import Conductor, Course, Courses
 from batkube.cluster.mapping import NODE, NODE_LOST, POD
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
-from batkube.cluster.store import ADDED, DELETED, Batch, Key
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.pod_lives import PodLife
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
 
-if TYPE_CHECKING:
-    from batkube.execution.kubelets import Kubelets
-
 Life = Course | PodLife
 """What a kubelet knows of a pod: the course it has part in, or the state of its containers."""
+
+
+class PodHost(Protocol):
+    """The kubelets, as far as it takes to take pods from them and to give them back."""
+
+    lives: dict[Key, Life]
+
+    @property
+    def conductor(self) -> Conductor:
+        """Who knows the courses."""
+
+    def forget(self, keys: Sequence[Key], now: Instant) -> None:
+        """Let go of pods."""
+
+    def take_up(self, key: Key, pod: KubeObject, now: Instant, before: PodLife | None = None) -> None:
+        """Start a pod, again if it ran `before`."""
+
+    def remove(self, key: Key, uid: str, now: Instant) -> None:
+        """Let the API forget a pod."""
+
+    def write(self, keys: Sequence[Key], status: KubeObject, now: Instant) -> None:
+        """Give pods a status."""
 
 
 class AbsentNodes:
     """Which nodes are away, and which pods wait for them; takes pods from the kubelets, and gives them back."""
 
-    def __init__(self, world: World, accounts: NodeAccounts, courses: Courses, kubelets: Kubelets) -> None:
+    def __init__(self, world: World, accounts: NodeAccounts, courses: Courses, kubelets: PodHost) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._silent = world.heartbeats.silent

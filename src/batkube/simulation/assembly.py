@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -30,11 +29,7 @@ from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
-from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Policy
-from batkube.policies.machines import MachineRoom
-from batkube.policies.rooms import Room
-from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
@@ -112,7 +107,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
 
         outside = outside_programs(scenario, builder)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
-    timetable = read_timetable(scenario.events, read_platform(scenario.platform))
+    timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
     platform = timetable.platform
     workloads = tuple(
         read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
@@ -126,15 +121,6 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     check_objects(objects, scenario.until, applied)
     check_kinds(timetable, [*objects, *applied])
     return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, objects, timetable)
-
-
-def _empty_room(platform: Platform, model: ResourceModel) -> Room:
-    if model is ResourceModel.MACHINES:
-        return MachineRoom.whole(platform.machines)
-    # Imported only where it is needed: it brings numpy, which takes longer to load than a small run does to run.
-    from batkube.policies.nodes import NodeRoom
-
-    return NodeRoom.whole(platform.machines)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
@@ -195,7 +181,7 @@ def assemble(
     start_cluster(
         world,
         None if server is None else server.api.client,
-        courses=courses,
+        courses,
         conductor=jobs,
         accounts=accounts,
         delays=delays,
@@ -284,24 +270,15 @@ def _schedule_in_process(
     world: World, inputs: Inputs, policy: Policy, courses: Courses, server: RunServer | None
 ) -> None:
     """Let a policy of ours, or the user's, schedule."""
-    machines = inputs.platform.machines
-    if server is not None:
-        choice = PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses, has_readers=False)
-        if not inputs.job_count:
-            return
-    guarded = GuardedPolicy(policy, len(machines))
-    begin = functools.partial(guarded.begin, machines, world.streams.named("policy"))
-    begin()
-    PolicyScheduler(
-        world,
-        guarded,
-        room=_empty_room(inputs.left, inputs.model),
-        node_names=node_names(machines),
-        courses=courses,
+    choice = PolicyChoice(
+        policy,
+        world.streams.named("policy"),
+        inputs.model,
         true_length=_true_lengths(inputs.platform),
-        begin=begin,
+        machines=inputs.platform.machines,
     )
+    client = None if server is None else server.api.client("kube-scheduler")
+    start_scheduler(world, client, courses, choice, has_readers=False)
 
 
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
@@ -327,6 +304,9 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
             "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
         )
         notes.add(note, example=f"job {gangs[0].key} has {gangs[0].size} pods", count=len(gangs))
+    if inputs.objects and jobs and inputs.model is ResourceModel.MACHINES:
+        note = FidelityNote("workload", "jobs take machines whole, and do not keep pods of objects off them")
+        notes.add(note, example=f"job {jobs[0].key}", count=len(jobs))
     if inputs.model is ResourceModel.REQUESTS:
         modest = [job for job in jobs if CPU not in dict(job.requests)]
         if modest:

@@ -30,11 +30,11 @@ _AT_ONCE = FidelityNote(
 )
 
 
-def read_timetable(events: Path | Sequence[object], platform: Platform) -> Timetable:
-    """Return what is to happen to a platform by an events file, or by its entries. Raises InputError."""
+def read_timetable(events: Path | Sequence[object], source: str, platform: Platform) -> Timetable:
+    """Return what is to happen to a platform by an events file, or by its entries in `source`. Raises InputError."""
     if isinstance(events, Path):
         return Timetable(read_events(events), platform)
-    return Timetable(parse_events(list(events), Place(Path("scenario")) / "events", Path()), platform)
+    return Timetable(parse_events(list(events), Place(Path(source)) / "events", Path()), platform)
 
 
 def objects_applied(timetable: Timetable) -> list[ObjectManifest]:

@@ -59,6 +59,8 @@ class Scenario:
     on_failure: OnFailure = OnFailure.RESUBMIT
     #: What happens to the cluster meanwhile: an events file, or its entries.
     events: Path | tuple[object, ...] = ()
+    #: Where such entries stand, for messages.
+    events_source: str = "scenario"
     #: The configuration file of an outside scheduler, handed to it untouched.
     scheduler_config: Path | None = None
     #: Whether an outside scheduler runs such that the same scenario gives the same bytes.
@@ -141,7 +143,7 @@ _Default = TypeVar("_Default", bound=Duration | None)
 
 #: The keys without which there is no run.
 REQUIRED = ("workload", "platform")
-_NO_KEYS = ("workloads", "more_schedulers")
+_NO_KEYS = ("workloads", "more_schedulers", "events_source")
 KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _NO_KEYS))
 
 
@@ -188,6 +190,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
         on_failure=_choice(OnFailure, values, "on-failure", source),
         events=_events(values.get("events"), source),
+        events_source=str(source),
         scheduler_config=_path(values, "scheduler-config"),
         deterministic=time.mode is TimeMode.EXACT and deterministic is not False,
         decision_cost=_decision_cost(values, source),

@@ -24,6 +24,7 @@ from batkube.api.connections.listening import DualListener, listen_both
 from batkube.api.requests.users import MASTERS, User, authenticated
 from batkube.api.verbs.logs import Logs
 from batkube.api.verbs.metrics import MetricsApi
+from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
@@ -146,16 +147,18 @@ async def _serve(
 
 
 def _start_cluster(world: World, api: Api, service: Service, authority: bytes) -> NodeAgents | None:
+    courses = Courses()
     agents = start_cluster(
         world,
         api.client,
+        courses,
         delays=None if service.latencies is None else Delays(service.latencies, world.streams),
         controllers=Surroundings(usage_by_storage(), authority.decode()) if service.controllers else None,
     )
     if service.scheduler:
         policy = None if service.scheduler is True else service.scheduler
         choice = None if policy is None else PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, api.client("kube-scheduler"), choice)
+        start_scheduler(world, api.client("kube-scheduler"), courses, choice)
     return agents
 
 

@@ -19,7 +19,7 @@ from batkube.kernel.intervals import parse_intervals
 from batkube.workloads import fields as take
 from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes
-from batkube.workloads.happenings import Deed, Entry, NodeChoice, When
+from batkube.workloads.happenings import Deed, EventEntry, NodeChoice, When
 
 _NUMBER = re.compile("[0-9]+")
 _MOST_DIGITS = 7
@@ -35,7 +35,7 @@ def is_batsim(content: bytes) -> bool:
         return False
 
 
-def read_batsim_events(path: Path) -> tuple[Entry, ...]:
+def read_batsim_events(path: Path) -> tuple[EventEntry, ...]:
     """Return the entries of the file in the order of their times."""
     entries = [_entry(place, fields) for place, fields in _lines(path)]
     return tuple(sorted(entries, key=lambda entry: entry.when.at))
@@ -44,7 +44,7 @@ def read_batsim_events(path: Path) -> tuple[Entry, ...]:
 def machine_ids(place: Place, text: str) -> int:
     """Return the machines of an interval set such as `0-4 6`, as a set."""
     if max(map(len, _NUMBER.findall(text)), default=0) > _MOST_DIGITS:
-        place.refuse(f"is {take.shown(text)}; no platform has so many machines")
+        place.refuse(f"is {text[:40]!r}; no platform has so many machines")
     try:
         return parse_intervals(text)
     except ValueError as error:
@@ -63,10 +63,10 @@ def _lines(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
         yield place, take.mapping(place, value)
 
 
-def _entry(place: Place, fields: Mapping[str, object]) -> Entry:
+def _entry(place: Place, fields: Mapping[str, object]) -> EventEntry:
     kind = take.text(place / "type", fields.get("type"))
     if kind not in _DEEDS:
         (place / "type").refuse(f"is {kind!r}, which no scheduler here would hear of", f"one of {', '.join(_DEEDS)}")
     at = take.time(place / "timestamp", fields.get("timestamp"))
     ids = machine_ids(place / "resources", take.text(place / "resources", fields.get("resources")))
-    return Entry(place, _DEEDS[kind], When(Instant(at)), NodeChoice(ids=ids))
+    return EventEntry(place, _DEEDS[kind], When(Instant(at)), NodeChoice(ids=ids))

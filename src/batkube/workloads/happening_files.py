@@ -29,7 +29,7 @@ from batkube.workloads.happenings import (
     Addition,
     Deed,
     Detail,
-    Entry,
+    EventEntry,
     Manifest,
     NodeChoice,
     Scaling,
@@ -55,7 +55,7 @@ _IDS = re.compile(r"[0-9]+(-[0-9]+)?([ ,]+[0-9]+(-[0-9]+)?)*")
 _FILE = re.compile(r".*\.(ya?ml|json|xml|csv)", re.IGNORECASE)
 
 
-def read_events(path: Path) -> tuple[Entry, ...]:
+def read_events(path: Path) -> tuple[EventEntry, ...]:
     """Return the entries of an events file, ours or Batsim's."""
     if batsim_events.is_batsim(read_bytes(path)):
         return batsim_events.read_batsim_events(path)
@@ -83,14 +83,14 @@ def _names_file(value: object, key: object) -> TypeGuard[str]:
     return key in (Deed.APPLY, Deed.DELETE, Deed.ADD) and isinstance(value, str) and _FILE.fullmatch(value) is not None
 
 
-def parse_events(content: object, place: Place, folder: Path) -> tuple[Entry, ...]:
+def parse_events(content: object, place: Place, folder: Path) -> tuple[EventEntry, ...]:
     """Return the entries of a list; files that they name are looked for in `folder`."""
     if not isinstance(content, list):
         place.refuse("is not a list of events", "write `- at: 1000` and below it, say, `fail: node-3`")
     return tuple(_entry(place[number], value, folder) for number, value in enumerate(content))
 
 
-def _entry(place: Place, value: object, folder: Path) -> Entry:
+def _entry(place: Place, value: object, folder: Path) -> EventEntry:
     fields = take.mapping(place, value)
     deeds = [deed for deed in Deed if deed in fields]
     if len(deeds) != 1:
@@ -106,7 +106,7 @@ def _entry(place: Place, value: object, folder: Path) -> Entry:
     when = _when(place, deed, fields, lasts)
     nodes = _nodes(place / deed, fields[deed]) if deed in NODE_DEEDS else None
     notice = _time(place / "notice", fields.get("notice", 120)) if deed is Deed.RECLAIM else NO_TIME
-    return Entry(place, deed, when, nodes, _DETAILS.get(deed, _no_detail)(place, fields, folder), lasts, notice)
+    return EventEntry(place, deed, when, nodes, _DETAILS.get(deed, _no_detail)(place, fields, folder), lasts, notice)
 
 
 # When

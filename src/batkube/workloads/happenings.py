@@ -106,7 +106,7 @@ Detail = Taint | Mapping[str, str | None] | Scaling | Addition | tuple[Manifest,
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EventEntry:
     """One entry of an events file."""
 
     #: Where it stands, for messages.

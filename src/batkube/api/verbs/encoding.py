@@ -9,7 +9,8 @@ import msgspec
 
 from batkube.api.decoding.objects import decode
 from batkube.api.decoding.yaml_writing import to_yaml
-from batkube.api.printing import Printer, tables
+from batkube.api.printing import tables
+from batkube.api.printing.printers import Printer
 from batkube.api.requests.messages import JSON
 from batkube.api.requests.negotiation import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAMED, TABLE, YAML, Form
 from batkube.api.requests.statuses import Failure, bad_request
@@ -196,6 +197,6 @@ class Events:
         status = Failure(410, "Expired", message).status()
         if self._protobuf:
             return protobuf.watch_frame(
-                "ERROR", protobuf.envelope(status, self._view.table.definition_of("", "v1", "Status"))
+                "ERROR", protobuf.envelope(status, self._view.table.definition_of("meta.k8s.io", "v1", "Status"))
             )
         return self.event("ERROR", _encode_json(status))

@@ -1,0 +1,69 @@
+"""Connections: what a client may do on one after its watch has ended."""
+
+from __future__ import annotations
+
+import socket
+
+from conformance.serving import Serving
+
+WATCH = "/api/v1/namespaces?watch=true&timeoutSeconds=1"
+
+
+def request(path: str, *headers: str) -> bytes:
+    lines = [f"GET {path} HTTP/1.1", "Host: here", "Authorization: Bearer admin-token", *headers]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def read_until(connection: socket.socket, end: bytes) -> bytes:
+    """Read to `end`, or to the end of the connection."""
+    data = b""
+    while not data.endswith(end) and (more := connection.recv(65536)):
+        data += more
+    return data
+
+
+def connected(server: Serving) -> socket.socket:
+    host, _, port = server.url.rpartition("/")[2].partition(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def test_a_connection_serves_on_after_its_watch_has_ended(server: Serving) -> None:
+    with connected(server) as connection:
+        connection.sendall(request(WATCH))
+        watched = read_until(connection, b"\r\n0\r\n\r\n")
+        connection.sendall(request("/readyz"))
+        answered = read_until(connection, b"\r\n\r\nok")
+
+    assert watched.startswith(b"HTTP/1.1 200 OK")
+    assert b'"type":"ADDED"' in watched
+    assert answered.startswith(b"HTTP/1.1 200 OK")
+
+
+def test_a_client_that_speaks_during_its_watch_must_connect_again(server: Serving) -> None:
+    with connected(server) as connection:
+        connection.sendall(request(WATCH))
+        assert connection.recv(1) == b"H"
+        connection.sendall(request("/version"))
+        rest = read_until(connection, b"never")
+
+    assert rest.endswith(b"\r\n0\r\n\r\n")
+
+
+def test_a_client_that_asks_for_it_is_left_after_its_watch(server: Serving) -> None:
+    with connected(server) as connection:
+        connection.sendall(request(WATCH, "Connection: close"))
+        watched = read_until(connection, b"never")
+
+    assert b"Connection: close\r\n" in watched
+    assert watched.endswith(b"\r\n0\r\n\r\n")
+
+
+def test_a_protobuf_watch_of_a_version_that_is_gone_is_told_so(server: Serving) -> None:
+    server.inside(server.store.compact)
+    path = "/api/v1/namespaces?watch=true&resourceVersion=1"
+    with connected(server) as connection:
+        connection.sendall(request(path, "Accept: application/vnd.kubernetes.protobuf;stream=watch"))
+        watched = read_until(connection, b"\r\n0\r\n\r\n")
+
+    assert b"ERROR" in watched
+    assert b"too old resource version: 1" in watched
