@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -267,3 +268,56 @@ def test_bad_events_are_one_message_exit_code_two_and_leave_nothing_behind(
 def test_events_may_stand_in_the_scenario_with_their_place_in_messages(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"events\[0\]\.fail: names the node 'nobody'"):
         run(tmp_path, [{"at": 1, "fail": "nobody"}], (0, 1, 10))
+
+
+def test_a_real_scheduler_is_told_of_a_failed_node_and_places_its_jobs_elsewhere_twice_the_same(
+    tmp_path: Path, kept_program: Callable[[str], str]
+) -> None:
+    events = [{"at": 60, "fail": "node-1", "for": 1000}, {"at": 65, "drain": "node-0", "for": 40}]
+    jobs = [(0, 1, 100)] * 4
+    texts = []
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        results = run(tmp_path / str(number), events, *jobs, scheduler=kept_program("kube-scheduler@1.34.4"))
+        texts.append([(results.path / name).read_bytes() for name in FILES])
+
+    assert texts[0] == texts[1]
+    assert set(results.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
+    assert sorted(results.jobs["attempts"]) == [1, 1, 2, 2]
+    assert sorted(results.jobs["work_lost"]) == [0, 0, 60, 65]
+    assert {event for _, event in happenings(results)} >= {"fail", "drain", "uncordon", "resubmit"}
+
+
+def test_with_controllers_the_pods_of_a_machine_that_was_taken_away_are_given_up_after_a_while(tmp_path: Path) -> None:
+    results = run(tmp_path, [{"at": 63, "remove": "node-1"}], (0, 2, 1000), controllers="ours", on_failure="fail")
+
+    (job,) = results.jobs.to_dict("records")
+    # The collector of lost pods looks at 80 s, and gives them up 40 s later.
+    assert (job["final_state"], job["finish_time"]) == ("COMPLETED_FAILED", 120)
+    assert (job["attempts"], job["work_lost"]) == (1, 126)
+
+
+def test_objects_are_applied_scaled_and_deleted_by_events(tmp_path: Path) -> None:
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+        },
+    }
+    events = [
+        {"at": 10, "apply": web},
+        {"at": 20, "scale": "deployment/web", "to": 3},
+        {"at": 30, "delete": "Deployment/web"},
+    ]
+    results = run(tmp_path, events, (0, 1, 100), resources="requests")
+
+    pods = results.pods[results.pods["owner"].str.startswith("ReplicaSet/web")]
+    assert sorted(pods["created"].round(1)) == [10, 20, 20]
+    assert (pods["finished"].round(1) == 30).all()
+    lines = [json.loads(line) for line in (results.path / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+    told = [(line["event"], line["object"]) for line in lines if line["event"] in ("apply", "scale", "delete")]
+    assert told == [(deed, "Deployment default/web") for deed in ("apply", "scale", "delete")]

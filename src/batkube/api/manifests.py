@@ -56,7 +56,7 @@ class Manifests:
     def delete(self, fields: KubeObject) -> tuple[Resource, Key]:
         """Delete the object that a manifest names, and return which that is; raises Refused."""
         resource = self._resource_of(fields) if "apiVersion" in fields else self.resource_named(str(fields["kind"]))
-        return self._ask("DELETE", resource, fields["metadata"], "", {})
+        return self._ask("DELETE", resource, fields["metadata"], "", {"propagationPolicy": "Background"})
 
     def scale(self, kind: str, namespace: str, name: str, replicas: int) -> tuple[Resource, Key]:
         """Give an object another number of replicas; raises Refused."""
@@ -74,7 +74,8 @@ class Manifests:
         self, method: str, resource: Resource, metadata: KubeObject, subresource: str, fields: KubeObject
     ) -> tuple[Resource, Key]:
         namespace, name = (metadata.get("namespace") or NAMESPACE) if resource.namespaced else "", metadata["name"]
-        request = self._request(method, f"{_folder(resource, namespace)}/{name}{subresource}", MERGE_PATCH, fields)
+        media_type = MERGE_PATCH if method == "PATCH" else JSON
+        request = self._request(method, f"{_folder(resource, namespace)}/{name}{subresource}", media_type, fields)
         _body(self._handle(request))
         return resource, Key(f"{namespace}/{name}" if namespace else name)
 

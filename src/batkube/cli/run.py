@@ -256,6 +256,8 @@ def _report(
         yield f"  longest wait       {_time(summary['max_waiting_time'])}"
         yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}"
         yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %"
+    if float(summary["work_lost"]):
+        yield f"  work lost          {_time(summary['work_lost'])}"
     yield ""
     virtual, real_s = human(seconds(summary["makespan"])), manifest["real"]["run_s"]
     pace = f", {float(summary['makespan']) / real_s:,.0f} times real time" if real_s else ""
