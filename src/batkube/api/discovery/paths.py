@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from batkube.api.access.authentication import AUDIENCE
 from batkube.api.discovery import documents
 from batkube.api.discovery.health import Counters, check_paths, health, version_info
-from batkube.api.requests.messages import JSON, TEXT, Request, Response
+from batkube.api.requests.messages import JSON, Request, Response
 from batkube.api.requests.methods import no_such_method, no_such_resource
 from batkube.api.requests.negotiation import BUILT_IN, check_accepts, negotiate
 from batkube.api.requests.routing import Route
@@ -190,6 +190,3 @@ def _wants_aggregated(request: Request) -> bool:
         message = "only the following media types are accepted: " + ", ".join(BUILT_IN)
         raise Failure(406, "NotAcceptable", message)
     return False
-
-
-__all__ = ["TEXT", "Paths"]
