@@ -12,7 +12,7 @@ from batkube.cluster.client import Client, Refused
 from batkube.cluster.decisions import rejected_status
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import POD
-from batkube.cluster.references import name_of, namespace_of, with_condition
+from batkube.cluster.references import condition_of, name_of, namespace_of, with_condition
 from batkube.cluster.resources import Amounts
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
@@ -38,8 +38,6 @@ class PodDesk:
         self.events = events
         self.table = NodeTable(world.store)
         self.neighbours = Neighbours(world.store, self.table)
-        #: Pods that wait, in the order they came; with the message of their last attempt, "" before the first.
-        self.waiting: dict[Key, str] = {}
 
     def bind(self, key: Key, pod: KubeObject, node_name: str, now: Instant) -> bool:
         """Give the pod its node; return whether the server agreed."""
@@ -102,12 +100,9 @@ class PodDesk:
         return f"0/{self.table.count} nodes are available: {reasons}."
 
     def set_aside(self, key: Key, message: str, now: Instant) -> None:
-        """Say why the pod waits, unless that was said already."""
-        if self.waiting.get(key) == message:
-            return
-        self.waiting[key] = message
+        """Say why the pod waits, unless it says so already."""
         pod = self._store.get(POD, key)
-        if pod is None:
+        if pod is None or (condition_of(pod, "PodScheduled") or {}).get("message") == message:
             return
         self.events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
         condition = {
