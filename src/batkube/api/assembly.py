@@ -11,8 +11,8 @@ from batkube.api.access.policy_parameters import PolicyParameters
 from batkube.api.access.reviews import Reviews
 from batkube.api.access.token_requests import TokenRequests
 from batkube.api.access.tokens import ServiceAccountTokens
-from batkube.api.admission import Admission
 from batkube.api.admission.bootstrap import bootstrap_objects
+from batkube.api.admission.plugins import Admission
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import CustomKinds
 from batkube.api.custom.lifecycle import Lifecycle
@@ -20,6 +20,7 @@ from batkube.api.discovery.documents import Verbs
 from batkube.api.discovery.health import Counters
 from batkube.api.discovery.paths import Paths
 from batkube.api.inprocess import InProcessClient
+from batkube.api.manifests import Manifests
 from batkube.api.openapi.documents import OpenApi
 from batkube.api.requests.messages import Request, Response, Stream, Timers
 from batkube.api.requests.options import DeleteOptions
@@ -116,6 +117,10 @@ class Api:
     def client(self, component: str) -> InProcessClient:
         """Return the API for a component within the process."""
         return InProcessClient(component, self._served, self._registry, self._deleter)
+
+    def manifests(self, token: str) -> Manifests:
+        """Return the API for somebody who has manifests to apply, and this token."""
+        return Manifests(self.handle, self._table, token)
 
     def listens_on(self, address: str) -> None:
         """Tell where clients reach the server (`host:port`)."""

@@ -23,7 +23,8 @@ from batkube.outputs.files.manifest import fingerprint
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
 from batkube.simulation.attached import Builder
-from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, TIME_LIMIT, Scenario, make_scenario, scenario_values
+from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, TIME_LIMIT, Scenario, make_scenario
+from batkube.simulation.scenario_file import scenario_values
 
 _Found = TypeVar("_Found")
 
@@ -100,8 +101,8 @@ class _Planner:
         key = (what, *which)
         if key not in self._seen:
             self._seen[key] = find()
-        found: _Found = self._seen[key]
-        return found
+        result: _Found = self._seen[key]
+        return result
 
     def _scenario(self, point: Point) -> Scenario:
         source = self._experiment.source
@@ -115,7 +116,7 @@ class _Planner:
         except InputError as error:
             if error.source != str(source):
                 raise
-            place = f"the run {point.told()}"
+            place = f"the run {point.text()}"
             at = f"{place}: {error.at}" if error.at else place
             raise InputError(source, at=at, problem=error.problem, remedy=error.remedy) from error
 
