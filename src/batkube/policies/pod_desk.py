@@ -34,8 +34,8 @@ class PodDesk:
 
     def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
         self._store = world.store
-        self.client = client
-        self.events = events
+        self._client = client
+        self._events = events
         self.table = NodeTable(world.store)
         self.neighbours = Neighbours(world.store, self.table)
 
@@ -48,12 +48,12 @@ class PodDesk:
             "target": {"kind": "Node", "name": node_name},
         }
         try:
-            self.client.create(POD, binding, now, subresource="binding")
+            self._client.create(POD, binding, now, subresource="binding")
         except Refused as refusal:
             self.set_aside(key, f"binding rejected: {refusal.message}", now)
             return False
         message = f"Successfully assigned {key} to {node_name}"
-        self.events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
+        self._events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
         return True
 
     def reject(self, key: Key, reason: str, now: Instant) -> None:
@@ -66,7 +66,7 @@ class PodDesk:
     def evict(self, key: Key, now: Instant) -> None:
         """Let a pod stop within its grace period."""
         try:
-            self.client.delete(POD, key, now)
+            self._client.delete(POD, key, now)
         except Refused:
             return
 
@@ -104,7 +104,7 @@ class PodDesk:
         pod = self._store.get(POD, key)
         if pod is None or (condition_of(pod, "PodScheduled") or {}).get("message") == message:
             return
-        self.events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
+        self._events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -121,6 +121,6 @@ class PodDesk:
 
     def _write_status(self, pod: KubeObject, status: KubeObject, now: Instant) -> None:
         try:
-            self.client.update(POD, {**pod, "status": status}, now, subresource="status")
+            self._client.update(POD, {**pod, "status": status}, now, subresource="status")
         except Refused:
             return

@@ -277,7 +277,7 @@ class PolicyScheduler:
             return
         self.view.forget(known)
         self._evicted.append(known.job)
-        self._store.delete(POD, known.keys, now, author=self, decision=Eviction(known.keys))
+        decisions.evict(self._store, Eviction(known.keys), now, author=self)
 
     def _reject(self, reject: Reject, now: Instant) -> None:
         known = self.view.known.get(reject.job.key)
