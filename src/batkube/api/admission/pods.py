@@ -48,17 +48,17 @@ def set_priority(attempt: Attempt) -> None:
                 spec[field] = live
         return
     priority, policy = _priority(attempt, spec)
-    given = spec.get("priority")
-    if given is not None and given != priority:
+    own = spec.get("priority")
+    if own is not None and own != priority:
         raise attempt.refused(
-            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"the integer value of priority ({own}) must not be provided in pod spec; "
             f"priority admission controller computed {priority} from the given PriorityClass name"
         )
     spec["priority"] = priority
-    given = spec.get("preemptionPolicy")
-    if given is not None and given != policy:
+    own = spec.get("preemptionPolicy")
+    if own is not None and own != policy:
         raise attempt.refused(
-            f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+            f"the string value of PreemptionPolicy ({own}) must not be provided in pod spec; "
             f"priority admission controller computed {policy} from the given PriorityClass name"
         )
     spec["preemptionPolicy"] = policy
@@ -100,8 +100,8 @@ def check_default_class(attempt: Attempt) -> None:
 def add_tolerations(attempt: Attempt) -> None:
     """Let a pod stay five minutes on a node that fails, unless it says how long."""
     spec = attempt.value["spec"]
-    given = spec.get("tolerations")
-    if not given:
+    tolerations = spec.get("tolerations")
+    if not tolerations:
         spec["tolerations"] = list(_TOLERATIONS)
         return
     missing = [
@@ -109,11 +109,11 @@ def add_tolerations(attempt: Attempt) -> None:
         for each in _TOLERATIONS
         if not any(
             toleration.get("key") in (None, "", each["key"]) and toleration.get("effect") in (None, "", "NoExecute")
-            for toleration in given
+            for toleration in tolerations
         )
     ]
     if missing:
-        spec["tolerations"] = [*given, *missing]
+        spec["tolerations"] = [*tolerations, *missing]
 
 
 # RuntimeClass
@@ -123,10 +123,10 @@ def _runtime_class(attempt: Attempt) -> KubeObject | None:
     name = attempt.value["spec"].get("runtimeClassName")
     if name is None:
         return None
-    found = attempt.store.get("runtimeclasses.node.k8s.io", Key(name))
-    if found is None:
+    runtime_class = attempt.store.get("runtimeclasses.node.k8s.io", Key(name))
+    if runtime_class is None:
         raise attempt.refused(f"pod rejected: RuntimeClass {go_quote(name)} not found")
-    return found
+    return runtime_class
 
 
 def apply_runtime_class(attempt: Attempt) -> None:
@@ -162,11 +162,11 @@ def check_overhead(attempt: Attempt) -> None:
     if attempt.old is not None:
         return
     runtime = _runtime_class(attempt)
-    given = attempt.value["spec"].get("overhead")
+    overhead = attempt.value["spec"].get("overhead")
     if runtime is not None and runtime.get("overhead") is not None:
-        if (runtime["overhead"].get("podFixed") or {}) != (given or {}):
+        if (runtime["overhead"].get("podFixed") or {}) != (overhead or {}):
             raise attempt.refused("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
-    elif given is not None:
+    elif overhead is not None:
         raise attempt.refused("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
 
 
