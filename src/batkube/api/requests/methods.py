@@ -11,9 +11,10 @@ from batkube.api.requests.routing import Route
 from batkube.api.requests.statuses import Failure, bad_request
 from batkube.cluster.kinds import Resource
 
-_OF_ITEMS = ("get", "update", "patch", "delete")
-_OF_COLLECTIONS = ("list", "watch", "create", "deletecollection")
-_ACROSS_NAMESPACES = ("list", "watch")
+_OF_ITEMS = frozenset(("get", "update", "patch", "delete"))
+_OF_COLLECTIONS = frozenset(("list", "watch", "create", "deletecollection"))
+_ACROSS_NAMESPACES = frozenset(("list", "watch"))
+_WATCH = frozenset(("watch",))
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 #: In the paths of watches before there was a query parameter for it.
 _OLD_WATCH = "/watch/"
@@ -32,21 +33,17 @@ def no_such_method() -> Failure:
     return Failure(405, "MethodNotAllowed", message, {})
 
 
-def _verbs(resource: Resource, route: Route) -> tuple[str, ...]:
+def _verbs(resource: Resource, route: Route) -> frozenset[str]:
     """Return the verbs of a path."""
-    if route.subresource and route.verb == "watch":
-        return ()
     if route.subresource:
-        return resource.subresources[route.subresource].verbs
+        return frozenset() if route.verb == "watch" else frozenset(resource.subresources[route.subresource].verbs)
     if route.verb == "watch":
-        known: tuple[str, ...] = ("watch",)
-    elif route.name:
-        known = _OF_ITEMS
-    elif resource.namespaced and not route.namespaced:
-        known = _ACROSS_NAMESPACES
-    else:
-        known = _OF_COLLECTIONS
-    return tuple(verb for verb in resource.verbs if verb in known)
+        return _WATCH.intersection(resource.verbs)
+    if route.name:
+        return _OF_ITEMS.intersection(resource.verbs)
+    if resource.namespaced and not route.namespaced:
+        return _ACROSS_NAMESPACES.intersection(resource.verbs)
+    return _OF_COLLECTIONS.intersection(resource.verbs)
 
 
 def is_allowed(resource: Resource, route: Route) -> bool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import contextlib
 import datetime
-import functools
 import json
 import re
 import subprocess
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,19 +21,16 @@ from batkube.api.decoding.objects import decode as canonical
 from batkube.api.wire import protobuf
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Field, Schema, Shape
-from batkube.cluster.store import Key
 from batkube.kernel.errors import RunFailed
-from batkube.kernel.instants import Instant
 from batkube.schedulers.builds import built
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.recipes import GoMod, Program
-from conformance.serving import serving
 
 TABLE = KindTable.builtin()
 #: What is stored: kinds that can be made and listed.
 STORED = [each for each in TABLE.resources() if {"create", "list"} <= {*each.verbs}]
 POD = TABLE.definition_of("", "v1", "Pod")
-GO_PROGRAM = Path(__file__).resolve().parent.parent / "go" / "protobuf" / "main.go"
+GO_PROGRAM = Path(__file__).resolve().parents[2] / "go" / "protobuf" / "main.go"
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Random objects
@@ -262,24 +257,6 @@ def test_a_watch_event_is_a_frame_around_an_envelope() -> None:
     frame = protobuf.watch_frame("ADDED", b"k8s\x00!")
 
     assert frame == b"\x00\x00\x00\x10" + b"\x0a\x05ADDED" + b"\x12\x07" + b"\x0a\x05k8s\x00!"
-
-
-def test_a_watch_from_a_version_that_is_gone_is_told_so() -> None:
-    """Within the stream, as the real server does: a Status in an envelope, and the end."""
-    with serving(history_limit=5) as server:
-        keys = [Key(f"default/x{number}") for number in range(20)]
-        objects = [{"metadata": {"name": f"x{number}", "namespace": "default"}} for number in range(20)]
-        for key, value in zip(keys, objects, strict=True):
-            server.inside(functools.partial(server.store.create, "configmaps", [key], [value], Instant(0)))
-        headers = {"Authorization": "Bearer admin-token", "Accept": "application/vnd.kubernetes.protobuf;stream=watch"}
-        url = f"{server.url}/api/v1/configmaps?watch=true&resourceVersion=1"
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
-            frame = answer.read()
-
-    status = TABLE.definition_of("meta.k8s.io", "v1", "Status")
-    enveloped = frame[frame.index(protobuf.MAGIC) :]
-    assert b"ERROR" in frame
-    assert protobuf.open_envelope(enveloped, status)["code"] == 410
 
 
 def test_recorded_bodies_have_the_recorded_length(shared_data: Path) -> None:
