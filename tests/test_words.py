@@ -54,14 +54,13 @@ PARTICIPLES = {"asked", "found", "given", "heard", "meant", "said", "shown", "to
 
 
 def named_things(module: ast.Module) -> Iterator[str]:
-    """Yield the parameters, attributes and functions of a module, without leading underscores."""
+    """Yield the parameters, attributes and fields of a module, without leading underscores."""
     for part in ast.walk(module):
         if isinstance(part, ast.arg):
             yield part.arg.strip("_")
         elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
             yield part.attr.strip("_")
-        elif isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield part.name.strip("_").lower()
+        elif isinstance(part, ast.ClassDef):
             yield from (
                 field.target.id
                 for field in part.body

@@ -181,9 +181,9 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     return resolved
 
 
-def _listed(given: object) -> list[object]:
+def _listed(value: object) -> list[object]:
     """Return what may be given once or as a list, as a list."""
-    return list(given) if isinstance(given, list | tuple) else [given]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _resolved_command(text: str, folder: Path) -> str:
