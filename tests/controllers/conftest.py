@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from batkube.cluster.client import Refused
+from batkube.cluster.courses import Courses
 from batkube.cluster.pods import is_finished
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
@@ -17,7 +18,8 @@ from batkube.kernel.instants import Instant, rfc3339, seconds
 from batkube.kernel.quantities import Quantity, parse_quantity
 from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
-from batkube.simulation.served_cluster import PolicyChoice, ServedCluster, Surroundings, serve_cluster
+from batkube.simulation.cluster_parts import PolicyChoice, register_nodes, start_cluster, start_scheduler
+from batkube.simulation.controller_parts import Surroundings
 from batkube.timing.loop import Loop
 
 START = Instant(seconds(1_000_000))
@@ -138,13 +140,13 @@ class Cluster:
         self.store, self.clock, self.loop = self.world.store, self.world.clock, Loop(self.world)
         self.clock.advance(START)
         self.api = PlainApi(self.store)
-        self.cluster: ServedCluster = serve_cluster(
-            self.world,
-            lambda component: self.api,
-            Surroundings(count_only),
-            delays=delays,
-            scheduler=scheduler,
+        courses = Courses()
+        agents = start_cluster(
+            self.world, lambda component: self.api, courses, delays=delays, controllers=Surroundings(count_only)
         )
+        assert agents is not None
+        if scheduler:
+            start_scheduler(self.world, self.api, courses, None if scheduler is True else scheduler)
         self.api.create(
             "namespaces",
             {
@@ -155,7 +157,7 @@ class Cluster:
             },
             START,
         )
-        self.cluster.add_nodes(read_platform(platform), START)
+        register_nodes(read_platform(platform), self.api, agents, START)
         self.run(1)
 
     @property

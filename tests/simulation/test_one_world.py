@@ -8,6 +8,7 @@ import json
 import pytest
 
 from batkube.cluster.courses import Courses
+from batkube.cluster.decisions import DecisionLog
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
 from batkube.cluster.outcomes import Outcome
@@ -39,6 +40,7 @@ class Mixed:
         self.client = make_server(self.world).api.client("test")
         machines, courses = read_platform("2x2").machines, Courses()
         job = Job(workload="w0", name="job", submit=START, size=2, profile=Delay(name="d", duration=seconds(100)))
+        DecisionLog(self.world, courses)
         submission = Submission(self.world, [job], courses, ResourceModel.REQUESTS)
         jobs = WorkloadJobs(
             self.world,

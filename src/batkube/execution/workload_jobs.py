@@ -20,7 +20,7 @@ from batkube.cluster.world import World
 from batkube.execution.profiles import run_time_on
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
-from batkube.kernel.intervals import format_intervals, mask_of
+from batkube.kernel.intervals import mask_of
 from batkube.platforms.model import Machine
 
 PREEMPTED = "Preempted"
@@ -58,11 +58,8 @@ class WorkloadJobs:
     # The work
 
     def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
-        """Record where pods of a job were put, by a policy or a program: one line for those of one decision."""
+        """Record where pods of a job were put."""
         known = [self._machine_ids[node] for node in nodes if node in self._machine_ids]
-        which = {} if len(ranks) == len(course.keys) else {"pods": format_intervals(mask_of(ranks))}
-        machines = format_intervals(mask_of(known))
-        self._journal.append(now, "bind", job=course.job.key, **which, machines=machines)
         if len(known) == len(ranks):
             for rank, number in zip(ranks, known, strict=True):
                 course.machine_ids[rank] = number
@@ -179,6 +176,18 @@ class WorkloadJobs:
         if course in self._fates:
             status = {"phase": phase, "reason": reason} if reason else {"phase": phase}
             self._store.set_status(POD, alive, status, now, author=self)
+        self._tell(course, phase, reason, finished)
+        self._courses.remove(course)
+        self._fates.pop(course, None)
+        self._over.pop(course, None)
+        self._store.delete(POD, alive, now, author=self)
+
+    def tell_the_rest(self) -> None:
+        """Tell of the pods that the end of the run has met alive."""
+        for course in self._courses.live():
+            self._tell(course, "Running" if course.began is not None else "Pending", "", None)
+
+    def _tell(self, course: Course, phase: str, reason: str, finished: Instant | None) -> None:
         self._on_pods(
             PodsRecord(
                 job=course.job,
@@ -192,10 +201,6 @@ class WorkloadJobs:
                 reason=reason,
             )
         )
-        self._courses.remove(course)
-        self._fates.pop(course, None)
-        self._over.pop(course, None)
-        self._store.delete(POD, alive, now, author=self)
 
 
 def _fate_of(status: KubeObject) -> tuple[FinalState, str]:

@@ -11,9 +11,10 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
+from batkube.cluster.decisions import Decision
 from batkube.kernel.errors import BatkubeError, RunFailed
 from batkube.platforms.model import Machine
-from batkube.policies.interface import Decision, Evict, Policy, Reject, Start, View, WakeAt
+from batkube.policies.interface import Evict, Policy, Reject, Start, View, WakeAt
 
 #: What a policy may raise and we must catch: whatever it is, it ends the run. Ctrl-C is not the policy's doing.
 _ANYTHING = (Exception, SystemExit)
@@ -33,12 +34,18 @@ def _told(frame: traceback.FrameSummary) -> str:
 class GuardedPolicy:
     """Calls a policy and checks what it answers."""
 
-    def __init__(self, policy: Policy, machine_count: int) -> None:
+    def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._machine_count = machine_count
+        self._machine_count = 0
+
+    @property
+    def name(self) -> str:
+        """The policy's own name."""
+        return type(self._policy).__name__
 
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
-        """Let the policy prepare itself."""
+        """Let the policy prepare itself for `machines`."""
+        self._machine_count = len(machines)
         try:
             self._policy.begin(machines, rng)
         except _ANYTHING as error:
@@ -64,7 +71,7 @@ class GuardedPolicy:
 
     def failure(self, what: str) -> RunFailed:
         """Return the error that says `what` the policy did."""
-        return RunFailed(f"policy {type(self._policy).__name__}: {what}")
+        return RunFailed(f"policy {self.name}: {what}")
 
     def _blame(self, error: BaseException) -> NoReturn:
         """End the run with the line of the policy that `error` came from; our own errors pass as they are."""

@@ -6,15 +6,12 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.courses import Courses
-from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.world import World
-from batkube.execution.containers import Containers
-from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
 from batkube.execution.profiles import run_time_on
@@ -31,20 +28,22 @@ from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
-from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Policy
-from batkube.policies.machines import MachineRoom
-from batkube.policies.rooms import Room
-from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
+from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
+from batkube.simulation.objects import check_objects, objects_of
 from batkube.simulation.paced_tally import Tally
-from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario
+from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, Resources, Scenario
 from batkube.simulation.witness import Witness
+from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
-from batkube.workloads.model import Job, Workload
+from batkube.workloads.model import Job, ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
+
+if TYPE_CHECKING:
+    from batkube.simulation.controller_parts import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +61,19 @@ class Inputs:
     #: The outside programs, the main one first.
     outside: tuple[OutsideScheduler, ...]
     latencies: Latencies
+    #: The objects of all workloads, in the order in which they are applied.
+    objects: tuple[ObjectManifest, ...] = ()
+
+    @property
+    def has_own_controllers(self) -> bool:
+        """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
+        chosen = self.scenario.controllers
+        return chosen == OUR_CONTROLLERS or (chosen is None and bool(self.objects))
+
+    @property
+    def needs_api(self) -> bool:
+        """Whether anybody reads or writes through the API: programs, controllers, or who applies objects."""
+        return bool(self.outside or self.objects) or self.has_own_controllers
 
     @property
     def job_count(self) -> int:
@@ -86,28 +98,23 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         outside = outside_programs(scenario, builder)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     platform = read_platform(scenario.platform)
-    workloads = tuple(read_workload(path, name=f"w{number}") for number, path in enumerate(scenario.workloads))
+    workloads = tuple(
+        read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
+    )
     model = _resource_model(scenario, workloads)
     left = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
     for workload in workloads:
         check_jobs(workload, left, model)
-    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies)
-
-
-def _empty_room(platform: Platform, model: ResourceModel) -> Room:
-    if model is ResourceModel.MACHINES:
-        return MachineRoom.whole(platform.machines)
-    # Imported only where it is needed: it brings numpy, which takes longer to load than a small run does to run.
-    from batkube.policies.nodes import NodeRoom
-
-    return NodeRoom.whole(platform.machines)
+    objects = tuple(objects_of(workloads))
+    check_objects(objects, scenario.until)
+    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, objects)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
     if scenario.resources is not Resources.AUTO:
         return ResourceModel(scenario.resources.value)
-    requests = any(job.requests for workload in workloads for job in workload.jobs)
-    return ResourceModel.REQUESTS if requests else ResourceModel.MACHINES
+    jobs = [job for workload in workloads for job in workload.jobs]
+    return ResourceModel.REQUESTS if not jobs or any(job.requests for job in jobs) else ResourceModel.MACHINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +124,18 @@ class Simulation:
     world: World
     loop: Loop
     passage: Passage
+    #: Of the workloads' jobs.
     outcomes: list[Outcome]
     machine_states: MachineStatesWriter
+    work: Work
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
+
+    @property
+    def all_outcomes(self) -> list[Outcome]:
+        """Those of the workloads' jobs, then those of Jobs that their controllers saw to the end."""
+        records = self.work.records
+        return self.outcomes if records is None else self.outcomes + records.outcomes
 
 
 def assemble(
@@ -128,13 +143,14 @@ def assemble(
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs."""
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
-    # Outside programs come up before the first job does.
-    clock = Clock(Instant(START - WARM_UP) if inputs.outside else START)
+    # Programs and controllers come up before the first job does.
+    clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
     world = World(Streams(scenario.seed), journal, clock=clock)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
     witness = Witness(world) if inputs.outside else None
+    pods = PodsWriter(pods_file, names, None if witness is None else witness.story)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     submission = Submission(world, _arrivals(inputs, world.notes), courses, model, delays)
@@ -144,35 +160,40 @@ def assemble(
         machines,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         on_outcome=outcomes.append,
-        on_pods=PodsWriter(pods_file, names, None if witness is None else witness.story).write,
+        on_pods=pods.write,
     )
     server = _server(world, inputs)
-    Kubelets(
+    start_cluster(
         world,
-        accounts,
-        courses=courses,
+        None if server is None else server.api.client,
+        courses,
         conductor=jobs,
-        containers=None if server is None else _containers(world, server),
+        accounts=accounts,
         delays=delays,
         on_busy=states.change,
-        is_watched=server is not None,
+        controllers=_surroundings() if inputs.has_own_controllers else None,
+        has_agents=inputs.has_own_controllers,
+        has_readers=False,
     )
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
-        _schedule_in_process(world, inputs, inputs.policy, courses)
+        _schedule_in_process(world, inputs, inputs.policy, courses, server)
     nodes = [node_of(machine, model, START) for machine in machines]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
+    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until)
+    if server is not None:
+        work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
     programs: OutsideRun | None = None
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     submission.begin()
-    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, programs)
+    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, programs)
 
 
 def _server(world: World, inputs: Inputs) -> RunServer | None:
     """Return the API server of a run that has somebody to serve."""
-    if not inputs.outside:
+    if not inputs.needs_api:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
     from batkube.simulation.launching import old_versions
@@ -181,10 +202,11 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     return make_server(world, old_versions(inputs.outside))
 
 
-def _containers(world: World, server: RunServer) -> Containers:
-    """Return what runs the pods that programs make besides those of the workload."""
-    client = server.api.client("kubelet")
-    return Containers(world, client, EventRecorder(world.store, client, "kubelet"))
+def _surroundings() -> Surroundings:
+    from batkube.api.admission.usage import usage_by_storage
+    from batkube.simulation.controller_parts import Surroundings
+
+    return Surroundings(usage_by_storage(), has_readers=False)
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
@@ -228,19 +250,19 @@ def _start_programs(
     return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
 
 
-def _schedule_in_process(world: World, inputs: Inputs, policy: Policy, courses: Courses) -> None:
+def _schedule_in_process(
+    world: World, inputs: Inputs, policy: Policy, courses: Courses, server: RunServer | None
+) -> None:
     """Let a policy of ours, or the user's, schedule."""
-    machines = inputs.platform.machines
-    guarded = GuardedPolicy(policy, len(machines))
-    guarded.begin(machines, world.streams.named("policy"))
-    PolicyScheduler(
-        world,
-        guarded,
-        room=_empty_room(inputs.left, inputs.model),
-        node_names=node_names(machines),
-        courses=courses,
+    choice = PolicyChoice(
+        policy,
+        world.streams.named("policy"),
+        inputs.model,
         true_length=_true_lengths(inputs.platform),
+        machines=inputs.platform.machines,
     )
+    client = None if server is None else server.api.client("kube-scheduler")
+    start_scheduler(world, client, courses, choice, has_readers=False)
 
 
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
@@ -266,6 +288,9 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
             "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
         )
         notes.add(note, example=f"job {gangs[0].key} has {gangs[0].size} pods", count=len(gangs))
+    if inputs.objects and jobs and inputs.model is ResourceModel.MACHINES:
+        note = FidelityNote("workload", "jobs take machines whole, and do not keep pods of objects off them")
+        notes.add(note, example=f"job {jobs[0].key}", count=len(jobs))
     if inputs.model is ResourceModel.REQUESTS:
         modest = [job for job in jobs if CPU not in dict(job.requests)]
         if modest:

@@ -1,15 +1,13 @@
-"""Writes down what outside schedulers do, as far as it can be seen: failed attempts, nominations, victims.
+"""Writes down the failed attempts of outside schedulers, as far as they can be seen, and who else has a hand in a run.
 
-A policy's decisions are known when it makes them; a program's are what it writes to the API, and its failed attempts
-what it logs (see `attempts`). Its events are counted and then removed: nobody in a run watches them, and a long run
-would make millions.
+What a scheduler decides is in its writes (`cluster.decisions`); its failed attempts are what it logs (see `attempts`).
+Its events are counted and then removed: nobody in a run watches them, and a long run would make millions.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from batkube.cluster.mapping import NAMESPACE, POD
+from batkube.cluster.references import condition_of
 from batkube.cluster.store import DELETED, MODIFIED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
@@ -90,23 +88,13 @@ class Witness:
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         self.activity += 1
-        if batch.type is DELETED:
+        if batch.type is not MODIFIED:
             return
-        if batch.type is MODIFIED:
-            for change in batch.changes():
-                assert change.previous is not None
-                self._compare(change.key, change.previous, change.object, now)
-
-    def _compare(self, key: Key, old: KubeObject, new: KubeObject, now: Instant) -> None:
-        nominated = new["status"].get("nominatedNodeName")
-        if nominated and nominated != old["status"].get("nominatedNodeName"):
-            self._journal.append(now, "nominate", pod=_name(key), node=nominated)
-        if "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]:
-            self._journal.append(now, "evict", pod=_name(key), reason=_message(new, "DisruptionTarget", "True"))
-        why = _message(new, "PodScheduled", "False")
-        if why and why != _message(old, "PodScheduled", "False"):
-            self._journal.append(now, "unschedulable", pod=_name(key), reason=why)
-            self._show_failure(key, why, 1)
+        for change in batch.changes():
+            why = _why_not(change.object)
+            if why and change.previous is not None and why != _why_not(change.previous):
+                self._journal.append(now, "unschedulable", pod=_name(change.key), reason=why)
+                self._show_failure(change.key, why, 1)
 
     def _show_failure(self, key: Key, why: str, count: int) -> None:
         """Take note that a pod was tried at least `count` times in vain."""
@@ -139,13 +127,10 @@ def _name(key: Key) -> str:
     return key.removeprefix(f"{NAMESPACE}/")
 
 
-def _message(pod: KubeObject, condition_type: str, status: str) -> str:
-    """Return the message of a pod's condition if it has that status, else nothing."""
-    conditions: list[dict[str, Any]] = pod["status"].get("conditions") or []
-    for condition in conditions:
-        if condition["type"] == condition_type and condition["status"] == status:
-            return str(condition.get("message", ""))
-    return ""
+def _why_not(pod: KubeObject) -> str:
+    """Return why a pod could not be placed, as its condition says; nothing if it does not."""
+    condition = condition_of(pod, "PodScheduled")
+    return "" if condition is None or condition["status"] != "False" else str(condition.get("message", ""))
 
 
 def _times(event: KubeObject) -> int:

@@ -17,6 +17,7 @@ from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import key_of
 from batkube.api.verbs.registry import with_version
+from batkube.cluster.decisions import Decision, meaning
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, after, instant_of, rfc3339
@@ -79,7 +80,8 @@ class Deleter:
         if finalizers and graceful is None:
             value = mark_as_deleting(value, now)
         if value is not old and value != old:
-            version = self._replace(resource, key, value, version, options, now)
+            decision = meaning(resource.storage, key, old, value)
+            version = self._replace(resource, key, value, version, options, now, decision)
         if finalizers or value["metadata"].get("deletionGracePeriodSeconds", 0) > 0:
             return Deletion(with_version(value, version), gone=False, whole=True)
         return self._remove(resource, key, value, version, options, now)
@@ -90,11 +92,18 @@ class Deleter:
         _check(resource, name, old, version, options)
 
     def _replace(
-        self, resource: Resource, key: Key, value: KubeObject, version: int, options: DeleteOptions, now: Instant
+        self,
+        resource: Resource,
+        key: Key,
+        value: KubeObject,
+        version: int,
+        options: DeleteOptions,
+        now: Instant,
+        decision: Decision | None = None,
     ) -> int:
         if options.dry_run:
             return version
-        self._store.replace(resource.storage, [key], [value], now)
+        self._store.replace(resource.storage, [key], [value], now, decision=decision)
         return self._store.version
 
     def _remove(

@@ -18,6 +18,7 @@ from batkube.api.requests.options import parse_version
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Behaviour, Write, key_of
 from batkube.api.verbs.owners import drop_repeated_owners
+from batkube.cluster.decisions import meaning
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import rfc3339
@@ -221,7 +222,8 @@ class Registry:
         if write.options.dry_run:
             return with_version(value, version), False
         charge()
-        self.store.replace(write.stored.storage, [write.key], [value], write.now)
+        decision = meaning(write.stored.storage, write.key, old, value)
+        self.store.replace(write.stored.storage, [write.key], [value], write.now, decision=decision)
         return with_version(value, self.store.version), False
 
     def _upsert(self, write: Write, value: KubeObject, uid: str, applied: bool) -> KubeObject:

@@ -1,28 +1,25 @@
-"""What every in-process scheduler of a served cluster does: it knows which pods wait, binds them, or says why not.
+"""What in-process schedulers do with pods that anybody makes: judge where they fit, bind them, or say why not.
 
-How to choose is left to its kinds: `default_scheduler` chooses as kube-scheduler does, `served_policy` asks a policy.
+How to choose is left to those who sit at the desk: `default_scheduler` as kube-scheduler does, `scheduler` as a policy
+tells it. They hear of pods and nodes themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
+from batkube.cluster.decisions import rejected_status
 from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.pods import is_finished, node_of_pod
-from batkube.cluster.references import is_being_deleted, name_of, namespace_of, with_condition
+from batkube.cluster.mapping import POD
+from batkube.cluster.references import name_of, namespace_of, with_condition
 from batkube.cluster.resources import Amounts
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
-from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import PODS
 from batkube.policies.neighbours import Neighbours
 from batkube.policies.node_table import Mask, NodeTable
-
-POD = "pods"
-DEFAULT_NAME = "default-scheduler"
 
 
 class Judgement(NamedTuple):
@@ -32,84 +29,17 @@ class Judgement(NamedTuple):
     counts: dict[str, int]
 
 
-class ServedScheduler:
-    """Takes care of the pods that ask for a scheduler of one of `names`."""
+class PodDesk:
+    """Knows the nodes, and writes to pods through the API."""
 
-    def __init__(
-        self,
-        world: World,
-        client: Client,
-        events: EventRecorder,
-        table: NodeTable,
-        names: Collection[str] = (DEFAULT_NAME,),
-    ) -> None:
-        self.store = store = world.store
-        self.agenda = world.agenda
+    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
+        self._store = world.store
         self.client = client
         self.events = events
-        self.table = table
-        self.neighbours = Neighbours(store, table)
-        self._names = frozenset(names)
+        self.table = NodeTable(world.store)
+        self.neighbours = Neighbours(world.store, self.table)
         #: Pods that wait, in the order they came; with the message of their last attempt, "" before the first.
         self.waiting: dict[Key, str] = {}
-        #: Whether pods that did not fit may fit now.
-        self.has_news = False
-        self._is_awake = False
-        store.listen(POD, self._hear_pods)
-        store.listen("nodes", self._hear_nodes)
-
-    # What it hears
-
-    def _is_ours(self, pod: KubeObject) -> bool:
-        spec = pod["spec"]
-        return (
-            spec.get("schedulerName", DEFAULT_NAME) in self._names
-            and not node_of_pod(pod)
-            and not spec.get("schedulingGates")
-            and not is_being_deleted(pod)
-            and not is_finished(pod)
-        )
-
-    def _hear_pods(self, batch: Batch, now: Instant) -> None:
-        for change in batch.changes():
-            pod, before = change.object, change.previous
-            if batch.type is DELETED or not self._is_ours(pod):
-                is_over = batch.type is DELETED or is_finished(pod)
-                self.waiting.pop(change.key, None)
-                self.has_news |= is_over
-                self.left(change.key, is_over=is_over)
-            elif change.key not in self.waiting or (before is not None and before["spec"] != pod["spec"]):
-                self.waiting[change.key] = ""
-                self.arrived_pod(change.key, pod)
-        self.wake_soon(now)
-
-    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
-        self.has_news = True
-        self.wake_soon(now)
-
-    def wake_soon(self, now: Instant) -> None:
-        """Decide at the end of this instant, if there is anything to decide."""
-        if self.waiting and not self._is_awake:
-            self._is_awake = True
-            self.agenda.book(now, Rank.WAKE, self._wake)
-
-    def _wake(self, now: Instant) -> None:
-        self._is_awake = False
-        self.decide(now)
-
-    # What its kinds do
-
-    def decide(self, now: Instant) -> None:
-        """Bind pods that wait, or say why not."""
-        raise NotImplementedError
-
-    def arrived_pod(self, key: Key, pod: KubeObject) -> None:
-        """Take note of a pod that began to wait."""
-
-    def left(self, key: Key, *, is_over: bool) -> None:
-        """Take note of a pod that no longer waits: it is bound, or `is_over`."""
-
-    # What it does for them
 
     def bind(self, key: Key, pod: KubeObject, node_name: str, now: Instant) -> bool:
         """Give the pod its node; return whether the server agreed."""
@@ -127,6 +57,27 @@ class ServedScheduler:
         message = f"Successfully assigned {key} to {node_name}"
         self.events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
         return True
+
+    def reject(self, key: Key, reason: str, now: Instant) -> None:
+        """Let a pod fail before it ran."""
+        pod = self._store.get(POD, key)
+        if pod is not None:
+            status = {**pod.get("status", {}), **rejected_status(reason)}
+            self._write_status(pod, status, now)
+
+    def evict(self, key: Key, now: Instant) -> None:
+        """Let a pod stop within its grace period."""
+        try:
+            self.client.delete(POD, key, now)
+        except Refused:
+            return
+
+    def acceptance(self, pod: KubeObject) -> Mask:
+        """Return the nodes to which a pod may go, whatever room they have."""
+        mask = self.table.acceptance(pod).mask
+        for _, refused in self.neighbours.objections(pod, mask):
+            mask = mask & ~refused
+        return mask
 
     def judge(self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts] | None = None) -> Judgement:
         """Return where the pod fits, and why not elsewhere; `kept` is room promised to others, by column."""
@@ -155,7 +106,7 @@ class ServedScheduler:
         if self.waiting.get(key) == message:
             return
         self.waiting[key] = message
-        pod = self.store.get(POD, key)
+        pod = self._store.get(POD, key)
         if pod is None:
             return
         self.events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
@@ -171,8 +122,10 @@ class ServedScheduler:
             condition["observedGeneration"] = generation
         status = pod.get("status", {})
         conditions = with_condition(status.get("conditions") or [], condition, now)
+        self._write_status(pod, {**status, "conditions": conditions}, now)
+
+    def _write_status(self, pod: KubeObject, status: KubeObject, now: Instant) -> None:
         try:
-            changed = {**pod, "status": {**status, "conditions": conditions}}
-            self.client.update(POD, changed, now, subresource="status")
+            self.client.update(POD, {**pod, "status": status}, now, subresource="status")
         except Refused:
             return
