@@ -94,11 +94,11 @@ def _manifest(place: Place, fields: Mapping[str, object], source: str, workload:
 
 def _tell_pods(fields: dict[str, Any], annotations: Mapping[str, str]) -> None:
     """Copy our annotations to the pods that the object will make: what they say is about them, wherever it stands."""
-    told = {key: text for key, text in annotations.items() if key != SUBMIT}
+    ours = {key: text for key, text in annotations.items() if key != SUBMIT}
     template = pod_template(fields)
-    if told and template is not None:
+    if ours and template is not None:
         metadata = template.get("metadata") or {}
-        template["metadata"] = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **told}}
+        template["metadata"] = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **ours}}
 
 
 def pod_template(fields: dict[str, Any]) -> dict[str, Any] | None:
