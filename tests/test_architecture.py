@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import grimp
 
 REPOSITORY = Path(__file__).parent.parent
 PAGE = (REPOSITORY / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
@@ -52,6 +55,15 @@ def test_the_page_tells_the_order_that_is_checked_inside_each_package() -> None:
     assert told == checked
 
 
+def test_no_module_imports_itself_by_a_detour() -> None:
+    """What the contract says of siblings, said of every two modules."""
+    graph = grimp.build_graph("batkube", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+    # A cycle raises CycleError, which names its modules.
+    assert set(TopologicalSorter(imports).static_order()) == graph.modules
+
+
 def test_every_package_is_in_a_layer_and_on_the_map() -> None:
     mapped = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
 
@@ -79,3 +91,20 @@ def test_every_class_on_one_jobs_way_exists() -> None:
 
     assert named
     assert [name for name in sorted(named) if f"class {name}" not in source] == []
+
+
+def modules_with(pattern: str) -> list[str]:
+    """Return the modules with a line that has the pattern, as `package/module.py`."""
+    source = REPOSITORY / "src" / "batkube"
+    texts = {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
+    return sorted(module for module, text in texts.items() if re.search(pattern, text, re.MULTILINE))
+
+
+def test_what_speaks_to_the_world_outside_stands_where_the_page_says() -> None:
+    printing = [module for module in modules_with(r"(?<![.\w])print\(") if not module.startswith("cli/")]
+    sockets = [module for module in modules_with("^import socket") if not module.startswith(("api/", "emulation/"))]
+
+    assert printing == ["experiments/experiment.py", "simulation/run.py", "simulation/time_limit.py"]
+    assert sockets == ["simulation/paced_server.py"]
+    assert modules_with(r"os\.environ") == ["schedulers/installed.py"]
+    assert modules_with(r"time\.(time|time_ns|perf_counter|monotonic)\(") == ["kernel/stopwatch.py"]

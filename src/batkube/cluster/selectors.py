@@ -155,7 +155,7 @@ def selector_of(value: Mapping[str, Any] | None) -> LabelSelector:
 
 def parse_labels(text: str) -> LabelSelector:
     """Return the selector that the text of a query stands for; raises SelectorError."""
-    return LabelSelector(_Parser(text).requirements()) if text else EVERYTHING
+    return LabelSelector(_SelectorParser(text).requirements()) if text else EVERYTHING
 
 
 def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
@@ -193,7 +193,7 @@ _tokens = re.compile(r"[ \t\r\n]*(==|!=|[=!(),><]|(?P<word>[^ \t\r\n=!(),><\0]+)
 _END = ""
 
 
-class _Parser:
+class _SelectorParser:
     """Reads the tokens of a selector from left to right; messages as in labels/selector.go."""
 
     def __init__(self, text: str) -> None:

@@ -82,10 +82,10 @@ def _machine(source: str, at: str, number: int, node: dict[str, object]) -> Mach
         raise InputError(source, at=f"{at}, metadata.name", problem="the node has no name", remedy=_REMEDY)
     at = f"{at}, node {name!r}"
     field = "allocatable" if status.get("allocatable") else "capacity"
-    given = _mapping(source, at, status, field)
+    quantities = _mapping(source, at, status, field)
     capacity = {
         resource: checked_amount(source, f"{at}, status.{field}.{resource}", resource, value)
-        for resource, value in given.items()
+        for resource, value in quantities.items()
     }
     if CPU not in capacity:
         raise InputError(

@@ -79,9 +79,9 @@ class Paced:
                 tally.scheduler_is_idle()
             elapsed = Duration(int(watch.real_s * NANOSECONDS_PER_SECOND))
             if self._pace.is_over(elapsed, decided):
-                self._loop.reach(_shown(start, elapsed))
+                self._loop.reach(_clock_after(start, elapsed))
                 return decided
-            programs.move_to(_shown(start, elapsed))
+            programs.move_to(_clock_after(start, elapsed))
 
     def _wait_s(self, elapsed_s: float, decided: bool) -> float:
         """Return how long to wait for a request: a tick, or less when there is something to do before."""
@@ -127,6 +127,6 @@ class Paced:
             )
 
 
-def _shown(start: Instant, elapsed: Duration) -> Instant:
+def _clock_after(start: Instant, elapsed: Duration) -> Instant:
     """Return what the clock shows after so much of a cycle: it goes in milliseconds."""
     return Instant(start + round(elapsed / MILLISECOND) * MILLISECOND)

@@ -13,7 +13,7 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
-from batkube.timing.coordinator import Door
+from batkube.timing.coordinator import Entrance
 
 EVENTS = "events"
 _FAILED = "FailedScheduling"
@@ -78,7 +78,7 @@ class Witness:
         elif heard > 0:
             self._notes.add(_SPOKEN_TO, example=program)
 
-    def note_strangers(self, program: str, connects: int, door: Door) -> None:
+    def note_strangers(self, program: str, connects: int, door: Entrance) -> None:
         """Take note of those who came to the door of a program that itself has connected at least `connects` times."""
         not_its_own = door.turned_away + max(0, door.vanished - max(0, connects - door.let_in))
         if not_its_own:

@@ -14,10 +14,10 @@ from batkube.api.cel.functions import ELSEWHERE, FUNCTIONS, NAMESPACES, TYPES
 from batkube.api.cel.lexing import Unsigned
 from batkube.api.cel.operators import SIGNATURES
 from batkube.api.cel.trees import (
-    Call,
+    Constant,
+    FunctionCall,
     Index,
     ListOf,
-    Literal,
     Macro,
     MapOf,
     Name,
@@ -80,14 +80,14 @@ class _Checker:
         self.problems: list[tuple[int, str]] = []
         self.bad_constants: list[tuple[int, str]] = []
         self._by_node: dict[type[Node], Callable[[Any, Scope], CelType]] = {
-            Literal: self._literal,
+            Constant: self._literal,
             Name: self._name,
             Select: self._select,
             Index: self._index,
             ListOf: self._list,
             MapOf: self._map,
             Macro: self._macro,
-            Call: self._call,
+            FunctionCall: self._call,
         }
 
     def type(self, node: Node, scope: Scope) -> CelType:
@@ -102,7 +102,7 @@ class _Checker:
         if found != wanted and "dyn" not in (wanted.name, found.name):
             self._wrong(node.at, f"expected type '{wanted}' but found '{found}'")
 
-    def _literal(self, node: Literal, scope: Scope) -> CelType:
+    def _literal(self, node: Constant, scope: Scope) -> CelType:
         return _LITERALS[type(node.value)]
 
     def _name(self, node: Name, scope: Scope) -> CelType:
@@ -207,7 +207,7 @@ class _Checker:
 
     # Functions and operators
 
-    def _call(self, node: Call, scope: Scope) -> CelType:
+    def _call(self, node: FunctionCall, scope: Scope) -> CelType:
         name, target = node.function, node.target
         if isinstance(target, Name) and f"{target.name}.{name}" in FUNCTIONS and target.name in NAMESPACES:
             name, target = f"{target.name}.{name}", None
@@ -244,10 +244,10 @@ class _Checker:
             return self._wrong(at, f"found no matching overload for '{name}' applied to '{on}'")
         return results[0] if all(result == results[0] for result in results) else DYN
 
-    def _check_constant(self, name: str, node: Call) -> None:
+    def _check_constant(self, name: str, node: FunctionCall) -> None:
         """Check a constant that will be read when the expression is evaluated."""
         argument = node.arguments[-1] if name in _READ_BEFOREHAND and node.arguments else None
-        if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+        if not isinstance(argument, Constant) or not isinstance(argument.value, str):
             return
         try:
             _READ_BEFOREHAND[name](argument.value)

@@ -15,7 +15,7 @@ from batkube.api.cel.types import CelType
 from batkube.api.cel.values import CelError
 
 
-class Program:
+class CelProgram:
     """An expression."""
 
     def __init__(self, text: str, scope: Scope) -> None:

@@ -47,7 +47,7 @@ class Node(msgspec.Struct, frozen=True):
     at: int
 
 
-class Literal(Node, frozen=True):
+class Constant(Node, frozen=True):
     """A constant."""
 
     value: Any
@@ -76,7 +76,7 @@ class Index(Node, frozen=True):
     optional: bool = False
 
 
-class Call(Node, frozen=True):
+class FunctionCall(Node, frozen=True):
     """A function or an operator (named as cel-go does: `_+_`); `target` is what a method is called on."""
 
     function: str

@@ -55,7 +55,7 @@ class TypeName(msgspec.Struct, frozen=True):
     name: str
 
 
-class Record(dict[str, Any]):
+class CelObject(dict[str, Any]):
     """An object with properties: its fields are known, and one that is null is absent."""
 
 

@@ -81,8 +81,8 @@ class Connection:
         #: What is left of the answer that is going out.
         self._rest = _NOTHING
         self._steps = 0
-        #: Who asks, as far as can be told before it is made sure of: the credentials that were shown last.
-        self.client = ""
+        #: See `client`.
+        self._client = ""
 
     def serve_over(self, wire: Wire) -> None:
         """Write answers to `wire`."""
@@ -156,6 +156,11 @@ class Connection:
         return bool(self._inbox or self._asked) or not self._writable or bool(self._rest)
 
     @property
+    def client(self) -> str:
+        """Who asks, as far as can be told before it is made sure of: the credentials that are shown."""
+        return _credentials(self._asked[0]) if self._asked else self._client
+
+    @property
     def has_work(self) -> bool:
         """Whether a request, or the next piece of a stream, can be dealt with now."""
         if not self._writable or self._is_closing or self._rest or self._transport is None:
@@ -175,16 +180,14 @@ class Connection:
             if self._inbox:
                 self._parse()
         else:
+            self._client = _credentials(asked)
             self._start(answer, asked.keep_alive)
 
     def _parse(self) -> None:
         """Parse up to the end of the next request that has come as a whole, once the last one is answered."""
         while self._inbox and not (self._asked or self._rest or self._is_closing):
             self._feed()
-        if self._asked:
-            request = self._asked[0].request
-            self.client = "" if request is None else request.headers.get("authorization", "")
-        elif self._incoming.invites and self._transport is not None:
+        if self._incoming.invites and not self._asked and self._transport is not None:
             self._incoming.invites = False
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -192,7 +195,7 @@ class Connection:
         """Parse up to the end of a head, or all if there is but one: at most the request before it and its own end."""
         inbox, begin = self._inbox, self._at
         end = inbox.find(_HEAD_END, begin) + len(_HEAD_END)
-        if end < len(_HEAD_END) or inbox.find(_HEAD_END, end) < 0:
+        if end == len(inbox) or end < len(_HEAD_END) or inbox.find(_HEAD_END, end) < 0:
             piece: bytes | memoryview = memoryview(inbox)[begin:] if begin else inbox
             self._inbox, self._at = b"", 0
         else:
@@ -204,6 +207,8 @@ class Connection:
             self._inbox = b""
         except httptools.HttpParserError:
             self._refuse(431 if self._incoming.is_oversized else 400)
+            return
+        if self._asked:
             return
         if self._incoming.is_oversized:
             self._refuse(431)
@@ -313,3 +318,7 @@ class Connection:
         self._steps += 1
         if self._transport is not None:
             self._transport.close()
+
+
+def _credentials(asked: Asked) -> str:
+    return "" if asked.request is None else asked.request.headers.get("authorization", "")

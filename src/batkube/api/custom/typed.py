@@ -18,7 +18,7 @@ import msgspec
 from batkube.api.cel import time_functions
 from batkube.api.cel.lexing import Value
 from batkube.api.cel.types import DYN, CelType, list_of, map_of
-from batkube.api.cel.values import CelError, MapList, Record, SetList
+from batkube.api.cel.values import CelError, CelObject, MapList, SetList
 from batkube.api.custom.structural import Structural
 
 _KEYWORDS = frozenset(
@@ -125,7 +125,7 @@ def cel_value(value: Value, schema: Structural, *, is_resource: bool = False) ->
 def _object(value: dict[str, Any], schema: Structural) -> Value:
     if schema.additional is not None and not schema.properties:
         return {key: cel_value(item, schema.additional) for key, item in value.items()}
-    record = Record()
+    record = CelObject()
     for name, part in schema.properties.items():
         if value.get(name) is not None:
             escaped_name = escaped(name)

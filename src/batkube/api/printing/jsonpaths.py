@@ -59,7 +59,7 @@ class JsonPath:
     """A parsed path."""
 
     def __init__(self, text: str) -> None:
-        self._steps = list(_Parser(text).steps())
+        self._steps = list(_PathParser(text).steps())
 
     def find(self, value: Json) -> Values:
         """Return the values that the path leads to; raises Unfit where it leads nowhere."""
@@ -79,7 +79,7 @@ def _check_count(values: Values) -> None:
         raise PathUnfit(f"the path finds more than {_FOUND_MAX} values")
 
 
-class _Parser:
+class _PathParser:
     """Reads a path from left to right, one step at a time."""
 
     def __init__(self, text: str) -> None:
@@ -164,9 +164,9 @@ class _Parser:
         self.position = end + 1
         parts = inside.split(",")
         if len(parts) > 1:
-            yield _union([list(_Parser(f"[{part.strip(' ')}]").steps()) for part in parts])
+            yield _union([list(_PathParser(f"[{part.strip(' ')}]").steps()) for part in parts])
         elif len(inside) > 1 and inside[0] == inside[-1] == "'" and "'" not in inside[1:-1]:
-            yield from _Parser(f".{inside[1:-1]}").steps()
+            yield from _PathParser(f".{inside[1:-1]}").steps()
         else:
             yield _slice(":" if inside == "*" else inside)
 
@@ -177,9 +177,9 @@ class _Parser:
         self.position = match.end()
         compared = _FILTER.fullmatch(match[1])
         if compared is None:
-            return _having(list(_Parser(match[1]).steps()))
+            return _having(list(_PathParser(match[1]).steps()))
         left, comparison, right = compared.groups()
-        sides = [list(_Parser(side).steps()) for side in (left, right)]
+        sides = [list(_PathParser(side).steps()) for side in (left, right)]
         if comparison not in _COMPARISONS:
             return _failing(f"unrecognized filter operator {comparison}")
         return _where(sides[0], _COMPARISONS[comparison], sides[1])

@@ -11,9 +11,10 @@ from batkube.api.requests.routing import Route
 from batkube.api.requests.statuses import Failure, bad_request
 from batkube.cluster.kinds import Resource
 
-_OF_ITEMS = ("get", "update", "patch", "delete")
-_OF_COLLECTIONS = ("list", "watch", "create", "deletecollection")
-_ACROSS_NAMESPACES = ("list", "watch")
+_OF_ITEMS = frozenset(("get", "update", "patch", "delete"))
+_OF_COLLECTIONS = frozenset(("list", "watch", "create", "deletecollection"))
+_ACROSS_NAMESPACES = frozenset(("list", "watch"))
+_WATCH = frozenset(("watch",))
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 #: In the paths of watches before there was a query parameter for it.
 _OLD_WATCH = "/watch/"
@@ -32,21 +33,17 @@ def no_such_method() -> Failure:
     return Failure(405, "MethodNotAllowed", message, {})
 
 
-def _verbs(resource: Resource, asked: Route) -> tuple[str, ...]:
+def _verbs(resource: Resource, asked: Route) -> frozenset[str]:
     """Return the verbs of a path."""
-    if asked.subresource and asked.verb == "watch":
-        return ()
     if asked.subresource:
-        return resource.subresources[asked.subresource].verbs
+        return frozenset() if asked.verb == "watch" else frozenset(resource.subresources[asked.subresource].verbs)
     if asked.verb == "watch":
-        known: tuple[str, ...] = ("watch",)
-    elif asked.name:
-        known = _OF_ITEMS
-    elif resource.namespaced and not asked.namespaced:
-        known = _ACROSS_NAMESPACES
-    else:
-        known = _OF_COLLECTIONS
-    return tuple(verb for verb in resource.verbs if verb in known)
+        return _WATCH.intersection(resource.verbs)
+    if asked.name:
+        return _OF_ITEMS.intersection(resource.verbs)
+    if resource.namespaced and not asked.namespaced:
+        return _ACROSS_NAMESPACES.intersection(resource.verbs)
+    return _OF_COLLECTIONS.intersection(resource.verbs)
 
 
 def is_allowed(resource: Resource, asked: Route) -> bool:

@@ -9,7 +9,8 @@ from batkube.api.access.authorization import Attributes, Authorizer
 from batkube.api.access.escalation import refuse_escalation
 from batkube.api.access.policy_parameters import PolicyParameters
 from batkube.api.access.signers import REQUESTS, review_request
-from batkube.api.admission import Admission, Attempt
+from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.plugins import Admission
 from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom import definitions
 from batkube.api.decoding.objects import Decoded, decode

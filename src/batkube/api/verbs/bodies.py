@@ -131,7 +131,7 @@ class Bodies:
             raise unsupported(accepted)
         try:
             value, problems = _parse(body, found, resource.schema)
-        except (ParseError, protobuf.DecodeError) as problem:
+        except (ParseError, protobuf.WireError) as problem:
             raise self._unrecognized(expected[2], str(problem), body) from problem
         if resource.custom and found != PROTOBUF:
             missing = next((field for field in ("kind", "apiVersion") if not value.get(field)), None)
@@ -207,7 +207,7 @@ class Bodies:
             if kind != "DeleteOptions":
                 raise ParseError(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
             return decode(value, schema).object
-        except (ParseError, DecodeError, protobuf.DecodeError) as problem:
+        except (ParseError, DecodeError, protobuf.WireError) as problem:
             raise statuses.internal_error(str(problem)) from problem
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from batkube.api.admission import check_deletion
+from batkube.api.admission.namespaces import check_deletion
 from batkube.api.groups.validation import validate_scale
 from batkube.api.requests import statuses
 from batkube.api.requests.field_selectors import NAME
@@ -99,8 +99,8 @@ class Objects:
         form = negotiate(
             request.headers.get("accept", ""),
             CUSTOM if resource.custom else BUILT_IN,
-            streams=asked.verb in _STREAMABLE,
-            tables=has_table(resource, asked),
+            asked.verb in _STREAMABLE,
+            has_table(resource, asked),
         )
         if request.first("pretty") in _TRUE:
             form = Form(form.media_type, form.transform, form.version, True)

@@ -17,7 +17,7 @@ from batkube.api.decoding.objects import zero
 from batkube.api.wire.disguises import disguise_of
 from batkube.api.wire.encoding import WIRES, with_embedded
 from batkube.api.wire.values import READERS, Json, signed
-from batkube.api.wire.varints import BYTES, END_GROUP, VARINT, DecodeError, EndsEarly, read_varint, skip
+from batkube.api.wire.varints import BYTES, END_GROUP, VARINT, EndsEarly, WireError, read_varint, skip
 from batkube.cluster.schemas import Field, Schema, Shape
 
 Read = Callable[[bytes, int, int], Json]
@@ -130,12 +130,12 @@ class MessageDecoder:
         """Return where an unknown field ends, unless Go would refuse it."""
         number, wire = key >> 3, key & 7
         if wire == END_GROUP:
-            raise DecodeError(f"proto: {self._schema.go}: wiretype end group for non-group")
+            raise WireError(f"proto: {self._schema.go}: wiretype end group for non-group")
         if not 0 < number < 1 << 31:
-            raise DecodeError(f"proto: {self._schema.go}: illegal tag {signed(number, 32)} (wire type {key})")
+            raise WireError(f"proto: {self._schema.go}: illegal tag {signed(number, 32)} (wire type {key})")
         name = self._names.get(number)
         if name is not None:
-            raise DecodeError(f"proto: wrong wireType = {wire} for field {name[0].upper()}{name[1:]}")
+            raise WireError(f"proto: wrong wireType = {wire} for field {name[0].upper()}{name[1:]}")
         return skip(data, position, wire)
 
     def _finished(self, found: dict[str, Any]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def picture_of(
     metrics = metrics_of(results)
     return Picture(
         title=results.name if title is None else title,
-        subtitle=_subtitle(results, metrics, stays.unplaced) + _shown(window, start_s, end_s),
+        subtitle=_subtitle(results, metrics, stays.unplaced) + _window_remark(window, start_s, end_s),
         metrics=metrics,
         machine_names=_without_domain(results.machine_names),
         job_ids=jobs["job_id"].tolist(),
@@ -100,7 +100,7 @@ def _queue(results: RunFiles) -> StepFunction:
     return queue_steps(jobs) if waited_once or results.pods.empty else pod_queue_steps(results.pods)
 
 
-def _shown(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:
+def _window_remark(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:
     """Say which part is shown when it is not the whole, since the numbers are of the whole run."""
     if window is None or window == (None, None):
         return ""
@@ -123,8 +123,8 @@ def _subtitle(results: RunFiles, metrics: Metrics, unplaced: int) -> str:
         parts.append(f"mean wait {human(seconds(metrics.wait_s_mean))}")
     if metrics.utilisation is not None:
         parts.append(f"utilisation {metrics.utilisation * 100:.1f} %")
-    if results.failure_told:
-        parts.append(results.failure_told)
+    if results.failure_remark:
+        parts.append(results.failure_remark)
     if unplaced:
         parts.append(f"{unplaced:,} not drawn: their machines are unknown")
     return "  ·  ".join(parts)

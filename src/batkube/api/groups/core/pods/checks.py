@@ -13,7 +13,7 @@ from batkube.api.checks.metadata import check_built_in_metadata, check_built_in_
 from batkube.api.checks.names import between, subdomain_name
 from batkube.api.checks.problems import Problems
 from batkube.api.checks.rules import Object, Rules, metadata_update
-from batkube.api.groups.core.pods import scheduling as pod_scheduling
+from batkube.api.groups.core.pods import scheduling
 from batkube.api.groups.core.pods.containers import check_image_text
 from batkube.api.groups.core.pods.resize import check_resize
 from batkube.api.groups.core.pods.security import APPARMOR_CONTAINER, check_profiles_agree
@@ -89,9 +89,9 @@ def _update(new: Object, old: Object, problems: Problems) -> None:
     if not _containers_stay(spec, before, problems) or not _deadline_shrinks(spec, before, problems):
         return
     tolerations = spec.get("tolerations", ()), before.get("tolerations", ())
-    pod_scheduling.check_added_tolerations(*tolerations, "spec.tolerations", problems)
+    scheduling.check_added_tolerations(*tolerations, "spec.tolerations", problems)
     gates = spec.get("schedulingGates", ()), before.get("schedulingGates", ())
-    pod_scheduling.check_removed_gates(*gates, "spec.schedulingGates", problems)
+    scheduling.check_removed_gates(*gates, "spec.schedulingGates", problems)
     if spec == before:
         return
     munged = _with_allowed_changes_undone(spec, before)
