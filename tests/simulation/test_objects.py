@@ -12,8 +12,9 @@ import yaml
 
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.simulation.assembly import read_inputs
-from batkube.simulation.run import Run, run
+from batkube.simulation.run import Run, execute, run
 from batkube.simulation.scenario import make_scenario
+from batkube.simulation.scenario_file import read_scenario_file
 
 Fields = dict[str, Any]
 FILES = ("jobs.csv", "pods.csv", "schedule.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
@@ -224,6 +225,17 @@ def test_without_controllers_nobody_makes_pods(simulate: Simulate) -> None:
 
     assert run.pods.empty
     assert [line["event"] for line in journal(run)] == ["apply"]
+
+
+@pytest.mark.parametrize("example", ["backfilling", "preemption"])
+def test_controllers_that_have_nothing_to_look_after_change_nothing(example: str, tmp_path: Path) -> None:
+    folder = Path(__file__).resolve().parents[2] / "examples" / example
+    values = {**read_scenario_file(folder / "scenario.yaml"), "controllers": "ours"}
+
+    execute(make_scenario(values, example), tmp_path / "out")
+
+    for name in ("jobs.csv", "pods.csv", "machine_states.csv", "journal.jsonl"):
+        assert (tmp_path / "out" / name).read_bytes() == (folder / "expected" / name).read_bytes(), name
 
 
 def test_a_plain_trace_has_no_api_and_no_controllers(tmp_path: Path) -> None:

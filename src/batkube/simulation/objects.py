@@ -59,7 +59,8 @@ def check_objects(objects: Sequence[ObjectManifest], until: Duration | None) -> 
         except Refused as refusal:
             if refusal.code != _FORBIDDEN:
                 remedy = "define its kind before" if refusal.message.startswith("no matches") else None
-                _refuse(manifest, f"is refused by the API: {refusal.message}", remedy)
+                # Some of its messages are lists of several lines.
+                _refuse(manifest, f"is refused by the API: {' '.join(refusal.message.split())}", remedy)
 
 
 def _refuse(manifest: ObjectManifest, problem: str, remedy: str | None) -> None:
