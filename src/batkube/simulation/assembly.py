@@ -181,7 +181,7 @@ def assemble(
     nodes = [node_of(machine, model, START) for machine in machines]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
-    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until)
+    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
     programs: OutsideRun | None = None

@@ -54,6 +54,10 @@ class Witness:
         store.listen(POD, self._hear_pods)
         store.listen(EVENTS, self._hear_events)
 
+    def stir(self) -> None:
+        """Take note that something happened that programs may answer."""
+        self.activity += 1
+
     def story(self, key: Key) -> tuple[int, str]:
         """Return how often placing a pod failed, and why the last time; forget it."""
         seen = self._reasons.pop(key, None)
