@@ -41,7 +41,7 @@ from batkube.simulation.happening_parts import (
     start_happenings,
 )
 from batkube.simulation.objects import check_objects, objects_of
-from batkube.simulation.paced_tally import Tally
+from batkube.simulation.paced.tally import Tally
 from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, OnFailure, Resources, Scenario
 from batkube.simulation.witness import Witness
 from batkube.simulation.work import Work
@@ -196,7 +196,7 @@ def assemble(
     nodes = [node_of(one, model, START) for one in machines if kube_name(one.name) not in inputs.timetable.added]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
-    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until)
+    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
     programs: OutsideRun | None = None
@@ -261,7 +261,7 @@ def _start_programs(
         from batkube.simulation.outside import coordinate
 
         return coordinate(world, server, inputs.outside, scenario, witness, folder)
-    from batkube.simulation.paced_assembly import pace
+    from batkube.simulation.paced.starting import pace
 
     return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
 
