@@ -80,6 +80,11 @@ class Inputs:
         return chosen == OUR_CONTROLLERS or (chosen is None and bool(self.objects or self.timetable.objects))
 
     @property
+    def are_nodes_watched(self) -> bool:
+        """Whether controllers notice that a node is silent, and evict its pods; else that is known at once."""
+        return self.has_own_controllers
+
+    @property
     def needs_api(self) -> bool:
         """Whether anybody reads or writes through the API: programs, controllers, or who applies objects."""
         named = self.timetable.objects_named or self.timetable.objects
@@ -173,7 +178,7 @@ def assemble(
         machines,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT else None,
-        are_nodes_watched=inputs.has_own_controllers,
+        are_nodes_watched=inputs.are_nodes_watched,
         on_outcome=outcomes.append,
         on_pods=pods.write,
     )
@@ -202,7 +207,7 @@ def assemble(
     programs: OutsideRun | None = None
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
-    start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.has_own_controllers)
+    start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
     return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, programs)
 
