@@ -112,6 +112,9 @@ def test_a_run_that_never_ends_by_itself_ends_when_its_time_is_up(simulate: Simu
 
     ticks = run.jobs["submission_time"]
     assert (len(ticks), round(ticks.max())) == (12 * 12 - 1, 12 * 3600 - 300)
+    # All pods fit on one machine, which is busy from the first of them to the end of the run.
+    assert run.schedule["time_computing"] == pytest.approx(12 * 3600, abs=1)
+    assert run.machine_states["nb_computing"].tolist() == [0, 1]
     assert run.manifest["result"] == "completed"
 
 

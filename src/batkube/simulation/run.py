@@ -140,7 +140,7 @@ def execute(
             except (RunFailed, KeyboardInterrupt, MemoryError) as error:
                 failure = _failure(error, inputs, simulation)
             assert simulation is not None
-            simulation.machine_states.flush()
+            simulation.machine_states.end(simulation.world.clock.now)
             digest = journal.digest
         record = Record(inputs, simulation, digest, failure, command, stopwatch)
         record.write(folder)
