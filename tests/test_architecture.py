@@ -84,6 +84,24 @@ def test_every_module_and_folder_that_the_map_names_is_there() -> None:
     assert missing == []
 
 
+def test_every_module_that_the_other_pages_name_is_there() -> None:
+    packages = "|".join(sorted(PACKAGES))
+    pages = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md"]
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
+    named = {
+        (page.name, module)
+        for page, text in texts.items()
+        for module in re.findall(rf"`((?:{packages})/[\w/]+\.py)`", text)
+    } | {
+        (page.name, dotted.replace(".", "/") + ".py")
+        for page, text in texts.items()
+        for dotted in re.findall(r"^from batkube\.(\w+\.[\w.]+) import", text, re.MULTILINE)
+    }
+
+    assert named
+    assert [name for name in sorted(named) if not (REPOSITORY / "src" / "batkube" / name[1]).is_file()] == []
+
+
 def test_every_class_on_one_jobs_way_exists() -> None:
     way = PAGE[PAGE.index("## One job") : PAGE.index("## Habits")]
     source = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "src").rglob("*.py"))
@@ -105,6 +123,6 @@ def test_what_speaks_to_the_world_outside_stands_where_the_page_says() -> None:
     sockets = [module for module in modules_with("^import socket") if not module.startswith(("api/", "emulation/"))]
 
     assert printing == ["experiments/experiment.py", "simulation/run.py", "simulation/time_limit.py"]
-    assert sockets == ["simulation/paced_server.py"]
+    assert sockets == ["simulation/paced/server.py"]
     assert modules_with(r"os\.environ") == ["schedulers/installed.py"]
     assert modules_with(r"time\.(time|time_ns|perf_counter|monotonic)\(") == ["kernel/stopwatch.py"]

@@ -47,3 +47,26 @@ def test_a_word_of_the_glossary_is_defined_once() -> None:
 
 def test_no_two_classes_share_a_name() -> None:
     assert {name: count for name, count in CLASSES.items() if count > 1} == {}
+
+
+#: Participles that say what happened to a thing instead of what it is.
+PARTICIPLES = {"asked", "found", "given", "heard", "meant", "said", "shown", "told"}
+
+
+def named_things(module: ast.Module) -> Iterator[str]:
+    """Yield the parameters, attributes and fields of a module, without leading underscores."""
+    for part in ast.walk(module):
+        if isinstance(part, ast.arg):
+            yield part.arg.strip("_")
+        elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+            yield part.attr.strip("_")
+        elif isinstance(part, ast.ClassDef):
+            yield from (
+                field.target.id
+                for field in part.body
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+            )
+
+
+def test_nothing_is_named_by_what_happened_to_it() -> None:
+    assert {name for module in modules() for name in named_things(module)} & PARTICIPLES == set()

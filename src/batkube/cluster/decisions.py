@@ -81,6 +81,11 @@ def _in_full(pod: KubeObject, annotations: Mapping[str, str], now: Instant) -> K
     return {**pod, "metadata": metadata, "status": {**status, "conditions": [*others, scheduled]}}
 
 
+def evict(store: Store, eviction: Eviction, now: Instant, author: object = None) -> None:
+    """Stop pods at once, as Batsim kills jobs; the API lets them end within their grace period instead."""
+    store.delete(POD, eviction.keys, now, author, eviction)
+
+
 def reject(store: Store, rejection: Rejection, now: Instant, author: object = None) -> None:
     """Let pods fail before they ran."""
     store.set_status(POD, rejection.keys, rejected_status(rejection.reason), now, author, rejection)

@@ -176,13 +176,13 @@ class KindTable:
 
     def revive(self, group: str, version: str) -> None:
         """Serve a version that Kubernetes has given up, for programs of that time: today's fields under its name."""
-        found = next((each for each in self.groups() if each.name == group), None)
-        if found is None:
+        match = next((each for each in self.groups() if each.name == group), None)
+        if match is None:
             remedy = "correct `needs` in the catalogue"
             raise InputError(f"{group}/{version}", problem="Kubernetes has no such group", remedy=remedy)
-        if version in found.versions:
+        if version in match.versions:
             return
-        today = [each for each in self.resources() if (each.group, each.version) == (group, found.preferred)]
+        today = [each for each in self.resources() if (each.group, each.version) == (group, match.preferred)]
         for resource in today:
             for kind in (resource.kind, resource.list_kind):
                 self._kinds[f"{group}/{version}/{kind}"] = self._kinds[f"{resource.api_version}/{kind}"]

@@ -41,6 +41,8 @@ class DefaultScheduler:
         self._desk = desk = PodDesk(world, client, events)
         self._table = desk.table
         self._preemption = Preemption(world.store, client, events, desk.table)
+        #: Pods that wait, in the order they came, and whether they were tried.
+        self._waiting: dict[Key, bool] = {}
         #: Whether pods that did not fit may fit now.
         self._has_news = False
         self._is_awake = False
@@ -50,7 +52,7 @@ class DefaultScheduler:
     # What it hears
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
-        waiting = self._desk.waiting
+        waiting = self._waiting
         for change in batch.changes():
             key, pod, before = change.key, change.object, change.previous
             standing = standing_of(pod, batch.type, self._names)
@@ -59,7 +61,7 @@ class DefaultScheduler:
                 self._preemption.forget(key)
                 self._has_news |= standing is Standing.OVER
             elif key not in waiting or (before is not None and before["spec"] != pod["spec"]):
-                waiting[key] = ""
+                waiting[key] = False
         self._wake_soon(now)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
@@ -68,7 +70,7 @@ class DefaultScheduler:
 
     def _wake_soon(self, now: Instant) -> None:
         """Decide at the end of this instant, if there is anything to decide."""
-        if self._desk.waiting and not self._is_awake:
+        if self._waiting and not self._is_awake:
             self._is_awake = True
             self._agenda.book(now, Rank.WAKE, self._decide)
 
@@ -78,14 +80,14 @@ class DefaultScheduler:
         """Try every pod that may fit: all after news, otherwise those not tried yet."""
         self._is_awake = False
         has_news, self._has_news = self._has_news, False
-        waiting = self._desk.waiting
-        tried = [key for key, message in waiting.items() if has_news or not message]
+        tried = [key for key, is_tried in self._waiting.items() if has_news or not is_tried]
         # A stable sort: those of equal priority in the order they came.
         tried.sort(key=lambda key: -self._priority(key))
         hopeless: dict[_Shape, str] = {}
         for key in tried:
             pod = self._store.get(POD, key)
-            if pod is not None and key in waiting:
+            if pod is not None and key in self._waiting:
+                self._waiting[key] = True
                 self._try(key, pod, hopeless, now)
 
     def _priority(self, key: Key) -> int:

@@ -24,10 +24,10 @@ def place_in(policy: Policy, error: BaseException) -> str | None:
     """Return the line of the policy's own file that `error` passed through last; None if it never was there."""
     own_file = policy.decide.__code__.co_filename
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own_file]
-    return _told(frames[-1]) if frames else None
+    return _place_of(frames[-1]) if frames else None
 
 
-def _told(frame: traceback.FrameSummary) -> str:
+def _place_of(frame: traceback.FrameSummary) -> str:
     return f"{frame.filename}:{frame.lineno} ({frame.line})"
 
 
@@ -54,15 +54,15 @@ class GuardedPolicy:
     def decisions(self, view: View) -> Iterator[Decision]:
         """Yield the policy's decisions, each of which must be carried out before the next is asked for."""
         try:
-            given: object = self._policy.decide(view)
+            answer: object = self._policy.decide(view)
         except _ANYTHING as error:
             self._blame(error)
-        if not isinstance(given, Iterator):
-            kind = type(given).__name__
+        if not isinstance(answer, Iterator):
+            kind = type(answer).__name__
             raise self.failure(f"decide returned a {kind}; it must `yield Start(…)` for each decision instead")
         while True:
             try:
-                decision: object = next(given, None)
+                decision: object = next(answer, None)
             except _ANYTHING as error:
                 self._blame(error)
             if decision is None:
@@ -77,7 +77,7 @@ class GuardedPolicy:
         """End the run with the line of the policy that `error` came from; our own errors pass as they are."""
         if isinstance(error, BatkubeError):
             raise error
-        place = place_in(self._policy, error) or _told(traceback.extract_tb(error.__traceback__)[-1])
+        place = place_in(self._policy, error) or _place_of(traceback.extract_tb(error.__traceback__)[-1])
         raise self.failure(f"failed in {place}: {type(error).__name__}: {error}") from error
 
     def _checked(self, decision: object, view: View) -> Decision:

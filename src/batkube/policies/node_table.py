@@ -163,7 +163,7 @@ class NodeTable(NodeColumns):
 
         `extra` is what is to be counted as taken besides, by column.
         """
-        found = {}
+        shortages = {}
         for resource, count in demand.items():
             row = self._row(resource)
             free = self._capacity[row] - self._used[row]
@@ -171,8 +171,8 @@ class NodeTable(NodeColumns):
                 free[column] -= taken.get(resource, 0)
             short = free < min(count, 2**62)
             if short.any():
-                found[resource] = short
-        return found
+                shortages[resource] = short
+        return shortages
 
     def too_small(self, demand: Amounts) -> Mask:
         """Return the nodes that could not hold `demand` even if they were empty."""

@@ -12,7 +12,7 @@ from batkube.cluster.client import Client, Refused
 from batkube.cluster.decisions import rejected_status
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import POD
-from batkube.cluster.references import name_of, namespace_of, with_condition
+from batkube.cluster.references import condition_of, name_of, namespace_of, with_condition
 from batkube.cluster.resources import Amounts
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
@@ -34,12 +34,10 @@ class PodDesk:
 
     def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
         self._store = world.store
-        self.client = client
-        self.events = events
+        self._client = client
+        self._events = events
         self.table = NodeTable(world.store)
         self.neighbours = Neighbours(world.store, self.table)
-        #: Pods that wait, in the order they came; with the message of their last attempt, "" before the first.
-        self.waiting: dict[Key, str] = {}
 
     def bind(self, key: Key, pod: KubeObject, node_name: str, now: Instant) -> bool:
         """Give the pod its node; return whether the server agreed."""
@@ -50,12 +48,12 @@ class PodDesk:
             "target": {"kind": "Node", "name": node_name},
         }
         try:
-            self.client.create(POD, binding, now, subresource="binding")
+            self._client.create(POD, binding, now, subresource="binding")
         except Refused as refusal:
             self.set_aside(key, f"binding rejected: {refusal.message}", now)
             return False
         message = f"Successfully assigned {key} to {node_name}"
-        self.events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
+        self._events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
         return True
 
     def reject(self, key: Key, reason: str, now: Instant) -> None:
@@ -68,7 +66,7 @@ class PodDesk:
     def evict(self, key: Key, now: Instant) -> None:
         """Let a pod stop within its grace period."""
         try:
-            self.client.delete(POD, key, now)
+            self._client.delete(POD, key, now)
         except Refused:
             return
 
@@ -102,14 +100,11 @@ class PodDesk:
         return f"0/{self.table.count} nodes are available: {reasons}."
 
     def set_aside(self, key: Key, message: str, now: Instant) -> None:
-        """Say why the pod waits, unless that was said already."""
-        if self.waiting.get(key) == message:
-            return
-        self.waiting[key] = message
+        """Say why the pod waits, unless it says so already."""
         pod = self._store.get(POD, key)
-        if pod is None:
+        if pod is None or (condition_of(pod, "PodScheduled") or {}).get("message") == message:
             return
-        self.events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
+        self._events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -126,6 +121,6 @@ class PodDesk:
 
     def _write_status(self, pod: KubeObject, status: KubeObject, now: Instant) -> None:
         try:
-            self.client.update(POD, {**pod, "status": status}, now, subresource="status")
+            self._client.update(POD, {**pod, "status": status}, now, subresource="status")
         except Refused:
             return

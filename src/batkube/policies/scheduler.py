@@ -155,9 +155,7 @@ class PolicyScheduler:
     def _hear_of_pod(self, key: Key, pod: KubeObject, standing: Standing) -> bool:
         known = self.view.known.get(key_of_pod_job(key))
         if standing is Standing.WAITS:
-            return self._desk is not None and self._hear_of_waiting(self._desk, key, pod, known)
-        if self._desk is not None:
-            self._desk.waiting.pop(key, None)
+            return self._desk is not None and self._hear_of_waiting(key, pod, known)
         if standing is Standing.OVER:
             if known is not None:
                 self.view.end(known)
@@ -169,14 +167,13 @@ class PolicyScheduler:
         is_stranger = standing is Standing.BOUND and self._grounds.occupy(key, pod)
         return is_stranger or known is not None
 
-    def _hear_of_waiting(self, desk: PodDesk, key: Key, pod: KubeObject, known: KnownJob | None) -> bool:
+    def _hear_of_waiting(self, key: Key, pod: KubeObject, known: KnownJob | None) -> bool:
         """Put a pod into the queue, unless it is known with the same wishes."""
         job = job_of_pod(key, pod)
         if known is not None:
             if known.job == job:
                 return False
             self.view.forget(known)
-        desk.waiting[key] = ""
         self.view.meet(job, [key])
         self.view.enqueue(job)
         return True
@@ -280,7 +277,7 @@ class PolicyScheduler:
             return
         self.view.forget(known)
         self._evicted.append(known.job)
-        self._store.delete(POD, known.keys, now, author=self, decision=Eviction(known.keys))
+        decisions.evict(self._store, Eviction(known.keys), now, author=self)
 
     def _reject(self, reject: Reject, now: Instant) -> None:
         known = self.view.known.get(reject.job.key)
@@ -295,13 +292,12 @@ class PolicyScheduler:
     def _explain(self, desk: PodDesk, now: Instant) -> None:
         """Tell the pods that wait why they do, as far as one can know; those of one shape wait for one reason."""
         reasons: dict[tuple[object, ...], str] = {}
-        for key in list(desk.waiting):
-            known, pod = self.view.known.get(key_of_pod_job(key)), self._store.get(POD, key)
-            if pod is None or known is None or known.job not in self.view.queue:
+        for job in self.view.queue:
+            pod = self._store.get(POD, job.pod) if isinstance(job, PodJob) else None
+            if pod is None or not isinstance(job, PodJob):
                 continue
-            shape = known.job.shape
-            if shape not in reasons:
+            if job.shape not in reasons:
                 judgement = desk.judge(pod, demand_of(pod))
                 waits = f"the policy {self._policy.name} has not started it yet"
-                reasons[shape] = waits if judgement.fits.any() else desk.why_not(judgement)
-            desk.set_aside(key, reasons[shape], now)
+                reasons[job.shape] = waits if judgement.fits.any() else desk.why_not(judgement)
+            desk.set_aside(job.pod, reasons[job.shape], now)

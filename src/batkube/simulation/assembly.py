@@ -33,7 +33,7 @@ from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideSch
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
 from batkube.simulation.objects import check_objects, objects_of
-from batkube.simulation.paced_tally import Tally
+from batkube.simulation.paced.tally import Tally
 from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, Resources, Scenario
 from batkube.simulation.witness import Witness
 from batkube.simulation.work import Work
@@ -245,7 +245,7 @@ def _start_programs(
         from batkube.simulation.outside import coordinate
 
         return coordinate(world, server, inputs.outside, scenario, witness, folder)
-    from batkube.simulation.paced_assembly import pace
+    from batkube.simulation.paced.starting import pace
 
     return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
 

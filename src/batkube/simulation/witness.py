@@ -47,7 +47,7 @@ class Witness:
         #: Failed attempts to place each live pod, as its scheduler logs them, and why the last one failed.
         self._failures: dict[Key, tuple[int, str]] = {}
         #: The same as far as the API shows it, of schedulers that log nothing that is understood.
-        self._shown: dict[Key, tuple[int, str]] = {}
+        self._reasons: dict[Key, tuple[int, str]] = {}
         self._events_to_remove: list[Key] = []
         #: How much has happened; a scheduler that only keeps itself busy does not move it.
         self.activity = 0
@@ -60,11 +60,11 @@ class Witness:
 
     def story(self, key: Key) -> tuple[int, str]:
         """Return how often placing a pod failed, and why the last time; forget it."""
-        shown = self._shown.pop(key, None)
+        seen = self._reasons.pop(key, None)
         logged = self._failures.pop(key, None)
-        if shown is not None and logged is None:
+        if seen is not None and logged is None:
             self._notes.add(_UNLOGGED, example=f"pod {_name(key)}")
-        return logged or shown or (0, "")
+        return logged or seen or (0, "")
 
     def hear_attempt(self, key: Key, why: str, at: Instant) -> None:
         """Take note of a failed attempt that a scheduler has logged."""
@@ -72,14 +72,14 @@ class Witness:
         self._failures[key] = (count, why)
         self._journal.append(at, "attempt", pod=_name(key), failed=count)
 
-    def note_others(self, program: str, connects: int, heard: int) -> None:
+    def note_others(self, program: str, connects: int, foreign_bytes: int) -> None:
         """Take note that a program has connected, so many times, to somebody who is not on the run's clock.
 
-        `heard` are the bytes it read that the run's server has not sent: theirs, or else of who has connected to it.
+        `foreign_bytes` are those it read that the run's server has not sent: theirs, or of who has connected to it.
         """
         if connects > 0:
             self._notes.add(_OTHERS, example=program, count=connects)
-        elif heard > 0:
+        elif foreign_bytes > 0:
             self._notes.add(_SPOKEN_TO, example=program)
 
     def note_strangers(self, program: str, connects: int, door: Entrance) -> None:
@@ -102,8 +102,8 @@ class Witness:
 
     def _show_failure(self, key: Key, why: str, count: int) -> None:
         """Take note that a pod was tried at least `count` times in vain."""
-        before, _ = self._shown.get(key, (0, ""))
-        self._shown[key] = (max(before, count), why)
+        before, _ = self._reasons.get(key, (0, ""))
+        self._reasons[key] = (max(before, count), why)
 
     def _hear_events(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:

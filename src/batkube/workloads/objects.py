@@ -94,14 +94,14 @@ def _manifest(place: Place, fields: Mapping[str, object], source: str, workload:
 
 def _tell_pods(fields: dict[str, Any], own: Mapping[str, str]) -> None:
     """Copy our annotations to the pods that the object will make: what they say is about them, wherever it stands."""
-    told = {key: text for key, text in own.items() if key != SUBMIT}
+    ours = {key: text for key, text in own.items() if key != SUBMIT}
     template = pod_template(fields)
     metadata = None if template is None else template.get("metadata") or {}
     # What is wrong with a template is for the API to say.
-    if told and template is not None and isinstance(metadata, dict):
+    if ours and template is not None and isinstance(metadata, dict):
         annotations = metadata.get("annotations") or {}
         if isinstance(annotations, dict):
-            template["metadata"] = {**metadata, "annotations": {**annotations, **told}}
+            template["metadata"] = {**metadata, "annotations": {**annotations, **ours}}
 
 
 def pod_template(fields: dict[str, Any]) -> dict[str, Any] | None:

@@ -82,8 +82,8 @@ class Admission:
         warnings: list[str] | None = None,
     ) -> Attempt:
         """Return the attempt to write `value`; `old` is the live object, None for a creation."""
-        told = [] if warnings is None else warnings
-        return Attempt(resource, namespace, name, subresource, value, old, self._store, now, told)
+        own_warnings = [] if warnings is None else warnings
+        return Attempt(resource, namespace, name, subresource, value, old, self._store, now, own_warnings)
 
     def admit(self, attempt: Attempt) -> None:
         """Let the plugins change the object, or refuse it with a Failure."""

@@ -21,17 +21,17 @@ def set_priority(attempt: Attempt) -> None:
                 spec[field] = live
         return
     priority, policy = _priority(attempt, spec)
-    given = spec.get("priority")
-    if given is not None and given != priority:
+    own = spec.get("priority")
+    if own is not None and own != priority:
         raise attempt.refused(
-            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"the integer value of priority ({own}) must not be provided in pod spec; "
             f"priority admission controller computed {priority} from the given PriorityClass name"
         )
     spec["priority"] = priority
-    given = spec.get("preemptionPolicy")
-    if given is not None and given != policy:
+    own = spec.get("preemptionPolicy")
+    if own is not None and own != policy:
         raise attempt.refused(
-            f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+            f"the string value of PreemptionPolicy ({own}) must not be provided in pod spec; "
             f"priority admission controller computed {policy} from the given PriorityClass name"
         )
     spec["preemptionPolicy"] = policy

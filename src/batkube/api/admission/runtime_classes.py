@@ -13,10 +13,10 @@ def _runtime_class(attempt: Attempt) -> KubeObject | None:
     name = attempt.value["spec"].get("runtimeClassName")
     if name is None:
         return None
-    found = attempt.store.get("runtimeclasses.node.k8s.io", Key(name))
-    if found is None:
+    runtime_class = attempt.store.get("runtimeclasses.node.k8s.io", Key(name))
+    if runtime_class is None:
         raise attempt.refused(f"pod rejected: RuntimeClass {go_quote(name)} not found")
-    return found
+    return runtime_class
 
 
 def apply_runtime_class(attempt: Attempt) -> None:
@@ -52,11 +52,11 @@ def check_overhead(attempt: Attempt) -> None:
     if attempt.old is not None:
         return
     runtime = _runtime_class(attempt)
-    given = attempt.value["spec"].get("overhead")
+    overhead = attempt.value["spec"].get("overhead")
     if runtime is not None and runtime.get("overhead") is not None:
-        if (runtime["overhead"].get("podFixed") or {}) != (given or {}):
+        if (runtime["overhead"].get("podFixed") or {}) != (overhead or {}):
             raise attempt.refused("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
-    elif given is not None:
+    elif overhead is not None:
         raise attempt.refused("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
 
 

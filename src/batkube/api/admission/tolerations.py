@@ -19,8 +19,8 @@ _TOLERATIONS: tuple[dict[str, Any], ...] = tuple(
 def add_tolerations(attempt: Attempt) -> None:
     """Let a pod stay five minutes on a node that fails, unless it says how long."""
     spec = attempt.value["spec"]
-    given = spec.get("tolerations")
-    if not given:
+    tolerations = spec.get("tolerations")
+    if not tolerations:
         spec["tolerations"] = list(_TOLERATIONS)
         return
     missing = [
@@ -28,8 +28,8 @@ def add_tolerations(attempt: Attempt) -> None:
         for each in _TOLERATIONS
         if not any(
             toleration.get("key") in (None, "", each["key"]) and toleration.get("effect") in (None, "", "NoExecute")
-            for toleration in given
+            for toleration in tolerations
         )
     ]
     if missing:
-        spec["tolerations"] = [*given, *missing]
+        spec["tolerations"] = [*tolerations, *missing]

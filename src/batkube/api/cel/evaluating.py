@@ -110,7 +110,7 @@ def _index(node: Index, meter: Meter) -> Evaluate:
     return evaluate
 
 
-def _given(value: Value) -> Optional:
+def _optional(value: Value) -> Optional:
     """Return what stands after a question mark in a literal: it must be an optional."""
     if not isinstance(value, Optional):
         raise CelError(NO_OVERLOAD)
@@ -127,7 +127,7 @@ def _list(node: ListOf, meter: Meter) -> Evaluate:
             value = item(variables)
             if not optional:
                 result.append(value)
-            elif _given(value).has:
+            elif _optional(value).has:
                 result.append(value.value)
         return result
 
@@ -148,7 +148,7 @@ def _map(node: MapOf, meter: Meter) -> Evaluate:
             _check_key(key)
             if not optional:
                 result[key] = value
-            elif _given(value).has:
+            elif _optional(value).has:
                 result[key] = value.value
         return result
 

@@ -61,8 +61,8 @@ def parsed(text: str) -> Node:
     if len(text) > _LONGEST:
         problem = f"expression code point size exceeds limit: size: {len(text)}, limit {_LONGEST}"
         raise SourceError("", [(NOWHERE, problem)])
-    found, problems = tokens(text)
-    parser = _ExpressionParser(found)
+    words, problems = tokens(text)
+    parser = _ExpressionParser(words)
     try:
         tree = parser.whole()
     except _Wrong as problem:
@@ -84,8 +84,8 @@ class _Wrong(Exception):
 class _ExpressionParser:
     """One pass over the tokens."""
 
-    def __init__(self, found: list[Token]) -> None:
-        self.tokens = found
+    def __init__(self, words: list[Token]) -> None:
+        self.tokens = words
         #: What could be skipped as superfluous, so that the rest could be read.
         self.problems: list[tuple[int, str]] = []
         self.position = 0
@@ -111,13 +111,13 @@ class _ExpressionParser:
         token = self._take(symbol)
         if token is not None:
             return token
-        found, following = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
-        if found.kind == "end" and symbol in _CLOSING:
-            raise self._error(f"missing '{symbol}' at '{found.text}'")
+        token, following = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        if token.kind == "end" and symbol in _CLOSING:
+            raise self._error(f"missing '{symbol}' at '{token.text}'")
         if following.kind == "symbol" and following.text == symbol:
-            self._skip(f"extraneous input '{found.text}' expecting '{symbol}'")
+            self._skip(f"extraneous input '{token.text}' expecting '{symbol}'")
             return self._need(symbol)
-        raise self._error(f"mismatched input '{found.text}' expecting '{symbol}'")
+        raise self._error(f"mismatched input '{token.text}' expecting '{symbol}'")
 
     def _skip(self, problem: str) -> None:
         """Note a superfluous token and go on behind it, as ANTLR does."""
@@ -128,7 +128,7 @@ class _ExpressionParser:
         return _Wrong(self.token.at, f"Syntax error: {problem}")
 
     def whole(self) -> Node:
-        """Parse all there is."""
+        """Parse the text to its end; what is left over is a fault."""
         node = self.expression()
         if self.token.kind != "end":
             raise self._error(f"extraneous input '{self.token.text}' expecting {END}")

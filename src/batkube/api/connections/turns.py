@@ -41,7 +41,7 @@ class Asking(Sharer, Protocol):
         """Whether a request can be answered now."""
 
     def proceed(self) -> None:
-        """Answer one."""
+        """Answer one request."""
 
 
 _Sharer = TypeVar("_Sharer", bound=Sharer)

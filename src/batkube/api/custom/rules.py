@@ -89,9 +89,9 @@ class RuleSet:
 
     def _compiled(self, schema: Structural, *, is_resource: bool) -> _Rules | None:
         properties = {
-            name: found
+            name: compiled
             for name, part in schema.properties.items()
-            if (found := self._compiled(part, is_resource=part.embedded)) is not None
+            if (compiled := self._compiled(part, is_resource=part.embedded)) is not None
         }
         below = [
             None if part is None else self._compiled(part, is_resource=part.embedded)
@@ -180,13 +180,13 @@ class _Judgement:
             holds = compiled.program(variables)
         except CostExceeded as problem:
             beyond = "no further validation rules will be run due to call cost exceeds limit for rule"
-            self._give_up(field, kind, f"'{problem}': {beyond}: {_told(rule)}")
+            self._give_up(field, kind, f"'{problem}': {beyond}: {_rule_text(rule)}")
         except CelError as problem:
             self._pay(compiled.program, field, kind)
             if str(problem).startswith(NO_OVERLOAD):
                 unfit = "call arguments did not match a supported operator, function or macro signature for rule"
-                return field_errors.invalid(field, kind, f"'{problem}': {unfit}: {_told(rule)}")
-            return field_errors.invalid(field, kind, f"{problem} evaluating rule: {_told(rule)}")
+                return field_errors.invalid(field, kind, f"'{problem}': {unfit}: {_rule_text(rule)}")
+            return field_errors.invalid(field, kind, f"{problem} evaluating rule: {_rule_text(rule)}")
         self._pay(compiled.program, field, kind)
         if holds is True:
             return None
@@ -227,7 +227,7 @@ def _message(compiled: CompiledRule, variables: dict[str, Any]) -> str:
     return compiled.rule.message.strip() or f"failed rule: {compiled.rule.rule.strip()}"
 
 
-def _told(rule: Rule) -> str:
+def _rule_text(rule: Rule) -> str:
     return rule.message.strip() or rule.rule.strip()
 
 

@@ -111,12 +111,12 @@ def _check_parts(raw: RawSchema, path: str, place: _SchemaPlace, problems: Probl
 
 
 def _must_be(kind: str, extension: str, raw: RawSchema, path: str, problems: Problems) -> bool:
-    given = raw.get("type") or ""
-    if given == kind:
+    own = raw.get("type") or ""
+    if own == kind:
         return True
     problem = f"must be {kind} if {extension} is specified"
-    if given:
-        problems.invalid(f"{path}.type", given, problem)
+    if own:
+        problems.invalid(f"{path}.type", own, problem)
     else:
         problems.required(f"{path}.type", problem)
     return False
@@ -190,16 +190,16 @@ def _check_key_rules(raw: RawSchema, path: str, problems: Problems) -> None:
         problems.forbidden(f"{path}.items.nullable", problem)
     if list_type == "set":
         return
-    given = "this property is in x-kubernetes-list-map-keys, so it"
+    property_text = "this property is in x-kubernetes-list-map-keys, so it"
     for key in raw.get("x-kubernetes-list-map-keys") or ():
         part: Any = (items.get("properties") or {}).get(key)
         if part is None:
             continue
         below = f"{path}.items.properties[{key}]"
         if key not in (items.get("required") or ()) and part.get("default") is None:
-            problems.required(f"{below}.default", f"{given} must have a default or be a required property")
+            problems.required(f"{below}.default", f"{property_text} must have a default or be a required property")
         if part.get("nullable"):
-            problems.forbidden(f"{below}.nullable", f"{given} cannot be nullable")
+            problems.forbidden(f"{below}.nullable", f"{property_text} cannot be nullable")
 
 
 def _check_rule(raw: RawSchema, rule: dict[str, Any], path: str, problems: Problems) -> None:

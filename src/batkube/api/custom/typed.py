@@ -79,9 +79,9 @@ def cel_type(schema: Structural, *, is_resource: bool = False) -> CelType | None
         return None if values is None else map_of(values)
     fields = {}
     for name, part in schema.properties.items():
-        escaped_name, found = escaped(name), cel_type(part)
-        if escaped_name is not None and found is not None:
-            fields[escaped_name] = found
+        escaped_name, field_type = escaped(name), cel_type(part)
+        if escaped_name is not None and field_type is not None:
+            fields[escaped_name] = field_type
     return CelType("object", fields=fields)
 
 

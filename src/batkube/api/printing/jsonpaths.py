@@ -154,7 +154,7 @@ class _PathParser:
         if match is None:
             raise BadJsonPath("unterminated quoted string")
         self.position = match.end()
-        return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), match[1])
+        return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), match[1])
 
     def _brackets(self) -> Iterator[Step]:
         end = self.text.find("]", self.position)
@@ -215,21 +215,21 @@ def _every(values: Values) -> Values:
 
 
 def _descend(values: Values) -> Values:
-    found: Values = []
+    below: Values = []
     pending = values[::-1]
     while pending:
         value = pending.pop()
         parts = _inside(value)
         # Texts count as containers, of characters, in which nothing is found.
         if parts or (isinstance(value, str) and value):
-            found.append(value)
+            below.append(value)
             pending += reversed(parts)
-            _check_count(found)
-    return found
+            _check_count(below)
+    return below
 
 
 def _union(branches: list[list[Step]]) -> Step:
-    return lambda values: [found for steps in branches for found in _follow(steps, values)]
+    return lambda values: [value for steps in branches for value in _follow(steps, values)]
 
 
 def _slice(text: str) -> Step:
@@ -245,14 +245,14 @@ def _slice(text: str) -> Step:
         raise BadJsonPath(f"array index {text} is not a number") from None
 
     def take(values: Values) -> Values:
-        found: Values = []
+        parts: Values = []
         for value in values:
             if value is None:
                 continue
             if not isinstance(value, list):
                 raise PathUnfit(f"{type(value).__name__} is not array or slice")
-            found += _part(value, start, (start or 0) + 1 if is_one else end, is_one, step)
-        return found
+            parts += _part(value, start, (start or 0) + 1 if is_one else end, is_one, step)
+        return parts
 
     return take
 

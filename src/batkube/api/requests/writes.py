@@ -37,7 +37,7 @@ class Write(msgspec.Struct):
     #: Warnings for the client, sent as headers.
     warnings: list[str] = []
     #: The name in the path, "" if the object was posted: what rights to create or to escalate can be limited to.
-    asked_name: str = ""
+    path_name: str = ""
 
     @property
     def key(self) -> Key:

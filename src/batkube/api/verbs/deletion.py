@@ -173,19 +173,19 @@ def _mark_gracefully(
 ) -> KubeObject | object | None:
     """Return the pod with a (shorter) time to end; `_PENDING` if it has one already; None if it goes at once."""
     meta = old["metadata"]
-    asked = 1 if options.grace is not None and options.grace < 0 else options.grace
+    grace = 1 if options.grace is not None and options.grace < 0 else options.grace
     if "deletionTimestamp" in meta:
         left = meta.get("deletionGracePeriodSeconds", 0)
         if not left:
             return None
-        if asked is None or asked >= left:
+        if grace is None or grace >= left:
             return _PENDING
-        end = instant_of(meta["deletionTimestamp"]) + (asked - left) * NANOSECONDS_PER_SECOND
-        period = asked
+        end = instant_of(meta["deletionTimestamp"]) + (grace - left) * NANOSECONDS_PER_SECOND
+        period = grace
         if end < now:
-            end, period = now, 1 if asked else 0
+            end, period = now, 1 if grace else 0
         return {**old, "metadata": _deleting(meta, Instant(end), period)}
-    period = deletion_grace_s(resource, old, asked) or 0
+    period = deletion_grace_s(resource, old, grace) or 0
     marked = _deleting(meta, after(now, Duration(period * NANOSECONDS_PER_SECOND)), period)
     if meta.get("generation", 0) > 0:
         marked["generation"] = meta["generation"] + 1

@@ -109,16 +109,16 @@ def _needs_no_budget(pod: KubeObject) -> bool:
 
 def _budget_of(registry: Registry, write: Write, pod: KubeObject) -> KubeObject | None:
     labels = pod["metadata"].get("labels")
-    found = [
+    budgets = [
         budget
         for key, budget in registry.store.all(_PDBS).items()
         if key.startswith(f"{write.namespace}/") and selector_of(budget["spec"].get("selector")).matches(labels)
     ]
-    if len(found) > 1:
+    if len(budgets) > 1:
         raise statuses.internal_error(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         )
-    return found[0] if found else None
+    return budgets[0] if budgets else None
 
 
 def _is_ready(pod: KubeObject) -> bool:

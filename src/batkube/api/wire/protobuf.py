@@ -86,10 +86,10 @@ def unwrap(data: bytes) -> Envelope:
 def _byte_fields(data: bytes) -> tuple[bytes, bytes]:
     """Return the fields 1 and 2 of a message, which both have a length."""
     try:
-        found = dict(fields(data, 0, len(data)))
+        by_number = dict(fields(data, 0, len(data)))
     except IndexError:
         raise EndsEarly from None
-    one, other = found.get(1, b""), found.get(2, b"")
+    one, other = by_number.get(1, b""), by_number.get(2, b"")
     if not isinstance(one, bytes) or not isinstance(other, bytes):
         raise WireError("proto: wrong wireType = 0 for field TypeMeta")
     return one, other
@@ -100,11 +100,11 @@ def open_envelope(data: bytes, schema: Schema) -> KubeObject:
 
     An object of another kind than that of `schema` is not read any further, so that the caller can say what it is.
     """
-    found = unwrap(data)
-    told = {"kind": found.kind, "apiVersion": found.api_version}
-    value: KubeObject = {field: text for field, text in told.items() if text}
-    if not found.kind or found.kind == schema.go.rpartition(".")[2]:
-        value.update(decode(found.raw, schema))
+    envelope = unwrap(data)
+    type_meta = {"kind": envelope.kind, "apiVersion": envelope.api_version}
+    value: KubeObject = {field: text for field, text in type_meta.items() if text}
+    if not envelope.kind or envelope.kind == schema.go.rpartition(".")[2]:
+        value.update(decode(envelope.raw, schema))
     return value
 
 

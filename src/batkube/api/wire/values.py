@@ -95,8 +95,8 @@ def int_or_string_body(value: int | str) -> bytes:
 
 
 def _int_or_string(body: bytes) -> int | str:
-    found = dict(fields(body, 0, len(body)))
-    kind, text, number = found.get(1, 0), found.get(3, b""), found.get(2, 0)
+    by_number = dict(fields(body, 0, len(body)))
+    kind, text, number = by_number.get(1, 0), by_number.get(3, b""), by_number.get(2, 0)
     if kind == 0 and isinstance(number, int):
         return signed(number, 32)
     if kind == 1 and isinstance(text, bytes):
@@ -123,8 +123,8 @@ def _time_body(timestamp: str, precision: int) -> bytes:
 
 
 def _instant(body: bytes) -> Instant | None:
-    found = dict(fields(body, 0, len(body)))
-    seconds, nanoseconds = found.get(1, 0), found.get(2, 0)
+    by_number = dict(fields(body, 0, len(body)))
+    seconds, nanoseconds = by_number.get(1, 0), by_number.get(2, 0)
     if not isinstance(seconds, int) or not isinstance(nanoseconds, int):
         raise WireError("proto: wrong wireType = 2 for field Seconds")
     seconds, nanoseconds = signed(seconds, 64), signed(nanoseconds, 32)
@@ -170,11 +170,11 @@ def raw_body(value: Json) -> bytes:
 
 
 def _raw(body: bytes) -> Json:
-    found = dict(fields(body, 0, len(body))).get(1)
-    if not isinstance(found, bytes) or not found:
+    raw = dict(fields(body, 0, len(body))).get(1)
+    if not isinstance(raw, bytes) or not raw:
         return None
     try:
-        return msgspec.json.decode(found)
+        return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise WireError(str(problem)) from problem
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from batkube.outputs.measures.metrics import Metrics, metrics_of
-from batkube.outputs.measures.run_files import RunFiles
+from batkube.outputs.measures.measured_run import MeasuredRun
+from batkube.outputs.measures.metrics import Metrics
 from batkube.outputs.measures.run_labels import labels_of
 
 #: jobs.csv has six decimals, and two programs may round the last one differently: less than this is no difference.
@@ -112,9 +112,9 @@ def metric_rows(metrics: Metrics, states: Sequence[str] | None = None) -> list[M
     ]
 
 
-def compare_runs(runs: Sequence[RunFiles], *, baseline: int = 0) -> Comparison:
+def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Comparison:
     """Return the runs side by side, measured against `runs[baseline]`."""
-    metrics = [metrics_of(run) for run in runs]
+    metrics = [run.metrics for run in runs]
     states = sorted({state for each in metrics for state in each.states})
     labels = labels_of([run.path for run in runs])
     tables = _matched([run.jobs for run in runs])

@@ -179,8 +179,8 @@ def _check_stricter(nodes: Mapping[str, Any] | None, old: Mapping[str, Any] | No
     before = old[_REQUIRED_TERMS].get("nodeSelectorTerms") or []
     after = ((nodes or {}).get(_REQUIRED_TERMS) or {}).get("nodeSelectorTerms") or []
     if before and len(before) != len(after):
-        shown = go_struct("[]core.NodeSelectorTerm", after or None)
-        problems.invalid(path, shown, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+        go_text = go_struct("[]core.NodeSelectorTerm", after or None)
+        problems.invalid(path, go_text, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
         return
     for index, (term, earlier) in enumerate(zip(after, before, strict=False)):
         if not _only_adds(term, earlier):

@@ -213,10 +213,10 @@ def _check_host_ports(containers: Sequence[Container], path: str, problems: Prob
     for index, container in enumerate(containers):
         for number, port in enumerate(container.get("ports", ())):
             if host_port := port.get("hostPort"):
-                shown = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{host_port}"
-                if shown in taken:
-                    problems.duplicate(f"{path}[{index}].ports[{number}].hostPort", shown)
-                taken.add(shown)
+                place = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{host_port}"
+                if place in taken:
+                    problems.duplicate(f"{path}[{index}].ports[{number}].hostPort", place)
+                taken.add(place)
 
 
 def _check_mounts(

@@ -208,9 +208,9 @@ def _check_host_network(containers: Sequence[Mapping[str, Any]], is_pod: bool, p
 
 
 def _check_user_namespace(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
-    for field, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+    for field, name in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(field):
-            problems.forbidden(f"{path}.{shown}", "when `hostUsers` is false")
+            problems.forbidden(f"{path}.{name}", "when `hostUsers` is false")
     for container, at in containers_of(spec, path):
         if container.get("volumeDevices"):
             problems.forbidden(f"{at}.volumeDevices", "when `hostUsers` is false")

@@ -1,6 +1,6 @@
 """HTTP for a program whose time is paced: whatever it asks is answered at once, but for bindings.
 
-A binding is a decision, and those are taken one by one, when the cycle comes to them (see `paced`). Until then its
+A binding is a decision, and those are taken one by one, when the cycle comes to them (see `cycles`). Until then its
 sender waits for the answer. The 2020 prototype answered at once and started the pod in its turn; the pod starts at the
 same instant, and here no answer is given that is not true yet.
 """

@@ -14,8 +14,8 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, as_float_s, human
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.simulation.paced_programs import TICK_S, PacedProgram, PacedPrograms
-from batkube.simulation.paced_tally import Tally
+from batkube.simulation.paced.programs import TICK_S, PacedProgram, PacedPrograms
+from batkube.simulation.paced.tally import Tally
 from batkube.timing.loop import Loop
 from batkube.timing.paced import MILLISECOND, Pace, Pacing, to_millisecond
 

@@ -13,7 +13,7 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Instant
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.simulation.attempts import AttemptLog
-from batkube.simulation.paced_server import PacedServer
+from batkube.simulation.paced.server import PacedServer
 from batkube.simulation.witness import Witness
 from batkube.timing.live import RealTime
 from batkube.timing.loop import Loop
