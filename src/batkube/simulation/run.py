@@ -25,7 +25,7 @@ from batkube.simulation.record import Record
 from batkube.simulation.scenario import KEYS, Scenario, make_scenario
 from batkube.simulation.time_limit import TimeIsUp, time_limit
 
-_CUT_OFF = FidelityNote("until", "had not ended when the run was; jobs.csv has no row for them")
+_CUT_OFF = FidelityNote("until", "had not ended, or not begun, when the run was over; jobs.csv has no row for them")
 
 ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
