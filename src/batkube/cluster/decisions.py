@@ -133,7 +133,7 @@ class DecisionLog:
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         decision = batch.decision
-        if not isinstance(decision, Binding | Eviction | Rejection | Nomination):
+        if decision is None or not isinstance(decision, Binding | Eviction | Rejection | Nomination):
             return
         for whose, positions in self._parties(decision.keys):
             match decision:
