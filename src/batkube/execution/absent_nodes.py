@@ -69,13 +69,16 @@ class AbsentNodes:
         """Let a pod wait for its node."""
         self._waiting.setdefault(node, {})[key] = None
 
-    def keep_waiting(self, keys: Sequence[Key], nodes: Sequence[str]) -> bool:
-        """Let those of the pods wait that were bound to a node that has failed; return whether there are any."""
+    def keep_waiting(self, keys: Sequence[Key], ranks: Sequence[int], nodes: Sequence[str]) -> bool:
+        """Let those of a course's pods wait that were bound to a node that has failed; return whether there are any.
+
+        The pod of `ranks[i]` was bound to `nodes[i]`.
+        """
         if not self._silent or self._silent.keys().isdisjoint(nodes):
             return False
-        for key, node in zip(keys, nodes, strict=True):
+        for rank, node in zip(ranks, nodes, strict=True):
             if node in self._silent:
-                self.wait(node, key)
+                self.wait(node, keys[rank])
         return True
 
     def _hear(self, batch: Batch, now: Instant) -> None:

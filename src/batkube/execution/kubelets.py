@@ -123,7 +123,7 @@ class Kubelets:
         """Take the pods' resources from their nodes, and book when they come up; refuse them if there is no room."""
         keys, ranks, nodes = course.keys, [rank for rank, _ in bound], [pod["spec"]["nodeName"] for _, pod in bound]
         self.conductor.bound(course, ranks, nodes, now)
-        if self._absent.keep_waiting([keys[rank] for rank in ranks], nodes):
+        if self._absent.keep_waiting(keys, ranks, nodes):
             self.conductor.lost(course, now)
             return
         if unknown := self._accounts.unknown(nodes):

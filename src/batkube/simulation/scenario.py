@@ -291,13 +291,13 @@ def _duration(values: Mapping[str, object], key: str, default: _Default, source:
     return value
 
 
-def _events(given: object, source: str | Path) -> Path | tuple[object, ...]:
-    if isinstance(given, list | tuple):
-        return tuple(given)
-    if given is not None and not isinstance(given, str | Path):
-        problem = f"{given!r} is neither a path nor a list of events"
+def _events(events: object, source: str | Path) -> Path | tuple[object, ...]:
+    if isinstance(events, list | tuple):
+        return tuple(events)
+    if events is not None and not isinstance(events, str | Path):
+        problem = f"{events!r} is neither a path nor a list of events"
         raise InputError(source, at="events", problem=problem, remedy="see `events` in docs/reference/events.md")
-    return () if not given else Path(given)
+    return () if not events else Path(events)
 
 
 def _path(values: Mapping[str, object], key: str) -> Path | None:

@@ -223,9 +223,9 @@ def _labels(place: Place, fields: Mapping[str, object], folder: Path) -> Mapping
 
 
 def _addition(place: Place, fields: Mapping[str, object], folder: Path) -> Addition:
-    given = take.text(place / "add", fields["add"])
+    machines = take.text(place / "add", fields["add"])
     prefix = take.text(place / "names", fields.get("names", "added"))
-    return Addition(str(folder / given) if _FILE.fullmatch(given) else given, prefix)
+    return Addition(str(folder / machines) if _FILE.fullmatch(machines) else machines, prefix)
 
 
 def _scaling(place: Place, fields: Mapping[str, object], folder: Path) -> Scaling:

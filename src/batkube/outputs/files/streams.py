@@ -151,7 +151,7 @@ class MachineStatesWriter:
 
     def end(self, now: Instant) -> None:
         """The run ends at `now`: what is busy was so until then."""
-        self.change(self._busy, now)
+        self.change(self._busy, now, self._absent)
         self.flush()
 
     def flush(self) -> None:
