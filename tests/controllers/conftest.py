@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
 from batkube.simulation.served_cluster import PolicyChoice, ServedCluster, Surroundings, serve_cluster
 from batkube.timing.loop import Loop
+from batkube.workloads.rules import ContainerRule, ContainerRules
 
 START = Instant(seconds(1_000_000))
 
@@ -133,7 +135,14 @@ class PlainApi:
 class Cluster:
     """The cluster under test, and hands to move it."""
 
-    def __init__(self, platform: str, *, scheduler: PolicyChoice | bool = True, delays: Delays | None = None) -> None:
+    def __init__(
+        self,
+        platform: str,
+        *,
+        scheduler: PolicyChoice | bool = True,
+        delays: Delays | None = None,
+        rules: Sequence[ContainerRule] = (),
+    ) -> None:
         self.world = World(Streams(0))
         self.store, self.clock, self.loop = self.world.store, self.world.clock, Loop(self.world)
         self.clock.advance(START)
@@ -144,6 +153,7 @@ class Cluster:
             Surroundings(count_only),
             delays=delays,
             scheduler=scheduler,
+            rules=ContainerRules(rules, self.world.streams),
         )
         self.api.create(
             "namespaces",

@@ -119,6 +119,9 @@ def run(
     latencies: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")
     ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What containers do, by their image or pod (YAML).")
+    ] = None,
     on_eviction: Annotated[
         str | None, typer.Option(metavar="ACTION", help="What becomes of an evicted job: resubmit or fail.")
     ] = None,
@@ -144,6 +147,7 @@ def run(
         "time": time,
         "seed": seed,
         "latencies": None if latencies is None else str(latencies),
+        "rules": None if rules is None else str(rules),
         "on-eviction": on_eviction,
     }
     values |= {key: value for key, value in given.items() if value is not None}

@@ -47,6 +47,7 @@ _Controllers = Annotated[
     ),
 ]
 _Latencies = Annotated[Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")]
+_Rules = Annotated[Path | None, typer.Option(metavar="FILE", help="What containers do, by their image or pod (YAML).")]
 _Tokens = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Users and their tokens, as kube-apiserver's option of this name."),
@@ -64,6 +65,7 @@ def serve(
     scheduler_arg: _Arguments = None,
     controllers: _Controllers = "default",
     latencies: _Latencies = None,
+    rules: _Rules = None,
     token_auth_file: _Tokens = None,
     bare: _Bare = False,
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of every random stream.")] = 0,
@@ -74,6 +76,7 @@ def serve(
     from batkube.execution.latencies import read_latencies
     from batkube.platforms.reading import read_platform
     from batkube.simulation.serving import Address, Service, serve
+    from batkube.workloads.rules_reading import read_rules
 
     _check(platform, out, speed, bare)
     if controllers not in ("default", "none"):
@@ -89,6 +92,7 @@ def serve(
         scheduler=_scheduler(scheduler, scheduler_arg or []),
         controllers=controllers == "default",
         latencies=None if latencies is None else read_latencies(latencies),
+        rules=() if rules is None else read_rules(rules),
         token_file=token_auth_file,
         seed=seed,
         command=["batkube", *sys.argv[1:]],

@@ -45,6 +45,8 @@ from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import read_workload
+from batkube.workloads.rules import ContainerRule, ContainerRules
+from batkube.workloads.rules_reading import read_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Inputs:
     #: The outside programs, the main one first.
     outside: tuple[OutsideScheduler, ...]
     latencies: Latencies
+    #: What containers do.
+    rules: tuple[ContainerRule, ...]
 
     @property
     def job_count(self) -> int:
@@ -85,13 +89,14 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
 
         outside = outside_programs(scenario, builder)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
+    rules = () if scenario.rules is None else read_rules(scenario.rules)
     platform = read_platform(scenario.platform)
     workloads = tuple(read_workload(path, name=f"w{number}") for number, path in enumerate(scenario.workloads))
     model = _resource_model(scenario, workloads)
     left = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
     for workload in workloads:
         check_jobs(workload, left, model)
-    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies)
+    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules)
 
 
 def _empty_room(platform: Platform, model: ResourceModel) -> Room:
@@ -119,6 +124,7 @@ class Simulation:
     passage: Passage
     outcomes: list[Outcome]
     machine_states: MachineStatesWriter
+    rules: ContainerRules
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
 
@@ -146,13 +152,13 @@ def assemble(
         on_outcome=outcomes.append,
         on_pods=PodsWriter(pods_file, names, None if witness is None else witness.story).write,
     )
-    server = _server(world, inputs)
+    server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     Kubelets(
         world,
         accounts,
         courses=courses,
         conductor=jobs,
-        containers=None if server is None else _containers(world, server),
+        containers=None if server is None else _containers(world, server, rules),
         delays=delays,
         on_busy=states.change,
         is_watched=server is not None,
@@ -167,7 +173,7 @@ def assemble(
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     submission.begin()
-    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, programs)
+    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, rules, programs)
 
 
 def _server(world: World, inputs: Inputs) -> RunServer | None:
@@ -181,10 +187,10 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     return make_server(world, old_versions(inputs.outside))
 
 
-def _containers(world: World, server: RunServer) -> Containers:
+def _containers(world: World, server: RunServer, rules: ContainerRules) -> Containers:
     """Return what runs the pods that programs make besides those of the workload."""
     client = server.api.client("kubelet")
-    return Containers(world, client, EventRecorder(world.store, client, "kubelet"))
+    return Containers(world, client, EventRecorder(world.store, client, "kubelet"), rules)
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:

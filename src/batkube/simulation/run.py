@@ -180,6 +180,7 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
     finally:
         if simulation.programs is not None:
             simulation.programs.stop()
+    simulation.rules.note_idle(simulation.world.notes)
     ended = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, ended, total)
     left = total - len(ended)

@@ -49,6 +49,8 @@ class Scenario:
     time: TimeRules = EXACT
     resources: Resources = Resources.AUTO
     latencies: Path | None = None
+    #: What containers do, by their image or pod.
+    rules: Path | None = None
     on_eviction: OnEviction = OnEviction.RESUBMIT
     #: The configuration file of an outside scheduler, handed to it untouched.
     scheduler_config: Path | None = None
@@ -76,7 +78,7 @@ class Scenario:
     def input_files(self) -> list[Path]:
         """The files that a run of this scenario reads; programs are not among them."""
         platform = Path(self.platform) if names_file(self.platform) else None
-        maybe = (platform, self.latencies, policy_file(self.scheduler), self.scheduler_config)
+        maybe = (platform, self.latencies, self.rules, policy_file(self.scheduler), self.scheduler_config)
         return [*self.workloads, *(path for path in maybe if path is not None)]
 
     def describe(self) -> dict[str, object]:
@@ -90,6 +92,7 @@ class Scenario:
             "time": self.time.describe(),
             "resources": self.resources.value,
             "latencies": None if self.latencies is None else str(self.latencies),
+            "rules": None if self.rules is None else str(self.rules),
             "on-eviction": self.on_eviction.value,
             "scheduler-config": None if self.scheduler_config is None else str(self.scheduler_config),
             "deterministic": self.deterministic,
@@ -146,7 +149,7 @@ def scenario_values(content: dict[str, object], path: Path) -> dict[str, object]
 
 def _check_texts(content: Mapping[str, object], path: Path) -> None:
     """See that what must be text is text: YAML reads `platform: 16` as a number and `[16x1]` as a list."""
-    for key in ("platform", "latencies", "scheduler-config", "decision-cost"):
+    for key in ("platform", "latencies", "rules", "scheduler-config", "decision-cost"):
         value = content.get(key)
         if value is not None and not isinstance(value, str):
             raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
@@ -165,7 +168,7 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     platform = content.get("platform")
     if isinstance(platform, str) and names_file(platform):
         resolved["platform"] = str(folder / platform)
-    for key in ("latencies", "scheduler-config"):
+    for key in ("latencies", "rules", "scheduler-config"):
         if content.get(key) is not None:
             resolved[key] = str(folder / str(content[key]))
     scheduler = content.get("scheduler")
@@ -236,6 +239,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         time=time,
         resources=_choice(Resources, values, "resources", source),
         latencies=_path(values, "latencies"),
+        rules=_path(values, "rules"),
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
         scheduler_config=_path(values, "scheduler-config"),
         deterministic=time.mode is TimeMode.EXACT and deterministic is not False,

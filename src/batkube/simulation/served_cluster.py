@@ -38,6 +38,7 @@ from batkube.execution.node_agents import NodeAgents
 from batkube.kernel.instants import Instant
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
+from batkube.workloads.rules import ContainerRules
 
 ClientFor = Callable[[str], Client]
 """Gives the API to a component, by its name."""
@@ -86,6 +87,7 @@ def serve_cluster(
     delays: Delays | None = None,
     scheduler: PolicyChoice | bool = True,
     controllers: bool = True,
+    rules: ContainerRules | None = None,
 ) -> ServedCluster:
     """Start everything but the nodes on an empty store.
 
@@ -100,7 +102,7 @@ def serve_cluster(
     EventExpiry(world, manager)
     if controllers:
         _start_controllers(world, manager, surroundings)
-    containers = Containers(world, kubelet, kubelet_events)
+    containers = Containers(world, kubelet, kubelet_events, rules)
     Kubelets(world, NodeAccounts(world.store), courses=Courses(), containers=containers, delays=delays)
     if scheduler:
         _start_scheduler(world, client_for("kube-scheduler"), scheduler)

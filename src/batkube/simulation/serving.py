@@ -48,6 +48,7 @@ from batkube.simulation.spare_log import spare_log
 from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
 from batkube.version import __version__
+from batkube.workloads.rules import ContainerRule, ContainerRules
 
 KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
 #: How many changes a client may lag behind before it must list again.
@@ -76,6 +77,8 @@ class Service:
     #: Whether our own controllers are at work.
     controllers: bool = True
     latencies: Latencies | None = None
+    #: What containers do.
+    rules: tuple[ContainerRule, ...] = ()
     token_file: Path | None = None
     seed: int = 0
     #: The command line, for the manifest.
@@ -100,10 +103,12 @@ def serve(service: Service, announce: Callable[[Address], None]) -> None:
         token = secrets.token_urlsafe(32)
         users[token] = authenticated("admin", "", (MASTERS,))
     world = World(Streams(service.seed), store=Store(_HISTORY, _HISTORY_BYTES))
+    rules = ContainerRules(service.rules, world.streams)
     ending = Ending()
     with spare_log(), ending.heeded():
-        ending.run(_serve(service, folder, users, token, world, ending, announce))
+        ending.run(_serve(service, folder, users, token, world, rules, ending, announce))
         if ending.was_awaited:
+            rules.note_idle(world.notes)
             write_whole(folder.path / FIDELITY, json_text(world.notes.rows()))
 
 
@@ -113,6 +118,7 @@ async def _serve(
     users: dict[str, User],
     token: str,
     world: World,
+    rules: ContainerRules,
     ending: Ending,
     announce: Callable[[Address], None],
 ) -> None:
@@ -121,7 +127,7 @@ async def _serve(
     credentials = make_credentials(service.host, start)
     timers = LoopTimers(asyncio.get_running_loop(), service.speed)
     is_bare = service.platform is None
-    specials = {} if is_bare else {**MetricsApi(store).handlers(), "pods/log": Logs(store).answer}
+    specials = {} if is_bare else {**MetricsApi(store, rules).handlers(), "pods/log": Logs(store).answer}
     if service.latencies is not None and service.latencies.only_for_runs:
         notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
     api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials, notes=notes)
@@ -139,6 +145,7 @@ async def _serve(
                 delays=delays,
                 scheduler=_chosen(service, streams),
                 controllers=service.controllers,
+                rules=rules,
             )
             api.bootstrap(clock.now, listener.port)
             # `batkube emulate` has to know how long a second of this cluster is.
