@@ -25,7 +25,7 @@ FILES = {
     "rolebindings": ("namespace-role-bindings.yaml",),
 }
 SHARED_LABEL = "kubernetes.io/bootstrapping"
-TARGET = Path(__file__).resolve().parent.parent / "src/batkube/api/bootstrap_roles.json"
+TARGET = Path(__file__).resolve().parent.parent / "src/batkube/api/access/bootstrap_roles.json"
 
 
 def compact(entry: dict[str, Any]) -> dict[str, Any]:

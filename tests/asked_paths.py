@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batkube.api.messages import Request, Response
+from batkube.api.requests.messages import Request, Response
 
 
 class AskedPaths:

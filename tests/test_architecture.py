@@ -11,10 +11,14 @@ PAGE = (REPOSITORY / "docs" / "explanation" / "architecture.md").read_text(encod
 PACKAGES = {path.parent.name for path in (REPOSITORY / "src" / "batkube").glob("*/__init__.py")}
 
 
+SETTINGS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+CONTRACTS = [contract for contract in SETTINGS["tool"]["importlinter"]["contracts"] if contract["type"] == "layers"]
+
+
 def drawn_layers() -> list[set[str]]:
     """Return the layers that the page draws, the highest first; a line with a bar in front belongs to the one above."""
     layers: list[set[str]] = []
-    for line in re.findall(r"^    (.+)$", PAGE, re.MULTILINE):
+    for line in re.findall(r"^    (.+)$", PAGE.split("## Inside")[0], re.MULTILINE):
         names = {word for word in re.split(r"\s{2,}", line)[0].replace("|", " ").split() if word in PACKAGES}
         if not names:
             continue
@@ -27,13 +31,25 @@ def drawn_layers() -> list[set[str]]:
 
 def checked_layers() -> list[set[str]]:
     """Return the layers that import-linter checks, the highest first."""
-    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
-    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    (contract,) = (contract for contract in CONTRACTS if contract["containers"] == ["batkube"])
     return [set(re.split(r"\s*\|\s*", layer)) for layer in contract["layers"]]
 
 
 def test_the_page_draws_the_layers_that_are_checked() -> None:
     assert drawn_layers() == checked_layers()
+
+
+def test_the_page_tells_the_order_that_is_checked_inside_each_package() -> None:
+    told = dict(re.findall(r"^    (\w+) +(.+ › .+)$", PAGE, re.MULTILINE))
+    checked = {
+        container.removeprefix("batkube."): " › ".join(contract["layers"])
+        for contract in CONTRACTS
+        for container in contract["containers"]
+        if container != "batkube"
+    }
+
+    assert checked
+    assert told == checked
 
 
 def test_every_package_is_in_a_layer_and_on_the_map() -> None:
@@ -43,13 +59,13 @@ def test_every_package_is_in_a_layer_and_on_the_map() -> None:
     assert mapped | {"cli"} == PACKAGES
 
 
-def test_every_module_that_the_map_names_is_there() -> None:
+def test_every_module_and_folder_that_the_map_names_is_there() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGE, re.MULTILINE)
     missing = [
         f"{package}/{module}"
         for package, text in rows
-        for module in re.findall(r"`([\w/]+\.py)`", text)
-        if not (REPOSITORY / "src" / "batkube" / package / module).is_file()
+        for module in re.findall(r"`([\w/]+(?:\.py|/))`", text)
+        if not (REPOSITORY / "src" / "batkube" / package / module).exists()
     ]
 
     assert rows

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 
 from tests.conftest import REPOSITORY
@@ -42,3 +45,10 @@ def test_everything_that_users_need_has_a_lower_bound() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
     assert [one for one in project["dependencies"] if ">=" not in one] == []
+
+
+def test_time_zones_are_known_where_the_system_has_none() -> None:
+    program = "from batkube.cluster.time_zones import zone_of; print(zone_of('Europe/Paris'))"
+    bare = {**os.environ, "PYTHONTZPATH": ""}
+
+    assert subprocess.check_output([sys.executable, "-c", program], env=bare, text=True) == "Europe/Paris\n"

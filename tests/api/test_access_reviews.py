@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from batkube.api.access_reviews import Reviews
-from batkube.api.authentication import AUDIENCE, Authenticator, User, authenticated
-from batkube.api.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, Authorizer
-from batkube.api.bootstrap_policy import bootstrap_policy
-from batkube.api.statuses import Failure
+from batkube.api.access.authentication import AUDIENCE, Authenticator
+from batkube.api.access.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, Authorizer
+from batkube.api.access.bootstrap_roles import bootstrap_policy
+from batkube.api.access.reviews import Reviews
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import User, authenticated
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import START

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from batkube.api.admission import Admission
-from batkube.api.defaulting import apply_defaults
-from batkube.api.statuses import Failure
-from batkube.api.strategies import Context, prepare_create, prepare_update
-from batkube.cluster.decoding import DecodeError, decode
+from batkube.api.decoding.objects import DecodeError, decode
+from batkube.api.groups.defaulting import apply_defaults
+from batkube.api.groups.strategies import Context, prepare_create, prepare_update
+from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Schema, Shape
 from batkube.cluster.store import Key, Store

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from batkube.api.authentication import ANONYMOUS, AUDIENCE, Authenticator, User, authenticated, read_token_file
-from batkube.api.service_account_tokens import ServiceAccountTokens
-from batkube.api.statuses import Failure
-from batkube.api.token_requests import TokenRequests
+from batkube.api.access.authentication import AUDIENCE, Authenticator, read_token_file
+from batkube.api.access.token_requests import TokenRequests
+from batkube.api.access.tokens import ServiceAccountTokens
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import ANONYMOUS, User, authenticated
 from batkube.cluster.store import Key, Store
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import START, Instant, rfc3339, seconds

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from batkube.api.authentication import ANONYMOUS, User, authenticated
-from batkube.api.authorization import (
+from batkube.api.access.authorization import (
     BINDINGS,
     CLUSTER_BINDINGS,
     CLUSTER_ROLES,
@@ -16,8 +15,9 @@ from batkube.api.authorization import (
     Authorizer,
     Ruling,
 )
-from batkube.api.bootstrap_policy import bootstrap_policy
-from batkube.api.statuses import Failure
+from batkube.api.access.bootstrap_roles import bootstrap_policy
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import ANONYMOUS, User, authenticated
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import START
 from conformance import CASES

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batkube.api.conversion import convert
-from batkube.api.defaulting import apply_defaults
+from batkube.api.groups.conversion import convert
+from batkube.api.groups.defaulting import apply_defaults
 from batkube.cluster.kinds import KindTable, Resource
 
 TABLE = KindTable.builtin()

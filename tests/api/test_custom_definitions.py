@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from typing import Any
 
 import pytest
 
+from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom.definitions import (
     default_definition,
-    definition_warnings,
     prepare_definition,
     prepare_definition_update,
     validate_definition,
 )
-from batkube.api.field_errors import FieldError
 from conformance import CASES
+from conformance.client import Client
+from conformance.serving import Serving
 
 FREE_FORM = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -140,12 +142,25 @@ def test_a_default_must_be_valid_and_known_to_its_schema() -> None:
     ]
 
 
-def test_a_format_that_nobody_checks_is_warned_of_once() -> None:
+def test_a_format_that_nobody_checks_is_warned_of_when_it_is_new(server: Serving) -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     schema = {"type": "object", "properties": {"a": {"type": "string", "format": "bogus"}}}
-    value = definition(version(schema=schema))
+    body = definition(version(schema=schema))
 
-    assert definition_warnings(value, None) == ['unrecognized format "bogus"']
-    assert definition_warnings(value, value) == []
+    with contextlib.closing(Client(server.url)) as client:
+        new = client.request({"method": "POST", "path": path, "body": body})
+        schema["properties"]["b"] = {"type": "string", "format": "uuid"}
+        changed = client.request(
+            {
+                "method": "PATCH",
+                "path": f"{path}/widgets.example.com",
+                "headers": {"Content-Type": "application/merge-patch+json"},
+                "body": {"spec": {"versions": body["spec"]["versions"]}},
+            }
+        )
+
+    assert (new["status"], new["warnings"]) == (201, ['299 - "unrecognized format \\"bogus\\""'])
+    assert (changed["status"], changed.get("warnings")) == (200, None)
 
 
 def test_the_keys_of_a_list_of_type_map_must_always_have_a_value() -> None:

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from batkube.api.authentication import authenticated
+from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
 from batkube.api.custom.conditions import CLEANUP_FINALIZER
 from batkube.api.custom.definitions import default_definition, prepare_definition, prepare_definition_update
 from batkube.api.custom.lifecycle import Lifecycle
-from batkube.api.options import WriteOptions
-from batkube.api.statuses import Failure
-from batkube.api.writes import Write
+from batkube.api.requests.options import WriteOptions
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import authenticated
+from batkube.api.requests.writes import Write
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.kernel.fidelity import FidelityNotes
@@ -30,7 +31,8 @@ class Cluster:
         self.store = Store()
         self.table = KindTable.builtin()
         self.notes = FidelityNotes()
-        self.customs = CustomKinds(self.table, self.store, lambda write, value, old: None, self.notes)
+        self.customs = CustomKinds(self.table, self.store, self.notes)
+        self.behaviour = CustomBehaviour(self.customs, lambda write, value, old: None)
         resource = self.table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert resource is not None
         self.lifecycle = Lifecycle(self.store, resource, self._delete_all, self.customs.is_own)
@@ -248,7 +250,7 @@ def test_an_object_is_judged_in_the_version_of_the_request_and_kept_in_the_store
         ]
     )
     write = write_to(cluster, "v2")
-    behaviour = cluster.customs.behaviour(write.resource)
+    behaviour = cluster.behaviour
     meta = {"name": "a", "namespace": "default"}
     good = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": meta, "spec": {"c": "x"}}
     bad = {**good, "spec": {}}
@@ -267,7 +269,7 @@ def test_nothing_is_created_any_more_while_the_definition_goes(cluster: Cluster)
     write = write_to(cluster, "v1")
 
     with pytest.raises(Failure) as caught:
-        cluster.customs.behaviour(write.resource).admit(write, {}, None)
+        cluster.behaviour.admit(write, {}, None)
 
     assert caught.value.code == 403
     assert caught.value.message == (

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from batkube.api.custom.cel.programs import Program
-from batkube.api.custom.cel.trees import SourceError, Unsupported
-from batkube.api.custom.cel.typed import DYN, escaped
-from batkube.api.custom.cel.values import CelError
+from batkube.api.cel.programs import Program
+from batkube.api.cel.trees import SourceError, Unsupported
+from batkube.api.cel.values import CelError
 from batkube.api.custom.rules import RuleSet
 from batkube.api.custom.structural import structural
+from batkube.api.custom.typed import DYN, escaped
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batkube.api.defaulting import apply_defaults
-from batkube.api.defaulting.images import tag_of
-from batkube.cluster.decoding import decode
+from batkube.api.decoding.objects import decode
+from batkube.api.groups.core.pods.images import tag_of
+from batkube.api.groups.defaulting import apply_defaults
 from batkube.cluster.kinds import KindTable, Resource
 from conformance import CASES
 

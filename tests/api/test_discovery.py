@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from batkube.api import discovery
+from batkube.api.discovery import documents
 from batkube.cluster.kinds import KindTable, Resource, SubResource
 from batkube.cluster.schemas import Schema, Shape
 from conformance import CASES
@@ -25,12 +25,12 @@ def recorded() -> Iterator[tuple[str, bool, dict[str, Any]]]:
 def answered(path: str, aggregated: bool) -> dict[str, Any] | None:
     root, *rest = path.strip("/").split("/")
     if aggregated:
-        return discovery.aggregated(TABLE, core=root == "api")
+        return documents.aggregated(TABLE, core=root == "api")
     if not rest:
-        return discovery.api_versions("127.0.0.1:1") if root == "api" else discovery.group_list(TABLE)
+        return documents.api_versions("127.0.0.1:1") if root == "api" else documents.group_list(TABLE)
     if root == "api":
-        return discovery.resource_list(TABLE, "", rest[0])
-    return discovery.group(TABLE, rest[0]) if len(rest) == 1 else discovery.resource_list(TABLE, rest[0], rest[1])
+        return documents.resource_list(TABLE, "", rest[0])
+    return documents.group(TABLE, rest[0]) if len(rest) == 1 else documents.resource_list(TABLE, rest[0], rest[1])
 
 
 def comparable(value: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -50,9 +50,9 @@ def test_discovery_tells_what_the_real_server_tells() -> None:
 
 
 def test_what_is_not_served_has_no_answer() -> None:
-    assert discovery.group(TABLE, "bogus") is None
-    assert discovery.group(TABLE, "") is None
-    assert discovery.resource_list(TABLE, "apps", "v2") is None
+    assert documents.group(TABLE, "bogus") is None
+    assert documents.group(TABLE, "") is None
+    assert documents.resource_list(TABLE, "apps", "v2") is None
 
 
 def test_custom_kinds_are_told_with_their_own_group() -> None:
@@ -69,13 +69,13 @@ def test_custom_kinds_are_told_with_their_own_group() -> None:
         )
     )
 
-    last = discovery.aggregated(table, core=False)["items"][-1]
+    last = documents.aggregated(table, core=False)["items"][-1]
 
     assert last["metadata"] == {"name": "example.com"}
     (item,) = last["versions"][0]["resources"]
     assert item["responseKind"] == {"group": "example.com", "version": "v1", "kind": "Widget"}
     assert [below["responseKind"]["group"] for below in item["subresources"]] == ["example.com", "autoscaling"]
-    listed = discovery.resource_list(table, "example.com", "v1", verbs=lambda resource: ("get",))
+    listed = documents.resource_list(table, "example.com", "v1", verbs=lambda resource: ("get",))
     assert listed is not None
     assert [entry["name"] for entry in listed["resources"]] == ["widgets", "widgets/status", "widgets/scale"]
     assert listed["resources"][0]["verbs"] == ["get"]

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api import doors
-from batkube.api.doors import Door
-from batkube.api.peers import SocketTable
+from batkube.api.connections import doors
+from batkube.api.connections.doors import Door
+from batkube.api.connections.peers import SocketTable
 
 GET = b"GET /secret/api HTTP/1.1\r\n\r\n"
 #: Connects to the port given as the user given, says what is given, and stays.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from batkube.api.authentication import User, authenticated
-from batkube.api.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, GROUP, Authorizer
-from batkube.api.escalation import refuse_escalation
-from batkube.api.options import WriteOptions
-from batkube.api.statuses import Failure
-from batkube.api.writes import Write
+from batkube.api.access.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, GROUP, Authorizer
+from batkube.api.access.escalation import refuse_escalation
+from batkube.api.requests.options import WriteOptions
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import User, authenticated
+from batkube.api.requests.writes import Write
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import START

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from batkube.api.messages import Request, Response
+from batkube.api.requests.messages import Request, Response
 from conformance import CASES
 from conformance.client import Client
 from conformance.direct import ADMIN, Direct, Reader

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from batkube.api.authentication import authenticated
-from batkube.api.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, Authorizer
-from batkube.api.impersonation import NobodyToActAs, acting_as
-from batkube.api.statuses import Failure
+from batkube.api.access.authorization import CLUSTER_BINDINGS, CLUSTER_ROLES, Authorizer
+from batkube.api.access.impersonation import NobodyToActAs, acting_as
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import authenticated
 from batkube.cluster.store import Key, Store
 from batkube.kernel.instants import START
 

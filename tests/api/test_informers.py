@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from batkube.api.messages import Request, Response
+from batkube.api.requests.messages import Request, Response
 from batkube.kernel.errors import RunFailed
 from batkube.schedulers.builds import built
 from batkube.schedulers.installed import cache_folder

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from batkube.api.messages import Request, Response
-from batkube.api.negotiation import PROTOBUF
-from batkube.api.protobuf import open_envelope
+from batkube.api.requests.messages import Request, Response
+from batkube.api.requests.negotiation import PROTOBUF
+from batkube.api.wire.protobuf import open_envelope
 from batkube.cluster.kinds import KindTable
 from batkube.kernel.errors import InputError
 from conformance.direct import ADMIN, MERGE, Direct, Watched

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from batkube.api.openapi import OpenApi
+from batkube.api.openapi.documents import OpenApi
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Schema, Shape
 

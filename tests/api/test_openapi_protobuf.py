@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.openapi_protobuf import to_protobuf
+from batkube.api.openapi.protobuf import to_protobuf
 from batkube.api.wire.values import fields
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from batkube.api.patch_documents import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, patched_document
-from batkube.api.statuses import Failure
-from batkube.cluster.decoding import decode
+from batkube.api.decoding.objects import decode
+from batkube.api.patches.documents import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, patched_document
+from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import KubeObject
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api.peers import HeldSockets, SocketTable, session_of
+from batkube.api.connections.peers import HeldSockets, SocketTable, session_of
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from batkube.api import protobuf
-from batkube.cluster.decoding import decode as canonical
+from batkube.api.decoding.objects import decode as canonical
+from batkube.api.wire import protobuf
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Field, Schema, Shape
 from batkube.kernel.errors import RunFailed

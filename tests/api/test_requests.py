@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from batkube.api import registry
-from batkube.api.messages import Request, Response
+from batkube.api.requests.messages import Request, Response
+from batkube.api.verbs import registry
 from conformance.direct import ADMIN, MERGE, Answer, Direct, Watched
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batkube.api.defaulting import apply_defaults
-from batkube.api.statuses import Failure
-from batkube.api.strategies import (
+from batkube.api.decoding.objects import decode
+from batkube.api.groups.core.pods.strategy import class_of_service
+from batkube.api.groups.core.services.strategy import CLUSTER_RANGE, NODE_PORTS
+from batkube.api.groups.defaulting import apply_defaults
+from batkube.api.groups.strategies import (
     Context,
     default_propagation,
     deletion_grace_s,
@@ -19,10 +21,8 @@ from batkube.api.strategies import (
     prepare_update,
     strategy_of,
 )
-from batkube.api.strategies.pods import class_of_service
-from batkube.api.strategies.services import CLUSTER_RANGE, NODE_PORTS
-from batkube.api.strategies.table import STRATEGIES
-from batkube.cluster.decoding import decode
+from batkube.api.groups.strategy import STRATEGIES
+from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.store import Key, Store
 from batkube.kernel.instants import START

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api import tables
+from batkube.api.groups.printing import DEFAULT_PRINTER, PRINTERS
+from batkube.api.printing import tables
 from batkube.api.printing.ages import human_duration
-from batkube.api.printing.catalogue import DEFAULT_PRINTER, PRINTERS
 from batkube.api.printing.jsonpaths import BadJsonPath, JsonPath, PathUnfit
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, instant_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batkube.api.unmodelled import note_unmodelled
+from batkube.api.verbs.unmodelled import note_unmodelled
 from batkube.cluster.store import Key, Store
 from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import START

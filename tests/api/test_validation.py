@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from batkube.api import strategies, validation
-from batkube.api.conversion import convert
-from batkube.api.defaulting import apply_defaults
-from batkube.api.statuses import Failure
-from batkube.api.strategies import Context
-from batkube.cluster.decoding import DecodeError, decode
+from batkube.api.decoding.objects import DecodeError, decode
+from batkube.api.groups import strategies, validation
+from batkube.api.groups.conversion import convert
+from batkube.api.groups.defaulting import apply_defaults
+from batkube.api.groups.strategies import Context
+from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant

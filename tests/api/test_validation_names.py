@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api.validation import names
+from batkube.api.checks import names
 
 LABEL_TEXT = st.text(string.ascii_lowercase + string.digits + "-", min_size=1, max_size=70)
 ANY_TEXT = st.text(max_size=80)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from batkube.api import validation
-from batkube.api.defaulting import apply_defaults
-from batkube.cluster.decoding import decode
+from batkube.api.decoding.objects import decode
+from batkube.api.groups import validation
+from batkube.api.groups.defaulting import apply_defaults
 from batkube.cluster.kinds import KindTable, Resource
 
 TABLE = KindTable.builtin()

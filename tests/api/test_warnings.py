@@ -10,8 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from batkube.api.warnings import addresses, on_create, on_update
-from batkube.api.warnings.headers import warning_headers
+from batkube.api.groups import address_warnings as addresses
+from batkube.api.groups.warnings import on_create, on_update
+from batkube.api.requests.warnings import warning_headers
 from batkube.cluster.kinds import KindTable, Resource
 
 TABLE = KindTable.builtin()

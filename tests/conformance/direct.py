@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from batkube.api.assembly import Api
-from batkube.api.messages import Request, Response
+from batkube.api.requests.messages import Request, Response
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant, instant_of
 from batkube.kernel.streams import Streams

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from batkube.api.assembly import Api
-from batkube.api.authentication import User, authenticated
-from batkube.api.http import Listener, LoopTimers, listen
+from batkube.api.connections.http import Listener, LoopTimers, listen
+from batkube.api.requests.users import User, authenticated
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant, instant_of
 from batkube.kernel.streams import Streams

@@ -14,7 +14,7 @@ from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.outputs.folder import OutputFolder
+from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.results import Results
 from emulation.builders import event_at, make_job, make_task, pod_at
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from batkube.experiments.description import read_experiment
-from batkube.experiments.plan import make_plan
+from batkube.experiments.description.reading import read_experiment
+from batkube.experiments.plan.runs import make_plan
 from batkube.timing.paced_text import TimeMode
 from conftest import REPOSITORY
 

@@ -16,8 +16,8 @@ from tests.experiments.conftest import Study
 
 import batkube
 from batkube.experiments import experiment as experiment_module
-from batkube.experiments.own_code import own_code
-from batkube.experiments.results import read_results
+from batkube.experiments.plan.own_code import own_code
+from batkube.experiments.results.reading import read_results
 
 POLICIES = ["policy:fcfs", "policy:sjf", "policy:easy"]
 #: Refuses to work, as a scheduler that leaves jobs behind.
@@ -254,7 +254,7 @@ def test_half_written_folders_of_a_killed_experiment_are_thrown_away(study: Stud
     killed_in_the_middle = f"""
 import os, signal
 from pathlib import Path
-from batkube.outputs.folder import OutputFolder
+from batkube.outputs.files.folder import OutputFolder
 folder = OutputFolder(Path({str(study.out)!r}) / "runs" / "fcfs-0123456789")
 with folder.writing():
     folder.file("jobs.csv").write_text("half a t")

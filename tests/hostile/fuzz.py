@@ -28,9 +28,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import yaml
 
-from batkube.api.messages import Request, Response
+from batkube.api.requests.messages import Request, Response
 from batkube.execution.latencies import read_latencies
-from batkube.experiments.description import read_experiment
+from batkube.experiments.description.reading import read_experiment
 from batkube.kernel.errors import InputError
 from batkube.platforms.reading import read_platform
 from batkube.simulation.scenario import make_scenario, read_scenario_file, scenario_values

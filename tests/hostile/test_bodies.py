@@ -14,9 +14,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from batkube.api.messages import Request, Response
-from batkube.cluster.json_syntax import ParseError
-from batkube.cluster.yaml_text import parse_yaml
+from batkube.api.decoding.json_syntax import ParseError
+from batkube.api.decoding.yaml_text import parse_yaml
+from batkube.api.requests.messages import Request, Response
 from conformance.direct import ADMIN, APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, Direct
 from conformance.placeholders import Json
 

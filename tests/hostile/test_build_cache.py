@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.hostile.commands import batkube
+from tests.commands import answer_here
 
 from batkube.kernel.errors import InputError
 from batkube.schedulers.builds import build_path, built
@@ -135,10 +135,10 @@ def test_pruning_removes_builds_and_nothing_else(cache: Path, tmp_path: Path, mo
     (programs / "linked").symlink_to(elsewhere)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    pruned = batkube(tmp_path, "schedulers", "prune")
+    pruned = answer_here(tmp_path, "schedulers", "prune")
 
-    assert pruned.code == 0, pruned.complaint
-    assert "left chapters: no build wrote thesis.tex" in pruned.complaint
+    assert pruned.returncode == 0, pruned.stderr
+    assert "left chapters: no build wrote thesis.tex" in pruned.stderr
     assert not broken_off.exists()
     assert thesis.read_text() == "more years of work\n"
     assert (elsewhere / "thesis.tex").read_text() == "years of work\n"

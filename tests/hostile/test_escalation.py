@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from batkube.api.authentication import user_in
+from batkube.api.requests.users import user_in
 from batkube.cluster.store import KubeObject
 from clients.serving import served
 from conformance.client import Client

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api.custom.cel.costs import CALL_LIMIT, OBJECT_BUDGET, CostExceeded
-from batkube.api.custom.cel.programs import Program
-from batkube.api.custom.cel.trees import SourceError
-from batkube.api.custom.cel.types import DYN, TEXT, list_of
-from batkube.api.messages import Request, Response
+from batkube.api.cel.costs import CALL_LIMIT, OBJECT_BUDGET, CostExceeded
+from batkube.api.cel.programs import Program
+from batkube.api.cel.trees import SourceError
+from batkube.api.cel.types import DYN, TEXT, list_of
+from batkube.api.requests.messages import Request, Response
 from conformance.direct import ADMIN, MERGE, Answer, Direct
 from conformance.placeholders import Json
 

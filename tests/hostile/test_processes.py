@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.commands import EXPERIMENT, RUN, TIMEOUT_S, answer, batkube, study
+from tests.commands import EXPERIMENT, RUN, TIMEOUT_S, answer, command, study
 from tests.process_ends import wait_for_end
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -57,7 +57,7 @@ def under_way(folder: Path, *arguments: str, ignored: tuple[int, ...] = ()) -> I
             signal.signal(number, signal.SIG_IGN)
 
     with subprocess.Popen(
-        batkube(*arguments),
+        command(*arguments),
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api.audience import Audience
-from batkube.api.connections import Connection, Phase
-from batkube.api.holdings import Holdings
-from batkube.api.http import Crowd, LoopConnection
-from batkube.api.messages import Request, Response
-from batkube.api.statuses import Failure
-from batkube.api.turns import Turns
+from batkube.api.access.audience import Audience
+from batkube.api.connections.connection import Connection, Phase
+from batkube.api.connections.holdings import Holdings
+from batkube.api.connections.http import Crowd, LoopConnection
+from batkube.api.connections.turns import Turns
+from batkube.api.requests.messages import Request, Response
+from batkube.api.requests.statuses import Failure
 from batkube.simulation.spare_log import spare_log
 from conformance.serving import Serving, serving
 from hostile.attacked import Attacked, attacked, read_all, request, wait_until
@@ -115,17 +115,20 @@ def test_the_next_request_waits_until_the_last_answer_is_read() -> None:
 
     assert echo.asked == ["/0"]
     assert len(wire.sent) < 300_000
-    while not connection.has_work:
+    while echo.asked == ["/0"]:
+        before = len(wire.sent)
         connection.resume_writing()
-    connection.proceed()
+        assert len(wire.sent) - before < 300_000
     assert echo.asked == ["/0", "/1"]
+    assert before > 600_000
 
 
 class Flooding:
     """Has requests without end, of which each takes its time."""
 
-    def __init__(self, loop: SteppedLoop, name: str, left: int = 10**9) -> None:
+    def __init__(self, loop: SteppedLoop, name: str, left: int = 10**9, client: str = "") -> None:
         self.served_until = 0.0
+        self.client = client
         self._loop, self._name, self._left = loop, name, left
 
     @property
@@ -168,6 +171,31 @@ def test_a_first_request_passes_those_of_clients_that_ask_without_a_pause() -> N
         loop.come_round()
 
     assert "kubectl" in loop.served[:2]
+
+
+def test_a_client_does_not_wait_for_the_many_connections_of_another() -> None:
+    loop = SteppedLoop()
+    with contextlib.closing(loop):
+        turns = Turns(loop)
+        turns.ask(Flooding(loop, "before", left=1, client="mallory"))
+        for number in range(1000):
+            turns.ask(Flooding(loop, f"new-{number}", client="mallory"))
+        turns.ask(Flooding(loop, "kubectl", left=3, client="alice"))
+        for _ in range(6):
+            loop.come_round()
+
+    assert loop.served[:7].count("kubectl") == 3
+
+
+def test_however_many_clients_there_are_those_that_are_quiet_are_forgotten() -> None:
+    loop = SteppedLoop()
+    with contextlib.closing(loop):
+        turns = Turns(loop)
+        for number in range(5000):
+            turns.ask(Flooding(loop, "", left=1, client=f"client-{number}"))
+            loop.come_round()
+
+    assert len(turns._clients) < 1100
 
 
 def test_clients_that_ask_without_a_pause_are_served_alike() -> None:

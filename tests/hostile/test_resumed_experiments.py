@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.hostile.commands import batkube, prepare
+from tests.commands import EXPERIMENT, answer_here, study
 
-EXPERIMENT = ("experiment", "e.yaml", "--jobs", "1", "--no-report", "--out", "out")
+ONE_BY_ONE = (*EXPERIMENT, "--jobs", "1")
 
 
 @pytest.fixture
 def done(tmp_path: Path) -> Path:
     """A folder in which an experiment of two runs is done."""
-    prepare(tmp_path)
-    assert batkube(tmp_path, *EXPERIMENT).code == 0
+    study(tmp_path, "policy:fcfs", "policy:sjf")
+    assert answer_here(tmp_path, *ONE_BY_ONE).returncode == 0
     return tmp_path
 
 
@@ -68,10 +68,10 @@ def test_a_result_that_is_not_what_was_written_is_named_and_done_again(
     before, run = results(done), first_run(done)
     harm(run / name)
 
-    again = batkube(done, *EXPERIMENT)
+    again = answer_here(done, *ONE_BY_ONE)
 
-    assert again.code == 0, again.complaint
-    assert f"damaged: out/runs/{run.name}: {name} is not what the run wrote" in again.complaint
+    assert again.returncode == 0, again.stderr
+    assert f"damaged: out/runs/{run.name}: {name} is not what the run wrote" in again.stderr
     assert results(done) == before
     assert (run / name).is_file()
     assert (done / "out" / "set-aside" / run.name).is_dir(), "nothing is thrown away"
@@ -82,10 +82,10 @@ def test_a_manifest_that_is_not_what_was_written_is_named_and_its_run_done_again
     before, run = results(done), first_run(done)
     (run / "manifest.json").write_bytes(text)
 
-    again = batkube(done, *EXPERIMENT)
+    again = answer_here(done, *ONE_BY_ONE)
 
-    assert again.code == 0, again.complaint
-    assert f"damaged: out/runs/{run.name}: manifest.json is missing, or is not what the run wrote" in again.complaint
+    assert again.returncode == 0, again.stderr
+    assert f"damaged: out/runs/{run.name}: manifest.json is missing, or is not what the run wrote" in again.stderr
     assert results(done) == before
 
 
@@ -95,17 +95,17 @@ def test_a_word_changed_in_a_manifest_does_not_go_unnoticed(done: Path, key: str
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps({**manifest, key: "something else"}))
 
-    again = batkube(done, *EXPERIMENT)
+    again = answer_here(done, *ONE_BY_ONE)
 
-    assert "damaged" in again.complaint
-    assert again.code == 0
+    assert "damaged" in again.stderr
+    assert again.returncode == 0
 
 
 def test_a_run_that_is_damaged_twice_is_set_aside_twice(done: Path) -> None:
     run = first_run(done)
     for _ in range(2):
         cut(run / "schedule.csv")
-        batkube(done, *EXPERIMENT)
+        answer_here(done, *ONE_BY_ONE)
 
     aside = sorted(path.name for path in (done / "out" / "set-aside").iterdir())
 
@@ -117,9 +117,9 @@ def test_runs_that_are_what_was_written_are_not_done_again(done: Path) -> None:
     (run / "notes.txt").write_text("of mine\n")
     written_ns = (run / "manifest.json").stat().st_mtime_ns
 
-    again = batkube(done, *EXPERIMENT)
+    again = answer_here(done, *ONE_BY_ONE)
 
-    assert (again.code, "damaged" in again.complaint) == (0, False)
+    assert (again.returncode, "damaged" in again.stderr) == (0, False)
     assert (run / "manifest.json").stat().st_mtime_ns == written_ns
 
 
@@ -129,7 +129,7 @@ def test_a_folder_that_lies_where_a_run_goes_is_set_aside_and_named(done: Path) 
     run.mkdir()
     (run / "thesis.tex").write_text("years of work\n")
 
-    again = batkube(done, *EXPERIMENT)
+    again = answer_here(done, *ONE_BY_ONE)
 
-    assert "manifest.json is missing" in again.complaint
+    assert "manifest.json is missing" in again.stderr
     assert (done / "out" / "set-aside" / run.name / "thesis.tex").read_text() == "years of work\n"

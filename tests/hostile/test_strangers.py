@@ -14,7 +14,7 @@ import pytest
 
 import batkube
 from batkube import RunFailed
-from batkube.api import doors
+from batkube.api.connections import doors
 from conftest import REPOSITORY, Simulate
 
 STRANGERS = Path(__file__).with_name("strangers.py")

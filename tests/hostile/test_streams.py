@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from tests.commands import EXPERIMENT, RUN, TIMEOUT_S, answer, batkube, study
+from tests.commands import EXPERIMENT, RUN, TIMEOUT_S, answer, command, study
 
 #: Says something at every decision, as people do who look for a mistake.
 TALKATIVE = """
@@ -71,7 +71,7 @@ def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_it_all(tmp_path: Path)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
 
-    with subprocess.Popen(batkube(*TALKING), cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command(*TALKING), cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True) as process:
         os.close(writer)
         with os.fdopen(reader) as stream:
             lines = stream.readlines()

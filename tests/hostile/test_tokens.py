@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from batkube.api.authentication import AUDIENCE
+from batkube.api.access.authentication import AUDIENCE
 from batkube.kernel.streams import Streams
 from batkube.schedulers.programs import start_of
 from batkube.simulation.attached import OutsideScheduler

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.hostile.commands import RUN, WORKLOAD, batkube, prepare
+from tests.commands import RUN, WORKLOAD, answer_here, study
 
 from batkube.outputs.results import Results
 
@@ -21,13 +21,13 @@ from batkube.outputs.results import Results
     ],
 )
 def test_a_dry_run_runs_nothing_of_a_policy_file(tmp_path: Path, policy: str) -> None:
-    prepare(tmp_path)
+    study(tmp_path)
     (tmp_path / "p.py").write_text(policy)
     (tmp_path / "e.yaml").write_text("base: {workload: w.json, platform: 2x1, scheduler: 'policy:./p.py:P'}\n")
 
-    listed = batkube(tmp_path, "experiment", "e.yaml", "--out", "out", "--dry-run")
+    listed = answer_here(tmp_path, "experiment", "e.yaml", "--out", "out", "--dry-run")
 
-    assert (listed.code, listed.output.startswith("to do")) == (0, True)
+    assert (listed.returncode, listed.stdout.startswith("to do")) == (0, True)
     assert not (tmp_path / "was-here").exists()
     assert not (tmp_path / "out").exists()
 
@@ -41,13 +41,13 @@ def test_a_dry_run_runs_nothing_of_a_policy_file(tmp_path: Path, policy: str) ->
     ],
 )
 def test_a_dry_run_still_says_what_is_wrong_with_a_policy_file(tmp_path: Path, policy: str, told: str) -> None:
-    prepare(tmp_path)
+    study(tmp_path)
     (tmp_path / "p.py").write_text(policy)
     (tmp_path / "e.yaml").write_text("base: {workload: w.json, platform: 2x1, scheduler: 'policy:./p.py:P'}\n")
 
-    listed = batkube(tmp_path, "experiment", "e.yaml", "--out", "out", "--dry-run")
+    listed = answer_here(tmp_path, "experiment", "e.yaml", "--out", "out", "--dry-run")
 
-    assert (listed.code, told in listed.complaint) == (2, True)
+    assert (listed.returncode, told in listed.stderr) == (2, True)
 
 
 class Page(HTMLParser):
@@ -69,27 +69,27 @@ class Page(HTMLParser):
 
 
 def test_the_page_of_a_gantt_chart_has_a_policy_that_forbids_everything(tmp_path: Path) -> None:
-    prepare(tmp_path)
+    study(tmp_path)
     jobs = [{**job, "id": "<script>alert(1)</script>"} for job in WORKLOAD["jobs"][:1]]  # type: ignore[index]
     (tmp_path / "w.json").write_text(json.dumps({**WORKLOAD, "jobs": jobs}))
-    assert batkube(tmp_path, *RUN, "--out", "out").code == 0
+    assert answer_here(tmp_path, *RUN).returncode == 0
 
-    drawn = batkube(tmp_path, "gantt", "out", "-o", "g.html", "--title", "<img src=x onerror=alert(1)>")
+    drawn = answer_here(tmp_path, "gantt", "out", "-o", "g.html", "--title", "<img src=x onerror=alert(1)>")
 
     page = Page((tmp_path / "g.html").read_text())
-    assert drawn.code == 0, drawn.complaint
+    assert drawn.returncode == 0, drawn.stderr
     assert page.policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
     assert page.active == []
 
 
 def test_names_that_begin_a_formula_are_kept_as_they_are(tmp_path: Path) -> None:
     """Job ids are data: who reads the file back gets the very name. The reference says what to do in a spreadsheet."""
-    prepare(tmp_path)
+    study(tmp_path)
     names = ["=1+1", "+1", "-1", "@SUM(A1)"]
     jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "d"} for name in names]
     (tmp_path / "w.json").write_text(json.dumps({**WORKLOAD, "jobs": jobs}))
 
-    assert batkube(tmp_path, *RUN, "--out", "out").code == 0
+    assert answer_here(tmp_path, *RUN).returncode == 0
 
     with (tmp_path / "out" / "jobs.csv").open(newline="") as file:
         assert sorted(row["job_id"] for row in csv.DictReader(file)) == sorted(names)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from batkube.outputs.jobs_csv import BATSIM_COLUMNS, OWN_COLUMNS
+from batkube.outputs.files.jobs_csv import BATSIM_COLUMNS, OWN_COLUMNS
 from batkube.outputs.results import Results
 
 #: job id, submission, start, finish, machines; further cells by column name.

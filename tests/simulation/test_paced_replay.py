@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from batkube.api.messages import Request, Response, Stream
+from batkube.api.requests.messages import Request, Response, Stream
 from batkube.cluster.mapping import POD
 from batkube.cluster.store import Key
 from batkube.cluster.world import World

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from tests.asked_paths import AskedPaths
 
-from batkube.api.doors import Door
+from batkube.api.connections.doors import Door
 from batkube.simulation.paced_server import PacedServer
 
 GET = b"GET /secret/api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from tests.asked_paths import AskedPaths
 
-from batkube.api.doors import Door
-from batkube.api.polling import PolledServer
+from batkube.api.connections.doors import Door
+from batkube.api.connections.polling import PolledServer
 
 GET = b"GET /api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
 BIND = b"POST /api/v1/namespaces/default/pods/a/binding HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api.defaulting.pod_resources import pod_amounts
+from batkube.api.groups.core.pods.requests import pod_amounts
 from batkube.kernel.quantities import parse_quantity
 from batkube.workloads.fields import Place
 from batkube.workloads.pod_amounts import together

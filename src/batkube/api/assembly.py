@@ -4,35 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from batkube.api.access_reviews import Reviews
+from batkube.api.access.authentication import Authenticator
+from batkube.api.access.authorization import Authorizer
+from batkube.api.access.bootstrap_roles import bootstrap_policy
+from batkube.api.access.policy_parameters import PolicyParameters
+from batkube.api.access.reviews import Reviews
+from batkube.api.access.token_requests import TokenRequests
+from batkube.api.access.tokens import ServiceAccountTokens
 from batkube.api.admission import Admission
 from batkube.api.admission.bootstrap import bootstrap_objects
-from batkube.api.authentication import Authenticator, User
-from batkube.api.authorization import Authorizer
-from batkube.api.behaviours import Admitting, BuiltIn, OfDefinitions
-from batkube.api.bodies import Bodies
-from batkube.api.bootstrap_policy import bootstrap_policy
-from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
+from batkube.api.custom.behaviour import CustomBehaviour
+from batkube.api.custom.catalogue import CustomKinds
 from batkube.api.custom.lifecycle import Lifecycle
-from batkube.api.deletion import Deleter
-from batkube.api.discovery import Verbs
-from batkube.api.health import Counters
+from batkube.api.discovery.documents import Verbs
+from batkube.api.discovery.health import Counters
+from batkube.api.discovery.paths import Paths
 from batkube.api.inprocess import InProcessClient
-from batkube.api.messages import Request, Response, Stream, Timers
-from batkube.api.objects import Objects, Special
-from batkube.api.openapi import OpenApi
-from batkube.api.options import DeleteOptions
-from batkube.api.patching import Patching
-from batkube.api.paths import Paths
-from batkube.api.policy_parameters import PolicyParameters
-from batkube.api.registry import Registry
-from batkube.api.served import Served
+from batkube.api.openapi.documents import OpenApi
+from batkube.api.requests.messages import Request, Response, Stream, Timers
+from batkube.api.requests.options import DeleteOptions
+from batkube.api.requests.users import User
 from batkube.api.server import ApiServer
-from batkube.api.service_account_tokens import ServiceAccountTokens
-from batkube.api.specials import Specials
-from batkube.api.token_requests import TokenRequests
-from batkube.api.unmodelled import note_unmodelled
-from batkube.api.watches import Watches
+from batkube.api.verbs.behaviours import Admitting, BuiltIn, OfDefinitions
+from batkube.api.verbs.bodies import Bodies
+from batkube.api.verbs.calls import Special
+from batkube.api.verbs.deletion import Deleter
+from batkube.api.verbs.objects import Objects
+from batkube.api.verbs.patching import Patching
+from batkube.api.verbs.registry import Registry
+from batkube.api.verbs.served import Served
+from batkube.api.verbs.specials import Specials
+from batkube.api.verbs.unmodelled import note_unmodelled
+from batkube.api.verbs.watches import Watches
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, Store
 from batkube.kernel.fidelity import FidelityNotes
@@ -69,9 +72,9 @@ class Api:
         admitting = Admitting(store, Admission(store, accounts), authorizer)
         notes = FidelityNotes() if notes is None else notes
         note_unmodelled(store, notes)
-        custom = CustomKinds(table, store, admitting.admit, notes)
+        custom = CustomKinds(table, store, notes)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
-        served = Served(table, BuiltIn(*parts), OfDefinitions(*parts), custom)
+        served = Served(table, custom, BuiltIn(*parts), OfDefinitions(*parts), CustomBehaviour(custom, admitting.admit))
         self._served = served
         self._registry = Registry(store, served.behaviour, served, admitting.review, streams.named("api identities"))
         definitions = table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
@@ -146,6 +149,3 @@ class Api:
 def _verbs(custom: CustomKinds) -> Verbs:
     """Return what discovery tells of the verbs of a resource."""
     return lambda resource: custom.discovery_verbs(resource) if resource.custom else resource.verbs
-
-
-__all__ = ["DEFINITIONS", "Api"]

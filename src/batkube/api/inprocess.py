@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import msgspec
 
-from batkube.api import subresources
-from batkube.api.authentication import User
-from batkube.api.deletion import Deleter
-from batkube.api.options import DeleteOptions, WriteOptions
-from batkube.api.registry import Registry
-from batkube.api.served import Served
-from batkube.api.statuses import Failure
-from batkube.api.writes import Write
+from batkube.api.requests.options import DeleteOptions, WriteOptions
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import User
+from batkube.api.requests.writes import Write
+from batkube.api.verbs import subresources
+from batkube.api.verbs.deletion import Deleter
+from batkube.api.verbs.registry import Registry
+from batkube.api.verbs.served import Served
 from batkube.cluster.client import Refused
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject

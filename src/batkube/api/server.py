@@ -9,20 +9,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from batkube.api import statuses
-from batkube.api.audience import Audience
-from batkube.api.authentication import Authenticator
-from batkube.api.authorization import Attributes, Authorizer
-from batkube.api.encoding import encode
-from batkube.api.health import Counters
-from batkube.api.impersonation import NobodyToActAs, acting_as
-from batkube.api.messages import JSON, TEXT, Request, Response, Stream
-from batkube.api.negotiation import negotiate_failure
-from batkube.api.objects import NO_SUCH_PATH, Objects
-from batkube.api.options import selected_name
-from batkube.api.paths import Paths
-from batkube.api.routing import Route, route
-from batkube.api.statuses import Failure
+from batkube.api.access.audience import Audience
+from batkube.api.access.authentication import Authenticator
+from batkube.api.access.authorization import Attributes, Authorizer
+from batkube.api.access.impersonation import NobodyToActAs, acting_as
+from batkube.api.discovery.health import Counters
+from batkube.api.discovery.paths import Paths
+from batkube.api.requests import statuses
+from batkube.api.requests.messages import JSON, TEXT, Request, Response, Stream
+from batkube.api.requests.negotiation import negotiate_failure
+from batkube.api.requests.options import selected_name
+from batkube.api.requests.routing import Route, route
+from batkube.api.requests.statuses import Failure
+from batkube.api.verbs.encoding import encode
+from batkube.api.verbs.objects import NO_SUCH_PATH, Objects
 from batkube.cluster.schemas import Schema
 from batkube.kernel.instants import Instant
 

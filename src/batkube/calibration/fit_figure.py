@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from batkube.calibration.fitting import Fit
-from batkube.outputs.chart_colours import LIGHT
+from batkube.outputs.pages.colours import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from batkube.kernel.errors import InputError
+from batkube.outputs.measures.tables import TextTable, read_table
 from batkube.outputs.results import Results
-from batkube.outputs.tables import TextTable, read_table
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

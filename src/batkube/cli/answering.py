@@ -11,7 +11,7 @@ import errno
 import signal
 import sys
 
-from batkube.cli.main import INTERRUPTED
+from batkube.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from batkube.cli.signals import heeding
 from batkube.cli.streams import outlets
 from batkube.kernel.errors import InputError
@@ -28,7 +28,7 @@ def answer() -> int:
         # A reader that has seen enough (`| head -1`) is no failure.
         if code == 0 and output.failure is not None and output.failure.errno != errno.EPIPE:
             print(f"failed: standard output cannot be written: {output.failure.strerror}", file=sys.stderr)
-            code = 1
+            code = FAILED
     return code
 
 
@@ -45,7 +45,7 @@ def _exit_code() -> int:
             raise
         is_input = isinstance(told, InputError)
         print(f"{'error' if is_input else 'failed'}: {told}", file=sys.stderr)
-        return 2 if is_input else 1
+        return BAD_INPUT if is_input else FAILED
 
 
 def _run() -> int:

@@ -59,7 +59,7 @@ def calibrate(
         raise InputError(plot, problem="its ending names no kind of picture", remedy="end it in .svg, .png or .pdf")
     from batkube.calibration.calibrating import calibrate as calibrate_runs
     from batkube.calibration.latencies_text import latencies_text
-    from batkube.outputs.products import write_product
+    from batkube.outputs.files.products import write_product
 
     found = calibrate_runs(runs, workload=workload, nodes=nodes, families=_families(family or []))
     write_product(out, latencies_text(found).encode())
@@ -90,7 +90,8 @@ def _families(texts: list[str]) -> dict[str, str]:
 
 def _picture(found: Calibration, kind: str) -> bytes:
     from batkube.calibration.fit_figure import fit_figure
-    from batkube.outputs.inline_svg import chart_style, rendered
+    from batkube.outputs.charts.inline_svg import rendered
+    from batkube.outputs.charts.style import chart_style
 
     with chart_style():
         figure = fit_figure(found.fits)

@@ -15,7 +15,7 @@ from rich.text import Text
 from batkube.kernel.errors import InputError
 
 if TYPE_CHECKING:
-    from batkube.outputs.comparison import Comparison, JobDifferences, MetricRow
+    from batkube.outputs.measures.comparison import Comparison, JobDifferences, MetricRow
 
 
 def compare(
@@ -39,8 +39,8 @@ def compare(
     batkube compare out/fcfs out/easy out/conservative
     batkube compare out published_jobs.csv --csv table.csv
     """
-    from batkube.outputs.comparison import compare_runs
-    from batkube.outputs.products import write_product
+    from batkube.outputs.files.products import write_product
+    from batkube.outputs.measures.comparison import compare_runs
     from batkube.outputs.results import Results
 
     if len(runs) < 2:

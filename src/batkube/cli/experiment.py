@@ -14,9 +14,9 @@ from batkube.kernel.errors import InputError
 from batkube.schedulers.installed import cache_folder, user_catalogue
 
 if TYPE_CHECKING:
-    from batkube.experiments.conducting import Listener, Progress
-    from batkube.experiments.folder import ExperimentFolder
-    from batkube.experiments.plan import Plan, PlannedRun
+    from batkube.experiments.plan.runs import Plan, PlannedRun
+    from batkube.experiments.running.conducting import Listener, Progress
+    from batkube.experiments.running.folder import ExperimentFolder
 
 _File = Annotated[
     Path, typer.Argument(metavar="EXPERIMENT.yaml", help="What to run: see docs/reference/experiments.md.")
@@ -71,12 +71,12 @@ def experiment(
         remedy = "processes; in Python, batkube.experiment takes any executor"
         raise InputError("--executor", problem=f"there is no executor {executor!r}", remedy=remedy)
     from batkube.cli.experiment_progress import experiment_display
-    from batkube.experiments.description import read_experiment, with_time_limit
+    from batkube.experiments.description.reading import read_experiment, with_time_limit
     from batkube.experiments.experiment import conduct, default_jobs
-    from batkube.experiments.folder import ExperimentFolder
-    from batkube.experiments.parts import split_part
-    from batkube.experiments.plan import make_plan
-    from batkube.experiments.workers import worker_processes
+    from batkube.experiments.plan.parts import split_part
+    from batkube.experiments.plan.runs import make_plan
+    from batkube.experiments.running.folder import ExperimentFolder
+    from batkube.experiments.running.workers import worker_processes
     from batkube.policies.catalogue import check_policy
 
     described = with_time_limit(read_experiment(file), time_limit)
@@ -101,7 +101,7 @@ def experiment(
                     listener=_preparing(listener) if report else listener,
                 )
             if report:
-                from batkube.experiments.report import write_report
+                from batkube.experiments.report.document import write_report
 
                 write_report(out, executor=workers)
     except KeyboardInterrupt:
@@ -118,7 +118,7 @@ def _preparing(listener: Listener) -> Listener:
     def listen(progress: Progress) -> None:
         listener(progress)
         if progress.running:
-            from batkube.experiments.report import prepare_report
+            from batkube.experiments.report.document import prepare_report
 
             prepare_report()
 

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-from batkube.experiments.conducting import Listener, Progress
+from batkube.experiments.running.conducting import Listener, Progress
 from batkube.kernel.instants import human, seconds
 from batkube.kernel.stopwatch import Stopwatch
 

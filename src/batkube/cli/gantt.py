@@ -42,7 +42,7 @@ def gantt(
     batkube gantt out -o out.svg
     batkube gantt out -o out.html --by user --from 2h --to 3h30m
     """
-    from batkube.outputs.gantt import save_gantt
+    from batkube.outputs.gantt.chart import save_gantt
     from batkube.outputs.results import Results
 
     window = (_moment_s("--from", start), _moment_s("--to", end))

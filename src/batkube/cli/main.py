@@ -1,8 +1,5 @@
 """The command `batkube`.
 
-Exit codes are part of the interface: 0 done, 1 the run failed, 2 bad input or usage, 130 interrupted before or after
-the run itself.
-
 Next to nothing is imported before `main` is entered, since Ctrl-C may come from the first moment on.
 """
 
@@ -10,8 +7,7 @@ from __future__ import annotations
 
 import sys
 
-#: 128 and the number of SIGINT, as shells count.
-INTERRUPTED = 130
+from batkube.cli.exit_codes import INTERRUPTED
 
 
 def main() -> None:

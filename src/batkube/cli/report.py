@@ -42,7 +42,7 @@ def report(
     batkube report out -o report.html
     batkube report experiment --figures figures --format pdf
     """
-    from batkube.experiments.folder import DESCRIPTION
+    from batkube.experiments.running.folder import DESCRIPTION
 
     is_experiment = (folder / DESCRIPTION).is_file()
     if not is_experiment and folder.is_dir() and not any(folder.glob("*jobs.csv")):
@@ -55,20 +55,20 @@ def report(
         raise InputError(
             "--figures", problem="is for experiments, and this is a run", remedy="draw a run with `batkube gantt`"
         )
-    from batkube.outputs.report_page import page_place
+    from batkube.outputs.pages.page import page_place
 
     target = out or page_place(folder.parent if folder.is_file() else folder)
     if is_experiment:
-        from batkube.experiments.report import write_report
+        from batkube.experiments.report.document import write_report
 
         write_report(folder, target)
     else:
-        from batkube.outputs.report import write_run_report
+        from batkube.outputs.report.document import write_run_report
 
         write_run_report(folder, target)
     typer.echo(f"wrote {target}")
     if figures is not None:
-        from batkube.experiments.figures import save_figures
+        from batkube.experiments.figures.gallery import save_figures
 
         for path in save_figures(folder, figures, kind.value):
             typer.echo(f"wrote {path}")

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from batkube.cluster.go_text import go_quote
-from batkube.cluster.label_syntax import label_value, qualified_name
+from batkube.kernel.go_text import go_quote
+from batkube.kernel.label_syntax import label_value, qualified_name
 from batkube.kernel.numbers import int_of
 
 

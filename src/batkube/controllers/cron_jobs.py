@@ -10,18 +10,17 @@ import email.utils
 from collections.abc import Sequence
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.cron import BadSchedule, read_schedule
-from batkube.cluster.cron_times import Schedule
 from batkube.cluster.event_recorder import EventRecorder, EventType
-from batkube.cluster.go_text import go_quote
 from batkube.cluster.references import controller_reference, has_condition, is_being_deleted, namespace_of
 from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
-from batkube.cluster.time_zones import UnknownZone, zone_of
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
 from batkube.controllers.jobs import JOB, is_finished
 from batkube.controllers.pod_control import owner_key_if
 from batkube.controllers.work_queue import WorkQueue
+from batkube.kernel.cron import BadSchedule, read_schedule
+from batkube.kernel.cron_times import Schedule
+from batkube.kernel.go_text import go_quote
 from batkube.kernel.instants import (
     EPOCH,
     NANOSECONDS_PER_SECOND,
@@ -32,6 +31,7 @@ from batkube.kernel.instants import (
     rfc3339,
     seconds,
 )
+from batkube.kernel.time_zones import UnknownZone, zone_of
 
 CRON_JOB = "cronjobs.batch"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"

@@ -54,7 +54,7 @@ class Agreement:
 
 def agreement_of(real: Results, simulated: Results) -> Agreement:
     """Return how the simulated run agrees with the real one, over the jobs that ran in both. Raises InputError."""
-    from batkube.outputs.comparison import rank_correlation
+    from batkube.outputs.measures.comparison import rank_correlation
 
     both = matched(real, simulated)
     starts = both[["start_real", "start_simulated"]]

@@ -18,7 +18,7 @@ from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Instant, human, seconds
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.outputs.folder import OutputFolder
+from batkube.outputs.files.folder import OutputFolder
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.workloads.model import Workload

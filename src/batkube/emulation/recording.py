@@ -23,11 +23,11 @@ from batkube.kernel.instants import START, Instant, format_seconds
 from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import CPU
 from batkube.kernel.stopwatch import Stopwatch, peak_memory_bytes
-from batkube.outputs.folder import OutputFolder
-from batkube.outputs.jobs_csv import MoreColumns, write_jobs
-from batkube.outputs.manifest import fingerprint, write_json
-from batkube.outputs.schedule_csv import summary_of, write_schedule
-from batkube.outputs.streams import MachineStatesWriter, PodsWriter
+from batkube.outputs.files.folder import OutputFolder
+from batkube.outputs.files.jobs_csv import MoreColumns, write_jobs
+from batkube.outputs.files.manifest import fingerprint, write_json
+from batkube.outputs.files.schedule_csv import summary_of, write_schedule
+from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Machine
 from batkube.version import __version__
 from batkube.workloads.model import Job

@@ -10,15 +10,15 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batkube.experiments.conducting import ExperimentConductor, Listener, Progress
-from batkube.experiments.description import read_experiment, with_time_limit
-from batkube.experiments.folder import ExperimentFolder, RunState, run_folder
-from batkube.experiments.own_code import own_code
-from batkube.experiments.parts import Part
-from batkube.experiments.plan import Plan, make_plan
-from batkube.experiments.results import read_description, read_results
-from batkube.experiments.tables import prepare, write_tables
-from batkube.experiments.workers import available_cores, worker_processes
+from batkube.experiments.description.reading import read_experiment, with_time_limit
+from batkube.experiments.plan.own_code import own_code
+from batkube.experiments.plan.parts import Part
+from batkube.experiments.plan.runs import Plan, make_plan
+from batkube.experiments.results.reading import read_description, read_results
+from batkube.experiments.results.tables import prepare, write_tables
+from batkube.experiments.running.conducting import ExperimentConductor, Listener, Progress
+from batkube.experiments.running.folder import ExperimentFolder, RunState, run_folder
+from batkube.experiments.running.workers import available_cores, worker_processes
 from batkube.kernel.errors import InputError
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.outputs.results import Results

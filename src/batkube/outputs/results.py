@@ -1,169 +1,25 @@
-"""A run's output folder, read back.
-
-`Results("out")` is what tables, pictures and notebooks start from. It also takes a bare jobs.csv, so that published
-Batsim results compare with ours; whatever such a file lacks (manifest, pods) is then simply not there. Nothing is read
-before it is asked for, and pandas is imported only then: `batkube run` must start without it.
-"""
+"""`Results("out")`: what notebooks start from. A run's files, with its numbers and its picture."""
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from batkube.kernel.errors import InputError
-from batkube.kernel.intervals import parse_intervals
+from batkube.outputs.measures.run_files import RunFiles
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
-    from batkube.outputs.metrics import Metrics
-
-_POD_TEXTS = ("pod", "job_id", "workload_name", "node", "machine", "phase", "last_reason")
-_POD_NUMBERS = ("created", "scheduled", "started", "finished", "attempts")
+    from batkube.outputs.measures.metrics import Metrics
 
 
-class Results:
-    """The files of one run. Times are in seconds of virtual time; job ids are always text."""
-
-    def __init__(self, path: str | Path) -> None:
-        #: What was given: a folder or a jobs.csv.
-        self.path = Path(path)
-        #: The run's jobs.csv.
-        self.jobs_path = _find_jobs(self.path)
-        name = self.jobs_path.name
-        #: What the run's files begin with: Batsim writes `out_jobs.csv`, `out_schedule.csv`…; we write no prefix.
-        self._prefix = name.removesuffix("jobs.csv") if name.endswith("jobs.csv") else f"{self.jobs_path.stem}_"
-
-    @cached_property
-    def jobs(self) -> pd.DataFrame:
-        """One row per job, in the file's order, with the columns of `jobs_frame`."""
-        from batkube.outputs.jobs_frame import read_jobs
-
-        return read_jobs(self.jobs_path)
-
-    @cached_property
-    def pods(self) -> pd.DataFrame:
-        """One row per pod; no rows when the run wrote no pods.csv."""
-        import pandas as pd
-
-        from batkube.outputs.tables import read_table
-
-        path = self.beside("pods.csv")
-        if not path.is_file():
-            return pd.DataFrame({name: [] for name in (*_POD_TEXTS, *_POD_NUMBERS)})
-        table = read_table(path)
-        table.require((*_POD_TEXTS, *_POD_NUMBERS), "give the output folder of a run")
-        return pd.DataFrame(
-            {name: table.numbers(name) if name in _POD_NUMBERS else table.text(name) for name in table.columns}
-        )
-
-    @cached_property
-    def schedule(self) -> pd.Series[Any]:
-        """The one row of schedule.csv, numbers as floats; empty when there is no such file."""
-        import pandas as pd
-
-        from batkube.outputs.tables import read_table
-
-        path = self.beside("schedule.csv")
-        if not path.is_file():
-            return pd.Series(dtype=object)
-        table = read_table(path)
-        if len(table.lines) != 1:
-            raise InputError(path, problem=f"has {len(table.lines)} rows; a schedule.csv has exactly one")
-        return pd.Series({name: _number_or_text(cells[0]) for name, cells in table.columns.items()}, dtype=object)
-
-    @cached_property
-    def machine_states(self) -> pd.DataFrame:
-        """How many machines were in each state, a row per change; no rows when there is no such file."""
-        import pandas as pd
-
-        from batkube.outputs.tables import read_table
-
-        path = self.beside("machine_states.csv")
-        if not path.is_file():
-            return pd.DataFrame({"time": [], "nb_idle": [], "nb_computing": []})
-        table = read_table(path)
-        return pd.DataFrame({name: table.numbers(name) for name in table.columns})
-
-    @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """What manifest.json says; an empty dict when there is none."""
-        path = self.beside("manifest.json")
-        if not path.is_file():
-            return {}
-        try:
-            content = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
-        if not isinstance(content, dict):
-            raise InputError(path, problem="holds no JSON object")
-        return content
-
-    @property
-    def failure_told(self) -> str:
-        """What to say of a run that failed, as its results are only a part of what was asked; empty if it did not."""
-        if self.manifest.get("result") != "failed":
-            return ""
-        total = self.manifest.get("jobs")
-        if not isinstance(total, int):
-            return "failed: its results are incomplete"
-        return f"failed: {total - len(self.jobs):,} of its {total:,} jobs have no outcome"
-
-    @cached_property
-    def machines(self) -> list[dict[str, Any]]:
-        """The machines as the manifest lists them; empty when it does not."""
-        platform = self.manifest.get("platform") or {}
-        return list(platform.get("machines") or [])
-
-    @cached_property
-    def machine_count_stated(self) -> int | None:
-        """How many machines the manifest, or else schedule.csv, says there were; None when neither does."""
-        return len(self.machines) or int(self.schedule.get("nb_computing_machines") or 0) or None
-
-    @cached_property
-    def machine_count(self) -> int:
-        """How many machines there were as far as known: as stated, or by the highest id in use."""
-        allocations = self.jobs["allocated_resources"].unique()
-        seen = max((parse_intervals(text).bit_length() for text in allocations), default=0)
-        return max(self.machine_count_stated or 0, seen)
-
-    @property
-    def machine_names(self) -> list[str]:
-        """A name for each machine; its id where no name is known."""
-        names = [str(machine.get("name", number)) for number, machine in enumerate(self.machines)]
-        return names + [str(number) for number in range(len(names), self.machine_count)]
-
-    @property
-    def shares_machines(self) -> bool:
-        """True when jobs pack by cpu requests and the machines' cpu is known, so that shares can be told."""
-        stated = self.manifest.get("resources")
-        by_requests = stated == "requests" if stated else bool(self.jobs["cpu"].notna().any())
-        return by_requests and len(self.cpu_milli) == self.machine_count
-
-    @property
-    def cpu_milli(self) -> list[int]:
-        """Each machine's cpu in millicores; empty when the manifest does not tell all of them."""
-        known = [int(machine["cpu_milli"]) for machine in self.machines if machine.get("cpu_milli")]
-        return known if len(known) == len(self.machines) else []
-
-    @property
-    def scheduler(self) -> str:
-        """Who decided, as the manifest names it; empty when unknown."""
-        return str(self.manifest.get("scheduler") or self.manifest.get("policy") or "")
-
-    @property
-    def name(self) -> str:
-        """What to call the run when nothing else does: its folder's name, or its file's without `_jobs.csv`."""
-        name = self.path.resolve().name
-        return name.removesuffix(".csv").removesuffix("_jobs") if self.path.is_file() else name
+class Results(RunFiles):
+    """What a run came to. pandas and matplotlib are imported when they are needed, as in `RunFiles`."""
 
     @cached_property
     def metrics(self) -> Metrics:
         """The run in numbers."""
-        from batkube.outputs.metrics import metrics_of
+        from batkube.outputs.measures.metrics import metrics_of
 
         return metrics_of(self)
 
@@ -174,40 +30,7 @@ class Results:
         color_by: str = "job",
         window: tuple[float | None, float | None] | None = None,
     ) -> Figure:
-        """Return the run's Gantt chart; see `gantt.draw_gantt`."""
-        from batkube.outputs.gantt import draw_gantt
+        """Return the run's Gantt chart; see `gantt.chart.draw_gantt`."""
+        from batkube.outputs.gantt.chart import draw_gantt
 
         return draw_gantt(self, title=title, color_by=color_by, window=window)
-
-    def beside(self, name: str) -> Path:
-        """Return where this run's file called `name` is, if it has one."""
-        return self.jobs_path.with_name(self._prefix + name)
-
-
-def _find_jobs(path: Path) -> Path:
-    if path.is_file():
-        return path
-    if not path.is_dir():
-        raise InputError(path, problem="does not exist", remedy="give a run's output folder or a jobs.csv")
-    if (path / "jobs.csv").is_file():
-        return path / "jobs.csv"
-    candidates = sorted(path.glob("*_jobs.csv"))
-    if len(candidates) == 1:
-        return candidates[0]
-    if candidates:
-        names = ", ".join(candidate.name for candidate in candidates[:3])
-        raise InputError(
-            path, problem=f"holds the jobs of {len(candidates)} runs ({names}…)", remedy="name one of these files"
-        )
-    raise InputError(
-        path, problem="is not a run's output folder: it holds no jobs.csv", remedy="give the --out of a run"
-    )
-
-
-def _number_or_text(text: str) -> float | str | None:
-    if text == "":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return text

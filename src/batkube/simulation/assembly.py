@@ -27,7 +27,7 @@ from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import CPU, PODS
 from batkube.kernel.streams import Streams
-from batkube.outputs.streams import MachineStatesWriter, PodsWriter
+from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy

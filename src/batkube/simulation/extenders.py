@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from batkube.api.messages import JSON, TEXT, Request, Response
+from batkube.api.requests.messages import JSON, TEXT, Request, Response
 from batkube.kernel.errors import InputError
 
 #: The path below which the run's server answers for extenders.

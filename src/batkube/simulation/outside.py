@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from batkube.api.assembly import Api
-from batkube.api.authentication import MASTERS, authenticated
-from batkube.api.connections import MAX_BODY, Handler
-from batkube.api.doors import Door
-from batkube.api.messages import Request, Response, Stream
-from batkube.api.polling import PolledServer
+from batkube.api.connections.connection import MAX_BODY, Handler
+from batkube.api.connections.doors import Door
+from batkube.api.connections.polling import PolledServer
+from batkube.api.requests.messages import Request, Response, Stream
+from batkube.api.requests.users import MASTERS, authenticated
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.store import Store
 from batkube.cluster.world import World

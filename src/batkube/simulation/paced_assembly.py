@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from batkube.api.connections import Handler
-from batkube.api.doors import Door
+from batkube.api.connections.connection import Handler
+from batkube.api.connections.doors import Door
 from batkube.cluster.world import World
 from batkube.simulation.attached import OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.outside import EPOCH_NS, start_all, start_program

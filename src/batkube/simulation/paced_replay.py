@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from batkube.api.connections import Handler
-from batkube.api.messages import Request, Response, Stream
-from batkube.api.watches import Watch, event_of
+from batkube.api.connections.connection import Handler
+from batkube.api.requests.messages import Request, Response, Stream
+from batkube.api.verbs.watches import Watch, event_of
 from batkube.cluster.mapping import POD
 from batkube.cluster.pods import is_finished
 from batkube.cluster.store import DELETED, MODIFIED, Batch, Change, Entry, Key, KubeObject, Store

@@ -12,8 +12,8 @@ import select
 import socket
 from collections import deque
 
-from batkube.api.connections import Connection, Handler
-from batkube.api.doors import Door
+from batkube.api.connections.connection import Connection, Handler
+from batkube.api.connections.doors import Door
 
 _PIECE = 1 << 18
 _BINDING = re.compile(rb"POST \S+/pods/[^/\s]+/binding HTTP/1\.1\r")

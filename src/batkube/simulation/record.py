@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.stopwatch import Stopwatch, peak_memory_bytes
-from batkube.outputs.folder import OutputFolder
-from batkube.outputs.jobs_csv import write_jobs
-from batkube.outputs.manifest import fingerprint, write_json
-from batkube.outputs.schedule_csv import summary_of, write_schedule
+from batkube.outputs.files.folder import OutputFolder
+from batkube.outputs.files.jobs_csv import write_jobs
+from batkube.outputs.files.manifest import fingerprint, write_json
+from batkube.outputs.files.schedule_csv import summary_of, write_schedule
 from batkube.simulation.assembly import Inputs, Simulation
 from batkube.simulation.attempts import version_in_log
 from batkube.version import __version__

@@ -17,7 +17,7 @@ from batkube.kernel.instants import START, Instant, human
 from batkube.kernel.journal import Journal
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.kernel.temporary import temporary_files
-from batkube.outputs.folder import OutputFolder
+from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
 from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs

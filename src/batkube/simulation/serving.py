@@ -15,14 +15,15 @@ from pathlib import Path
 
 import yaml
 
+from batkube.api.access.authentication import read_token_file
+from batkube.api.access.certificates import make_credentials
 from batkube.api.admission.usage import ONE, in_scope, usage_of
 from batkube.api.assembly import Api
-from batkube.api.authentication import MASTERS, User, authenticated, read_token_file
-from batkube.api.certificates import make_credentials
-from batkube.api.http import LoopTimers
-from batkube.api.listening import DualListener, listen_both
-from batkube.api.logs import Logs
-from batkube.api.metrics_api import MetricsApi
+from batkube.api.connections.http import LoopTimers
+from batkube.api.connections.listening import DualListener, listen_both
+from batkube.api.requests.users import MASTERS, User, authenticated
+from batkube.api.verbs.logs import Logs
+from batkube.api.verbs.metrics import MetricsApi
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.store import KubeObject, Store
@@ -36,8 +37,8 @@ from batkube.kernel.quantities import Quantity
 from batkube.kernel.replacing import write_whole
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
-from batkube.outputs.folder import OutputFolder
-from batkube.outputs.manifest import json_text, write_json
+from batkube.outputs.files.folder import OutputFolder
+from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.simulation.collecting import QuietCollector

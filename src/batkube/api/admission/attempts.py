@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from batkube.api import statuses
-from batkube.api.statuses import Failure
+from batkube.api.requests import statuses
+from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import Instant

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from batkube.api.strategies.services import CLUSTER_RANGE
+from batkube.api.groups.core.services.strategy import CLUSTER_RANGE
 
 _NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from batkube.api.admission.attempts import Attempt
-from batkube.api.defaulting.pod_resources import Amounts, container_amounts
+from batkube.api.groups.core.pods.requests import Amounts, container_amounts
 from batkube.kernel.quantities import Quantity, parse_quantity
 
 _ANNOTATION = "kubernetes.io/limit-ranger"

@@ -5,9 +5,9 @@ Kubernetes: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go.
 
 from __future__ import annotations
 
-from batkube.api import statuses
 from batkube.api.admission.attempts import Attempt
-from batkube.api.statuses import Failure
+from batkube.api.requests import statuses
+from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api import statuses
 from batkube.api.admission.attempts import Attempt
 from batkube.api.admission.pod_standards import violations
-from batkube.api.field_errors import FieldError, invalid
+from batkube.api.checks.field_errors import FieldError, invalid
+from batkube.api.requests import statuses
 from batkube.cluster.store import Key
 
 _PREFIX = "pod-security.kubernetes.io/"

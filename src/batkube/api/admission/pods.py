@@ -9,7 +9,7 @@ import random
 from typing import Any
 
 from batkube.api.admission.attempts import Attempt
-from batkube.api.field_errors import go_quote
+from batkube.api.checks.field_errors import go_quote
 from batkube.cluster.store import Key, KubeObject
 
 _PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"

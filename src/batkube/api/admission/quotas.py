@@ -18,7 +18,7 @@ from batkube.api.admission.usage import (
     is_terminating,
     usage_of,
 )
-from batkube.api.defaulting.pod_resources import Amounts
+from batkube.api.groups.core.pods.requests import Amounts
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.quantities import Quantity, parse_quantity
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from batkube.api.defaulting.pod_resources import Amounts, pod_amounts
-from batkube.api.strategies.pods import class_of_service
+from batkube.api.groups.core.pods.requests import Amounts, pod_amounts
+from batkube.api.groups.core.pods.strategy import class_of_service
 from batkube.cluster.kinds import Resource
 from batkube.kernel.quantities import Quantity, parse_quantity
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from batkube.api import statuses
-from batkube.api.field_errors import FieldError
-from batkube.api.writes import Write
-from batkube.cluster.decoding import Decoded
+from batkube.api.checks.field_errors import FieldError
+from batkube.api.custom.catalogue import CustomKinds
+from batkube.api.decoding.objects import Decoded
+from batkube.api.requests import statuses
+from batkube.api.requests.writes import Write
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
-
-if TYPE_CHECKING:
-    from batkube.api.custom.catalogue import CustomKinds
 
 Admit = Callable[[Write, KubeObject, KubeObject | None], None]
 """What admission does to objects of any kind."""
 
 
 class CustomBehaviour:
-    """The Behaviour of every custom kind (see `batkube.api.writes`).
+    """The Behaviour of every custom kind (see `batkube.api.requests.writes`).
 
     An object is prepared and judged in the version of the request, and then stored in the storage version. What that
     version does not know is lost only then, so that it can still be judged.

@@ -10,16 +10,14 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.custom.behaviour import Admit, CustomBehaviour
 from batkube.api.custom.conditions import TERMINATING, is_served, is_true
 from batkube.api.custom.instances import CustomKind
 from batkube.api.custom.notes import note_unmodelled
 from batkube.api.custom.schemas import shape_of_kind
 from batkube.api.custom.structural import Structural, structural
 from batkube.api.custom.versions import deprecation_warning, storage_version
-from batkube.api.scales import ScalePaths
-from batkube.api.tables import Printer
-from batkube.api.writes import Behaviour
+from batkube.api.groups.autoscaling.scales import ScalePaths
+from batkube.api.printing.tables import Printer
 from batkube.cluster.kinds import KindTable, Resource, SubResource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import DELETED, Batch, KubeObject, Store
@@ -61,12 +59,11 @@ class Definition(msgspec.Struct, frozen=True):
 class CustomKinds:
     """Keeps the table of kinds in step with the definitions in the store."""
 
-    def __init__(self, table: KindTable, store: Store, admission: Admit, notes: FidelityNotes | None = None) -> None:
+    def __init__(self, table: KindTable, store: Store, notes: FidelityNotes | None = None) -> None:
         """`notes` is told what definitions ask for and is not modelled."""
         self._table = table
         self._notes = notes
         self._metadata = table.definition(_OBJECT_META)
-        self._behaviour = CustomBehaviour(self, admission)
         #: The groups of built-in kinds. No request for one ever reaches a custom kind, as on the real server.
         self._own_groups = frozenset(group.name for group in table.groups())
         #: The definitions that are served, by name, which is also the name of their instances in the store.
@@ -95,10 +92,6 @@ class CustomKinds:
     def kind(self, resource: Resource) -> CustomKind:
         """Return what is done to objects of a custom resource."""
         return self._definitions[resource.storage].kinds[resource.version]
-
-    def behaviour(self, resource: Resource) -> Behaviour:
-        """Return what the kind adds to the verbs that all kinds share."""
-        return self._behaviour
 
     def stored(self, resource: Resource) -> Resource:
         """Return the resource in the version in which it is stored."""

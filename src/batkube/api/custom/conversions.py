@@ -6,13 +6,12 @@ Kubernetes: validation.go, validateCustomResourceConversion; apiserver/pkg/util/
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
-from batkube.api.validation.names import dns_1035_label, dns_subdomain
-from batkube.api.validation.problems import Problems, repeats
+from batkube.api.checks.names import dns_1035_label
+from batkube.api.checks.problems import Problems, repeats
+from batkube.api.checks.webhooks import check_webhook_service, check_webhook_url
 
 _KNOWN_REVIEWS = ("v1", "v1beta1")
-_URL_FORM = "; desired format: https://host[/path]"
 
 
 def conversion_problems(spec: dict[str, Any]) -> Problems:
@@ -52,51 +51,6 @@ def _check_client(client: dict[str, Any] | None, path: str, problems: Problems) 
         check_webhook_url(url, f"{path}.url", problems)
     elif service is not None:
         check_webhook_service(service, f"{path}.service", problems)
-
-
-def check_webhook_url(url: str, path: str, problems: Problems) -> None:
-    """Check where a webhook listens."""
-    try:
-        parts = urlsplit(url)
-    except ValueError as problem:
-        problems.required(path, f"url must be a valid URL: {problem}{_URL_FORM}")
-        return
-    if parts.scheme != "https":
-        problems.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_URL_FORM}")
-    user, at, host = parts.netloc.rpartition("@")
-    if not host:
-        problems.invalid(path, "", f"host must be specified{_URL_FORM}")
-    if at:
-        problems.invalid(path, user, "user information is not permitted in the URL")
-    if parts.fragment:
-        problems.invalid(path, parts.fragment, "fragments are not permitted in the URL")
-    if parts.query:
-        problems.invalid(path, parts.query, "query parameters are not permitted in the URL")
-
-
-def check_webhook_service(service: dict[str, Any], path: str, problems: Problems) -> None:
-    """Check which service a webhook is behind; the real server asks for the two names in each other's place."""
-    if not service.get("namespace"):
-        problems.required(f"{path}.name")
-    if not service.get("name"):
-        problems.required(f"{path}.namespace")
-    port = service.get("port", 443)
-    if not 1 <= port <= 65535:
-        problems.invalid(f"{path}.port", port, "port is not valid: must be between 1 and 65535, inclusive")
-    url_path = service.get("path") or "/"
-    if url_path == "/":
-        return
-    if url_path == "//":
-        problems.invalid(f"{path}.path", url_path, "segment[0] may not be empty")
-        return
-    if not url_path.startswith("/"):
-        problems.invalid(f"{path}.path", url_path, "must start with a '/'")
-    for index, step in enumerate(url_path[1:].removesuffix("/").split("/")):
-        if not step:
-            problems.invalid(f"{path}.path", url_path, f"segment[{index}] may not be empty")
-        else:
-            wrong = [f"segment[{index}]: {problem}" for problem in dns_subdomain(step)]
-            problems.all_invalid(f"{path}.path", url_path, wrong)
 
 
 def _check_reviews(reviews: list[str], path: str, problems: Problems) -> None:

@@ -9,7 +9,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from batkube.api import field_errors
+from batkube.api.checks import field_errors
+from batkube.api.checks.field_errors import FieldError
+from batkube.api.checks.metadata import check_common, check_metadata, check_metadata_update
+from batkube.api.checks.names import qualified_name, subdomain_name
+from batkube.api.checks.problems import Problems
 from batkube.api.custom.defaulting import fill_defaults
 from batkube.api.custom.embedded import embedded_errors, has_embedded, read_embedded
 from batkube.api.custom.list_types import has_list_types, list_type_errors
@@ -18,12 +22,8 @@ from batkube.api.custom.rules import RuleSet
 from batkube.api.custom.scale_rules import scale_paths, spec_errors, status_errors
 from batkube.api.custom.structural import Structural
 from batkube.api.custom.validating import NOWHERE, schema_errors
-from batkube.api.field_errors import FieldError
-from batkube.api.tables import custom_columns
-from batkube.api.validation.metadata import check_common, check_metadata, check_metadata_update
-from batkube.api.validation.names import qualified_name, subdomain_name
-from batkube.api.validation.problems import Problems
-from batkube.cluster.decoding import Decoded, decode
+from batkube.api.decoding.objects import Decoded, decode
+from batkube.api.printing.tables import custom_columns
 from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject

@@ -17,7 +17,7 @@ from batkube.api.custom.conditions import (
     marked_for_deletion,
     settled,
 )
-from batkube.cluster import ownership
+from batkube.api.ownership import tracking
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
@@ -81,7 +81,7 @@ class Lifecycle:
         return definition
 
     def _write(self, key: Key, old: KubeObject, new: KubeObject, now: Instant) -> KubeObject:
-        entries = ownership.updated(new, old, self._resource, manager=_MANAGER, now=now, subresource="status")
+        entries = tracking.updated(new, old, self._resource, manager=_MANAGER, now=now, subresource="status")
         if entries:
             new = {**new, "metadata": {**new["metadata"], "managedFields": entries}}
         self._store.replace(DEFINITIONS, [key], [new], now)

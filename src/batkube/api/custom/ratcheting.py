@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from batkube.api.custom.structural import Json, Structural
-from batkube.cluster.element_order import identity
+from batkube.api.patches.element_order import identity
 
 UNKNOWN: Any = object()
 """The old value of what has none: an object just created, or an item that cannot be traced back."""

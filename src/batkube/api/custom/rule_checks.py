@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.custom.cel.checking import Scope
-from batkube.api.custom.cel.programs import Program
-from batkube.api.custom.cel.trees import SourceError, Unsupported
+from batkube.api.cel.checking import Scope
+from batkube.api.cel.programs import Program
+from batkube.api.cel.trees import SourceError, Unsupported
+from batkube.api.checks.problems import Problems
 from batkube.api.custom.go_definitions import quoted_rule
 from batkube.api.custom.rules import scope_of
 from batkube.api.custom.structural import RawSchema, schema_at, structural
-from batkube.api.validation.problems import Problems
 
 
 def rule_problems(raw: RawSchema, path: str) -> Problems:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api import field_errors
+from batkube.api.checks import field_errors
+from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom.structural import Json
-from batkube.api.field_errors import FieldError
-from batkube.api.scales import ScalePaths
-from batkube.cluster.go_text import go_value
+from batkube.api.groups.autoscaling.scales import ScalePaths
 from batkube.cluster.store import KubeObject
+from batkube.kernel.go_text import go_value
 
 _LARGEST = 2**31 - 1
 _GO_TYPES = {

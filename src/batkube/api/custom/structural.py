@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.custom import patterns
-from batkube.api.custom.cel.values import identity
-from batkube.api.custom.formats import known_format
+from batkube.api.cel import patterns
+from batkube.api.cel.formats import known_format
+from batkube.api.cel.values import identity
 
 Json = Any
 """Any JSON value."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from batkube.api import field_errors
+from batkube.api.checks import field_errors
+from batkube.api.checks.field_errors import FieldError, go_quote
 from batkube.api.custom.structural import Structural
-from batkube.api.field_errors import FieldError, go_quote
-from batkube.cluster.go_text import go_value
+from batkube.kernel.go_text import go_value
 
 _LARGEST_JSON_INTEGER = 2**53 - 1
 

@@ -13,11 +13,11 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from batkube.api.decoding.objects import zero
 from batkube.api.wire.disguises import disguise_of
 from batkube.api.wire.encoding import WIRES, with_embedded
 from batkube.api.wire.values import READERS, Json, signed
 from batkube.api.wire.varints import BYTES, END_GROUP, VARINT, DecodeError, EndsEarly, read_varint, skip
-from batkube.cluster.decoding import zero
 from batkube.cluster.schemas import Field, Schema, Shape
 
 Read = Callable[[bytes, int, int], Json]

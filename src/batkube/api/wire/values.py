@@ -14,10 +14,9 @@ from typing import Any
 
 import msgspec
 
+from batkube.api.decoding.quantities import NotAQuantity, stored_quantity
 from batkube.api.wire.varints import BYTES, VARINT, DecodeError, EndsEarly, delimited, read_varint, signed_varint, skip
-from batkube.cluster.quantity_text import NotAQuantity, stored_quantity
 from batkube.cluster.schemas import Shape
-from batkube.cluster.time_text import format_duration
 from batkube.kernel.instants import (
     EPOCH,
     NANOSECONDS_PER_SECOND,
@@ -27,6 +26,7 @@ from batkube.kernel.instants import (
     rfc3339_micro,
 )
 from batkube.kernel.remembering import remembered
+from batkube.kernel.time_text import format_duration
 
 Json = Any
 """Any JSON value."""

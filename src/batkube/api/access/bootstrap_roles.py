@@ -1,0 +1,54 @@
+"""The roles and bindings that every cluster starts with.
+
+The real server creates them when it starts, and so they can be listed, bound to and changed like any other. The table
+is derived from Kubernetes by scripts/derive_bootstrap_roles.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batkube.api.access.authorization import GROUP
+from batkube.cluster.store import KubeObject
+
+_KINDS = {
+    "clusterroles": "ClusterRole",
+    "clusterrolebindings": "ClusterRoleBinding",
+    "roles": "Role",
+    "rolebindings": "RoleBinding",
+}
+
+
+def bootstrap_policy() -> list[KubeObject]:
+    """Return the objects to create, in order; without uid and creation time, which the creator gives."""
+    table = msgspec.json.decode(Path(__file__).with_name("bootstrap_roles.json").read_bytes())
+    return [_object(_KINDS[resource], entry) for resource, entries in table.items() for entry in entries]
+
+
+def _object(kind: str, entry: dict[str, Any]) -> KubeObject:
+    metadata: KubeObject = {
+        "name": entry["name"],
+        "labels": {"kubernetes.io/bootstrapping": "rbac-defaults", **entry.get("labels", {})},
+        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
+    }
+    if "namespace" in entry:
+        metadata["namespace"] = entry["namespace"]
+    value: KubeObject = {"kind": kind, "apiVersion": f"{GROUP}/v1", "metadata": metadata}
+    if "role" in entry:
+        value["subjects"] = [_subject(*subject) for subject in entry["subjects"]]
+        role_kind, role = entry["role"]
+        value["roleRef"] = {"apiGroup": GROUP, "kind": role_kind, "name": role}
+        return value
+    value["rules"] = entry.get("rules")
+    if "aggregates" in entry:
+        value["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": labels} for labels in entry["aggregates"]]}
+    return value
+
+
+def _subject(kind: str, name: str, namespace: str = "") -> KubeObject:
+    if kind == "ServiceAccount":
+        return {"kind": kind, "name": name, "namespace": namespace}
+    return {"kind": kind, "apiGroup": GROUP, "name": name}

@@ -1,0 +1,210 @@
+"""Nobody can grant rights that it does not have.
+
+Whoever writes a role must have every right in it, or the right to `escalate`; for one that aggregates others, every
+right there is. Whoever writes a binding must have every right of the role, or the right to `bind` it (Kubernetes:
+pkg/registry/rbac/*/policybased, component-helpers auth/rbac/validation).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from batkube.api.access.authorization import GROUP, Attributes, Authorizer
+from batkube.api.requests.statuses import Failure, bad_request, forbidden, internal_error, not_found
+from batkube.api.requests.writes import Write
+from batkube.cluster.store import KubeObject
+from batkube.kernel.go_text import go_quote
+
+_ROLES = ("roles", "clusterroles")
+_RESOURCE_OF = {"Role": "roles", "ClusterRole": "clusterroles"}
+#: All rights, of which an administrator has the very same rules.
+_EVERYTHING = (
+    {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+    {"nonResourceURLs": ["*"], "verbs": ["*"]},
+)
+#: What the collector of garbage changes to let an object go, and what changes with it.
+_COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
+#: A rule is the product of its lists: a few kilobytes can name billions of single rights, to be compared one by one
+#: with every rule of the user's. This many take half a second; to name one right takes as long as some comparisons.
+_MOST_COMPARISONS = 500_000
+_EFFORT = 20
+_PARTS = ("apiGroups", "resources", "nonResourceURLs", "resourceNames", "verbs")
+
+
+def refuse_escalation(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+    """Raise a 403 if who writes a role or binding would grant what it does not have; `old` is None for a new one."""
+    if write.user.is_master or (old is not None and _lets_go_only(value, old)):
+        return
+    if write.resource.plural in _ROLES:
+        _check_role(authorizer, write, value, old)
+    else:
+        _check_binding(authorizer, write, value)
+
+
+def _lets_go_only(value: KubeObject, old: KubeObject) -> bool:
+    """Return whether an update changes nothing but what the collector of garbage does, which holds no rights.
+
+    Kubernetes: pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields.
+    """
+    return bool(value["metadata"].get("resourceVersion")) and _without(value, _COLLECTED) == _without(old, _COLLECTED)
+
+
+def _without(value: KubeObject, fields: Collection[str]) -> KubeObject:
+    metadata = {name: content for name, content in value["metadata"].items() if name not in fields}
+    return {**value, "metadata": metadata}
+
+
+def _check_role(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
+    plural = write.resource.plural
+    wish = Attributes("escalate", GROUP, "*", plural, namespace=write.namespace, name=write.asked_name)
+    if authorizer.allows(write.user, wish).allowed:
+        return
+    _check_rules(authorizer, write, value, value.get("rules") or [])
+    # An aggregation rule gathers whatever comes to be labelled, and so nobody can say what it will grant.
+    if any(_aggregates(role) for role in (value, old or {})) and _missing(authorizer, write, _EVERYTHING)[0]:
+        problem = "must have cluster-admin privileges to use the aggregationRule"
+        raise forbidden(write.resource, value["metadata"].get("name", ""), problem)
+
+
+def _check_binding(authorizer: Authorizer, write: Write, value: KubeObject) -> None:
+    reference = value["roleRef"]
+    resource = _RESOURCE_OF.get(reference.get("kind", ""), "")
+    group, name = reference.get("apiGroup", ""), reference.get("name", "")
+    wish = Attributes("bind", group, "*", resource, namespace=write.namespace, name=name)
+    if resource and authorizer.allows(write.user, wish).allowed:
+        return
+    rules, problem = authorizer.rules_of(reference, write.namespace)
+    if problem:
+        raise _unresolved(write, resource, name, problem)
+    _check_rules(authorizer, write, value, rules)
+
+
+def _unresolved(write: Write, resource: str, name: str, problem: str) -> Failure:
+    """Return what the real server answers when the role that shall be bound cannot be looked at."""
+    if not resource:
+        return internal_error(problem)
+    if resource == "roles" and not write.namespace:
+        return bad_request("Namespace parameter required.")
+    return not_found(write.resource, name)
+
+
+def _check_rules(authorizer: Authorizer, write: Write, value: KubeObject, rules: Sequence[KubeObject]) -> None:
+    missing, problems = _missing(authorizer, write, rules)
+    if not missing:
+        return
+    groups = " ".join(go_quote(group) for group in write.user.groups)
+    rights = "\n".join(sorted({_shown(rule) for rule in _compacted(missing)}))
+    text = (
+        f"user {go_quote(write.user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently "
+        f"held:\n{rights}"
+    )
+    if problems:
+        named = [_misnamed(problem, write.resource.plural) for problem in problems]
+        text += f"; resolution errors: [{named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}]"
+    raise forbidden(write.resource, value["metadata"].get("name", ""), text)
+
+
+def _missing(
+    authorizer: Authorizer, write: Write, rules: Sequence[KubeObject]
+) -> tuple[list[KubeObject], Sequence[str]]:
+    """Return the parts of `rules` that the user does not have, and what is wrong with its bindings."""
+    grants, problems = authorizer.grants(write.user, write.namespace)
+    held = [{field: frozenset(values or ()) for field, values in grant.rule.items()} for grant in grants]
+    most = _MOST_COMPARISONS // (_EFFORT + sum(1 + len(own.get("nonResourceURLs", ())) for own in held))
+    wished = sum(map(_single_rights, rules))
+    if wished > most:
+        problem = f"these are {wished} single rights, and at most {most} can be compared with those of the user"
+        raise forbidden(write.resource, write.name, problem)
+    parts = itertools.chain.from_iterable(map(_broken_down, rules))
+    return [part for part in parts if not any(_covers(own, part) for own in held)], problems
+
+
+def _aggregates(role: KubeObject) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _misnamed(problem: str, plural: str) -> str:
+    """Say of a missing role what the real server says here: as if what is written were missing."""
+    return problem.replace(f"clusterrole.{GROUP}", f"{plural}.{GROUP}").replace(f"role.{GROUP}", f"{plural}.{GROUP}")
+
+
+def _single_rights(rule: KubeObject) -> int:
+    """Return how many rules `_broken_down` would yield."""
+    groups, resources, names, paths, verbs = (
+        len(rule.get(part) or ()) for part in ("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs")
+    )
+    return (groups * resources * max(names, 1) + paths) * verbs
+
+
+def _broken_down(rule: KubeObject) -> Iterator[KubeObject]:
+    """Yield rules of one verb and one thing each, which together are `rule`."""
+    verbs = rule.get("verbs") or ()
+    for group in rule.get("apiGroups") or ():
+        for resource in rule.get("resources") or ():
+            for verb in verbs:
+                one = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+                names = rule.get("resourceNames") or ()
+                yield from [{**one, "resourceNames": [name]} for name in names] if names else [one]
+    for path in rule.get("nonResourceURLs") or ():
+        for verb in verbs:
+            yield {"nonResourceURLs": [path], "verbs": [verb]}
+
+
+_Own = Mapping[str, frozenset[str]]
+"""A rule of the user's, its lists as sets, however long they are."""
+
+
+def _covers(own: _Own, part: KubeObject) -> bool:
+    """Return whether a rule allows all that a rule of one verb and one thing does."""
+    if not _has(own, "verbs", part["verbs"][0]):
+        return False
+    if "nonResourceURLs" in part:
+        # Names are of resources, and who has a right limited to some has none to a path.
+        return not own.get("resourceNames") and _has_path(own, part["nonResourceURLs"][0])
+    names = own.get("resourceNames")
+    return (
+        _has(own, "apiGroups", part["apiGroups"][0])
+        and _has_resource(own, part["resources"][0])
+        and (not names or ("resourceNames" in part and part["resourceNames"][0] in names))
+    )
+
+
+def _has(own: _Own, field: str, value: str) -> bool:
+    values = own.get(field, ())
+    return value in values or "*" in values
+
+
+def _has_resource(own: _Own, resource: str) -> bool:
+    _, slash, below = resource.partition("/")
+    return _has(own, "resources", resource) or (bool(slash) and f"*/{below}" in own.get("resources", ()))
+
+
+def _has_path(own: _Own, path: str) -> bool:
+    mine = own.get("nonResourceURLs", ())
+    return path in mine or any(each.endswith("*") and path.startswith(each.rstrip("*")) for each in mine)
+
+
+def _compacted(rules: list[KubeObject]) -> list[KubeObject]:
+    """Join the verbs of rules about the same thing; paths stay as they are."""
+    joined: dict[tuple[str, ...], KubeObject] = {}
+    paths = []
+    for rule in rules:
+        if "nonResourceURLs" in rule:
+            paths.append(rule)
+            continue
+        key = (*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ()))
+        before = joined.get(key)
+        joined[key] = rule if before is None else {**before, "verbs": [*before["verbs"], *rule["verbs"]]}
+    return [*paths, *joined.values()]
+
+
+def _shown(rule: KubeObject) -> str:
+    """Write a rule as Go does: {APIGroups:[""], Resources:["pods"], Verbs:["get"]}."""
+    parts = []
+    for part in _PARTS:
+        values = rule.get(part)
+        if values:
+            name = "APIGroups" if part == "apiGroups" else part[0].upper() + part[1:]
+            parts.append(f"{name}:[{' '.join(go_quote(value) for value in values)}]")
+    return "{" + ", ".join(parts) + "}"

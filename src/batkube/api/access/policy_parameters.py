@@ -1,0 +1,84 @@
+"""Who writes an admission policy, or binds one, must be able to read the parameters that it is evaluated with.
+
+Otherwise a policy would tell its author, by what it refuses, what is in objects that the author cannot read
+(Kubernetes: pkg/registry/admissionregistration/validatingadmissionpolicy{,binding}/authz.go). What is judged here has
+passed validation, and so is complete.
+"""
+
+from __future__ import annotations
+
+from batkube.api.access.authorization import Attributes, Authorizer
+from batkube.api.checks import field_errors
+from batkube.api.checks.field_errors import FieldError
+from batkube.api.requests.users import User
+from batkube.api.requests.writes import Write
+from batkube.cluster.kinds import KindTable
+from batkube.cluster.store import Key, KubeObject, Store
+
+_POLICIES = "validatingadmissionpolicies.admissionregistration.k8s.io"
+_BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
+_ALL = "*"
+
+
+class PolicyParameters:
+    """Judges policies and their bindings by what their authors can read."""
+
+    def __init__(self, store: Store, table: KindTable, authorizer: Authorizer) -> None:
+        self._store = store
+        self._table = table
+        self._authorizer = authorizer
+
+    def judge(self, write: Write, value: KubeObject, old: KubeObject | None) -> list[FieldError]:
+        """Return what is wrong with a policy or binding that is valid by itself; nothing for all other kinds."""
+        if write.user.is_master or write.stored.storage not in (_POLICIES, _BINDINGS):
+            return []
+        spec, before = value["spec"], (old or {"spec": {}})["spec"]
+        kind, reference = spec.get("paramKind"), spec.get("paramRef")
+        if kind is not None and kind != before.get("paramKind"):
+            return self._judge_kind(write.user, kind)
+        if reference is not None and any(spec[part] != before.get(part) for part in ("paramRef", "policyName")):
+            return self._judge_reference(write.user, reference, spec["policyName"])
+        return []
+
+    def _judge_kind(self, user: User, kind: KubeObject) -> list[FieldError]:
+        group, version, resource = self._resolved(kind)
+        if self._allows(user, Attributes("get", group, version, resource, namespace=_ALL, name=_ALL)):
+            return []
+        named = f"(kind={kind['kind']}, apiVersion={kind['apiVersion']})"
+        problem = f'user {_go(user)} must have "get" permission on all objects of the referenced paramKind {named}'
+        return [field_errors.forbidden("spec.paramKind", problem)]
+
+    def _judge_reference(self, user: User, reference: KubeObject, policy_name: str) -> list[FieldError]:
+        policy = self._store.get(_POLICIES, Key(policy_name))
+        kind = None if policy is None else (policy.get("spec") or {}).get("paramKind")
+        group, version, resource = (_ALL, _ALL, _ALL) if kind is None else self._resolved(kind)
+        name, namespace = reference.get("name", ""), reference.get("namespace", "")
+        verb = "get" if name else "list"
+        if self._allows(user, Attributes(verb, group, version, resource, namespace=namespace, name=name)):
+            return []
+        lacks = f'user {_go(user)} does not have "{verb}" permission'
+        unknown = "to determine minimum required permissions and"
+        everything = "for all groups, versions and resources"
+        if policy is None:
+            problem = f"unable to get policy {policy_name} {unknown} {lacks} {everything}"
+        elif kind is not None and resource == _ALL:
+            shown = f"&{{{kind['apiVersion']} {kind['kind']}}}"
+            problem = f"unable to resolve paramKind {shown} {unknown} {lacks} {everything}"
+        else:
+            problem = f"{lacks} on the object referenced by paramRef"
+        return [field_errors.forbidden("spec.paramRef", problem)]
+
+    def _resolved(self, kind: KubeObject) -> tuple[str, str, str]:
+        """Return group, version and resource of a kind; of an unknown one all resources are meant."""
+        group, _, version = kind["apiVersion"].rpartition("/")
+        found = self._table.of_kind(group, version, kind["kind"])
+        return group, version, _ALL if found is None else found.plural
+
+    def _allows(self, user: User, wish: Attributes) -> bool:
+        return self._authorizer.allows(user, wish).allowed
+
+
+def _go(user: User) -> str:
+    """Write a user as Go prints one."""
+    extra = " ".join(f"{key}:[{' '.join(values)}]" for key, values in sorted(user.extra.items()))
+    return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

@@ -1,0 +1,213 @@
+"""Questions about access: kinds that are only ever created, and whose status is the answer.
+
+`kubectl auth can-i` and `whoami` ask them, and so do servers that let this one authenticate and authorize their own
+clients (Kubernetes: pkg/registry/authorization and pkg/registry/authentication).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from batkube.api.access.authentication import AUDIENCE, Authenticator, TokenRefused
+from batkube.api.access.authorization import Attributes, Authorizer
+from batkube.api.access.selector_attributes import judge_selectors, unparsable_selectors
+from batkube.api.checks import field_errors
+from batkube.api.checks.field_errors import FieldError
+from batkube.api.requests.statuses import Failure, bad_request
+from batkube.api.requests.users import User, user_in
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant, rfc3339
+
+_AUTHORIZATION = "authorization.k8s.io"
+_AUTHENTICATION = "authentication.k8s.io"
+
+#: The order of Go's ObjectMeta, in which metadata is quoted.
+_METADATA_ORDER = ("name", "generateName", "namespace", "uid", "labels", "annotations", "managedFields")
+
+
+class Reviews:
+    """Answers reviews; an object given to it may be edited."""
+
+    def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._answers: dict[str, Callable[[KubeObject, User, Instant], KubeObject]] = {
+            f"selfsubjectaccessreviews.{_AUTHORIZATION}": self._self_access,
+            f"subjectaccessreviews.{_AUTHORIZATION}": self._access,
+            f"localsubjectaccessreviews.{_AUTHORIZATION}": self._local_access,
+            f"selfsubjectrulesreviews.{_AUTHORIZATION}": self._rules,
+            f"selfsubjectreviews.{_AUTHENTICATION}": self._self,
+            f"tokenreviews.{_AUTHENTICATION}": self._token,
+        }
+
+    def handles(self, resource: Resource) -> bool:
+        """Return whether objects of `resource` are reviews."""
+        return resource.group_resource in self._answers
+
+    def answer(self, resource: Resource, review: KubeObject, user: User, now: Instant) -> KubeObject:
+        """Return the review that `user` created with its answer; raises Failure."""
+        return self._answers[resource.group_resource](review, user, now)
+
+    # authorization.k8s.io
+
+    def _self_access(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+        spec = review.get("spec") or {}
+        _refuse_invalid(_judge_attributes(spec) + judge_selectors(spec) + _judge_metadata(review, "must be empty"))
+        return self._answered(review, user)
+
+    def _access(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+        _refuse_invalid(_judge_subject_review(review) + _judge_metadata(review, "must be empty"))
+        return self._answered(review, _subject(review["spec"]))
+
+    def _local_access(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+        problems = _judge_subject_review(review)
+        problems += _judge_metadata(review, "must be empty except for namespace", allowed=("namespace",))
+        spec = review.get("spec") or {}
+        resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+        if resource is not None and resource.get("namespace", "") != review["metadata"].get("namespace", ""):
+            field, namespace = "spec.resourceAttributes.namespace", resource.get("namespace", "")
+            problems.append(field_errors.invalid(field, namespace, "must match metadata.namespace"))
+        if path is not None:
+            problem = "disallowed on this kind of request"
+            problems.append(field_errors.invalid("spec.nonResourceAttributes", _internal(path), problem))
+        _refuse_invalid(problems)
+        return self._answered(review, _subject(spec))
+
+    def _answered(self, review: KubeObject, subject: User) -> KubeObject:
+        spec = review["spec"]
+        decision = self._authorizer.allows(subject, _attributes(spec))
+        status: KubeObject = {"allowed": decision.allowed}
+        if decision.reason:
+            status["reason"] = decision.reason
+        if problem := unparsable_selectors(spec):
+            status["evaluationError"] = problem
+        review["status"] = status
+        return review
+
+    def _rules(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+        namespace = (review.get("spec") or {}).get("namespace", "")
+        if not namespace:
+            raise bad_request("no namespace on request")
+        grants, problems = self._authorizer.grants(user, namespace)
+        rules = [grant.rule for grant in grants]
+        status: KubeObject = {
+            "resourceRules": [_part(rule, _RESOURCE_RULE) for rule in rules if rule.get("resources")],
+            "nonResourceRules": [_part(rule, _PATH_RULE) for rule in rules if rule.get("nonResourceURLs")],
+            "incomplete": False,
+        }
+        if problems:
+            status["evaluationError"] = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        return {
+            "kind": review["kind"],
+            "apiVersion": review["apiVersion"],
+            "metadata": {},
+            "spec": {},
+            "status": status,
+        }
+
+    # authentication.k8s.io
+
+    def _self(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+        return {
+            "kind": review["kind"],
+            "apiVersion": review["apiVersion"],
+            "metadata": {"creationTimestamp": rfc3339(now)},
+            "status": {"userInfo": _user_info(user)},
+        }
+
+    def _token(self, review: KubeObject, user: User, now: Instant) -> KubeObject:
+        spec = review.get("spec") or {}
+        token = spec.get("token", "")
+        if not token:
+            raise bad_request("token is required for TokenReview in authentication")
+        problem = "invalid bearer token"
+        try:
+            found = self._authenticator.recognised(token, spec.get("audiences") or (AUDIENCE,))
+        except TokenRefused as refusal:
+            found, problem = None, f"[{problem}, {refusal}]"
+        if found is None:
+            review["status"] = {"user": {}, "error": problem}
+        else:
+            audiences = list(found.audiences)
+            review["status"] = {"authenticated": True, "user": _user_info(found.user), "audiences": audiences}
+        return review
+
+
+_RESOURCE_RULE = ("verbs", "apiGroups", "resources", "resourceNames")
+_PATH_RULE = ("verbs", "nonResourceURLs")
+
+
+def _part(rule: KubeObject, fields: tuple[str, ...]) -> KubeObject:
+    return {field: rule[field] for field in fields if rule.get(field)}
+
+
+def _user_info(user: User) -> KubeObject:
+    info = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    found: KubeObject = {key: value for key, value in info.items() if value}
+    if user.extra:
+        found["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return found
+
+
+def _subject(spec: KubeObject) -> User:
+    """Return the user that a review asks about: of exactly the groups that it names."""
+    return user_in(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
+
+
+def _attributes(spec: KubeObject) -> Attributes:
+    path = spec.get("nonResourceAttributes")
+    resource = spec.get("resourceAttributes")
+    if resource is None:
+        assert path is not None, "validation lets no review without attributes pass"
+        return Attributes(path.get("verb", ""), path=path.get("path", ""))
+    names = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
+    return Attributes(**{name: resource.get(name, "") for name in names})
+
+
+# Validation
+
+
+def _judge_attributes(spec: KubeObject) -> list[FieldError]:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and path is not None:
+        problem = "cannot be specified in combination with resourceAttributes"
+        return [field_errors.invalid("spec.nonResourceAttributes", _internal(path), problem)]
+    if resource is None and path is None:
+        problem = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        return [field_errors.invalid("spec.resourceAttributes", None, problem)]
+    return []
+
+
+def _judge_subject_review(review: KubeObject) -> list[FieldError]:
+    spec = review.get("spec") or {}
+    problems = _judge_attributes(spec)
+    if not spec.get("user") and not spec.get("groups"):
+        problems.append(field_errors.invalid("spec.user", "", "at least one of user or group must be specified"))
+    return problems + judge_selectors(spec)
+
+
+def _judge_metadata(review: KubeObject, problem: str, allowed: tuple[str, ...] = ()) -> list[FieldError]:
+    metadata = review.get("metadata") or {}
+    if all(key in (*allowed, "managedFields") or not value for key, value in metadata.items()):
+        return []
+    shown = {key: metadata[key] for key in (*_METADATA_ORDER, *metadata) if key in metadata}
+    return [field_errors.invalid("metadata", field_errors.Verbatim(msgspec.json.encode(shown).decode()), problem)]
+
+
+def _internal(path: KubeObject) -> KubeObject:
+    """Write non-resource attributes as Kubernetes' internal type, which has no JSON names."""
+    return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+
+
+def _refuse_invalid(problems: list[FieldError]) -> None:
+    """Raise the 422 of a review: the real server forgets which kind it was about."""
+    if not problems:
+        return
+    messages = [f"{problem.field}: {problem.message}" for problem in problems]
+    shown = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
+    causes = [msgspec.to_builtins(problem) for problem in problems]
+    details = {"group": _AUTHORIZATION, "causes": causes}
+    raise Failure(422, "Invalid", f'.{_AUTHORIZATION} "" is invalid: {shown}', details)

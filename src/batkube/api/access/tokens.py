@@ -1,0 +1,145 @@
+"""Tokens of service accounts: issued on request, recognised afterwards.
+
+A token is a JSON Web Token with the claims that kube-apiserver writes (pkg/serviceaccount/claims.go). It is accepted
+until it expires, as long as the service account, and the object to which it may be bound, exist with the same uid.
+
+The key that signs tokens is drawn anew at every start from the system's own randomness and never leaves the process.
+Nothing that a run repeats from its seed may depend on it: a token has the same length whatever the key is.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import random
+import secrets
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from batkube.api.access.authentication import AUDIENCE, Recognised, TokenRefused
+from batkube.api.requests.users import User, authenticated
+from batkube.cluster.store import Key, KubeObject, Store
+from batkube.kernel.go_text import go_quote
+from batkube.kernel.instants import EPOCH, NANOSECONDS_PER_SECOND, Duration, Instant, after, instant_of
+
+ACCOUNTS = "serviceaccounts"
+_HEADER = {"alg": "HS256", "typ": "JWT"}
+_EPOCH_S = int(EPOCH.timestamp())
+_KEY_BYTES = 32
+#: How long a token outlives the time at which an object it depends on was to be gone (go-jose: jwt.DefaultLeeway).
+_LEEWAY = Duration(60 * NANOSECONDS_PER_SECOND)
+_ACCOUNT = "serviceaccount"
+_INVALIDATED = "service account token has been invalidated"
+#: Objects that a token can be bound to: the claim, its kind in the store, and whether it lies in the namespace.
+_BOUND = (("pod", "pods", True), ("secret", "secrets", True), ("node", "nodes", False))
+
+
+def _unix_s(now: Instant) -> int:
+    return _EPOCH_S + now // NANOSECONDS_PER_SECOND
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _reference(value: KubeObject) -> dict[str, str]:
+    metadata = value["metadata"]
+    return {key: metadata[key] for key in ("name", "uid") if metadata.get(key)}
+
+
+class ServiceAccountTokens:
+    """Issues tokens and tells whose they are."""
+
+    def __init__(self, store: Store, identities: random.Random, now: Callable[[], Instant]) -> None:
+        """`identities` draws the ids of tokens, which are no secrets: the key is, and comes from nowhere else."""
+        self._store = store
+        self._key = secrets.token_bytes(_KEY_BYTES)
+        self._identities = identities
+        self._now = now
+
+    def issue(
+        self,
+        account: KubeObject,
+        bound: dict[str, KubeObject],
+        audiences: Sequence[str],
+        lifetime_s: int,
+        now: Instant,
+    ) -> str:
+        """Return a token of a service account, bound to the `pod`, `node` or `secret` that is given, if any."""
+        namespace, name = account["metadata"]["namespace"], account["metadata"]["name"]
+        issued_s = _unix_s(now)
+        claims = {
+            "aud": list(audiences),
+            "exp": issued_s + lifetime_s,
+            "iat": issued_s,
+            "iss": AUDIENCE,
+            "jti": str(uuid.UUID(int=self._identities.getrandbits(128), version=4)),
+            "kubernetes.io": {
+                "namespace": namespace,
+                **{kind: _reference(value) for kind, value in bound.items()},
+                _ACCOUNT: _reference(account),
+            },
+            "nbf": issued_s,
+            "sub": f"system:serviceaccount:{namespace}:{name}",
+        }
+        payload = ".".join(_encoded(msgspec.json.encode(part)) for part in (_HEADER, claims))
+        return f"{payload}.{self._signature(payload)}"
+
+    def recognised(self, token: str, audiences: Sequence[str]) -> Recognised | None:
+        """Return whose token it is, or None if it is not ours; raises TokenRefused in the words of the real server.
+
+        What our signature is under needs no check of its form.
+        """
+        payload, _, signature = token.rpartition(".")
+        if not payload or not hmac.compare_digest(signature.encode(), self._signature(payload).encode()):
+            return None
+        text = payload.partition(".")[2]
+        claims = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        meant = [audience for audience in claims["aud"] if audience in audiences]
+        if not meant:
+            for_whom, asked = (" ".join(map(go_quote, each)) for each in (claims["aud"], audiences))
+            raise TokenRefused(f"token audiences [{for_whom}] is invalid for the target audiences [{asked}]")
+        if not claims["nbf"] <= _unix_s(self._now()) < claims["exp"]:
+            raise TokenRefused("service account token has expired")
+        return Recognised(self._known(claims), meant)
+
+    def _signature(self, payload: str) -> str:
+        return _encoded(hmac.new(self._key, payload.encode(), hashlib.sha256).digest())
+
+    def _known(self, claims: dict[str, Any]) -> User:
+        """Return the user of claims that are ours; raises TokenRefused unless the objects they name are still there."""
+        about = claims["kubernetes.io"]
+        namespace, account = about["namespace"], about[_ACCOUNT]
+        self._require(_ACCOUNT, ACCOUNTS, namespace, account)
+        extra: dict[str, tuple[str, ...]] = {"authentication.kubernetes.io/credential-id": (f"JTI={claims['jti']}",)}
+        for claim, kind, namespaced in _BOUND:
+            reference = about.get(claim)
+            if reference is None:
+                continue
+            # A pod's token names the node as a matter of fact; only a token of a node depends on it.
+            depends = claim != "node" or "pod" not in about
+            if depends:
+                self._require(claim, kind, namespace if namespaced else "", reference)
+            if claim != "secret":
+                extra[f"authentication.kubernetes.io/{claim}-name"] = (reference["name"],)
+                if "uid" in reference:
+                    extra[f"authentication.kubernetes.io/{claim}-uid"] = (reference["uid"],)
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+        return authenticated(claims["sub"], account["uid"], groups, extra)
+
+    def _require(self, claim: str, kind: str, namespace: str, reference: dict[str, str]) -> None:
+        """Refuse unless the very object is still there, and not only because a finalizer holds it back."""
+        name, claimed, is_account = reference["name"], reference.get("uid"), claim == _ACCOUNT
+        found = self._store.get(kind, Key(f"{namespace}/{name}" if namespace else name))
+        if found is None:
+            raise TokenRefused(f"{kind} {go_quote(name)} not found" if is_account else _INVALIDATED)
+        uid, going = found["metadata"].get("uid"), found["metadata"].get("deletionTimestamp")
+        if uid != claimed:
+            whose, meant = ("service account", "") if is_account else (claim, f"service account {claim} ref ")
+            raise TokenRefused(f"{whose} UID ({uid}) does not match {meant}claim ({claimed})")
+        if going is not None and self._now() > after(instant_of(going), _LEEWAY):
+            raise TokenRefused(f"service account {namespace}/{name} has been deleted" if is_account else _INVALIDATED)

@@ -1,0 +1,95 @@
+"""The functions of CEL: which there are, and finding the one that fits the arguments.
+
+One table serves both the checking of types and the evaluation (cel-go: common/stdlib and ext; Kubernetes:
+apiserver/pkg/cel/library, those of the version before 1.34, which is what new rules may use).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from batkube.api.cel import library, text_functions, time_functions
+from batkube.api.cel.conversions import CONVERSIONS
+from batkube.api.cel.lexing import Value
+from batkube.api.cel.types import Signature, read_signature
+from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, Optional, TypeName, type_name
+
+NAMESPACES = frozenset(("optional", "sets", "strings", "ip", "format"))
+"""What stands before a dot in the name of a function without being a value."""
+
+ELSEWHERE = frozenset(("semver", "isSemver", "major", "minor", "patch"))
+"""Functions of real CEL that are not known here."""
+
+TYPES: dict[str, TypeName] = {
+    name: TypeName(name)
+    for name in ("int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type")
+}
+"""The types that are also names."""
+
+_TYPE_NAMES = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp", "null": "null_type"}
+
+
+def _type_of(value: Value) -> TypeName:
+    name = type_name(value)
+    return TypeName(_TYPE_NAMES.get(name, name))
+
+
+def _value_of(optional: Optional) -> Value:
+    if not optional.has:
+        raise CelError("optional.none() dereference")
+    return optional.value
+
+
+_CORE: list[tuple[str, str, Callable[..., Any]]] = [
+    *(("size", f"({kind}) -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
+    *(("size", f"{kind}.() -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
+    ("type", "(A) -> type", _type_of),
+    ("dyn", "(A) -> dyn", lambda value: value),
+    ("hasValue", "optional_type(A).() -> bool", lambda optional: optional.has),
+    ("value", "optional_type(A).() -> A", _value_of),
+    ("orValue", "optional_type(A).(A) -> A", lambda optional, other: optional.value if optional.has else other),
+    (
+        "or",
+        "optional_type(A).(optional_type(A)) -> optional_type(A)",
+        lambda optional, other: optional if optional.has else other,
+    ),
+    ("optional.of", "(A) -> optional_type(A)", lambda value: Optional(True, value)),
+    ("optional.none", "() -> optional_type(A)", lambda: NONE),
+    ("optional.ofNonZeroValue", "(A) -> optional_type(A)", lambda value: Optional(True, value) if value else NONE),
+]
+
+
+class Overload(NamedTuple):
+    """A function for arguments of certain types."""
+
+    signature: Signature
+    #: The names of the types of the arguments, "" where any will do.
+    kinds: tuple[str, ...]
+    implementation: Callable[..., Any]
+
+
+def _overload(text: str, implementation: Callable[..., Any]) -> Overload:
+    signature = read_signature(text)
+    kinds = tuple("" if kind.name in ("A", "dyn") else kind.name for kind in signature.parameters)
+    return Overload(signature, kinds, implementation)
+
+
+FUNCTIONS: dict[str, list[Overload]] = {}
+"""What each name may be applied to."""
+
+for _table in (_CORE, CONVERSIONS, text_functions.FUNCTIONS, time_functions.FUNCTIONS, library.FUNCTIONS):
+    for _name, _signature, _implementation in _table:
+        FUNCTIONS.setdefault(_name, []).append(_overload(_signature, _implementation))
+
+
+def call(name: str, is_method: bool, arguments: list[Any]) -> Value:
+    """Apply a function; raises CelError if it is not for arguments of these types."""
+    for signature, kinds, implementation in FUNCTIONS[name]:
+        if signature.is_method is is_method and len(kinds) == len(arguments) and all(map(_fits, arguments, kinds)):
+            return implementation(*arguments)
+    raise CelError(NO_OVERLOAD)
+
+
+def _fits(value: Value, kind: str) -> bool:
+    return not kind or type_name(value) == kind

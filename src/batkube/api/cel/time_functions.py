@@ -1,0 +1,189 @@
+"""Timestamps and durations in CEL: reading and writing them, and their parts."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from batkube.api.cel.values import CelDuration, CelError, Timestamp
+from batkube.kernel.numbers import int_of
+
+_NS = 10**9
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_parse_timestamp = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+).fullmatch
+_duration_parts = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": _NS, "m": 60 * _NS, "h": 3600 * _NS}
+_worded_parts = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
+_WORDED_UNITS = (
+    (("ns",), "nano", 1),
+    (("us", "µs"), "micro", 10**3),
+    (("ms",), "milli", 10**6),
+    (("s",), "sec", _NS),
+    (("m",), "min", 60 * _NS),
+    (("h", "hr"), "hour", 3600 * _NS),
+    (("d",), "day", 86400 * _NS),
+    (("w", "wk"), "week", 604800 * _NS),
+)
+#: A duration is an int64 of nanoseconds; a fraction says nothing beyond its first digits (Go: time, leadingFraction).
+_LONGEST_NS = 2**63 - 1
+_FRACTION_DIGITS = 18
+#: From the year 1 to the year 9999.
+_SECONDS = range(-62_135_596_800, 253_402_300_800)
+_NO_DURATION = "type conversion error from 'string' to 'google.protobuf.Duration'"
+_NO_TIMESTAMP = "type conversion error from 'string' to 'google.protobuf.Timestamp'"
+_is_offset = re.compile(r"([+-]?)(\d{2}):(\d{2})").fullmatch
+
+
+def timestamp(text: str) -> Timestamp:
+    """Read RFC 3339; raises CelError."""
+    match = _parse_timestamp(text)
+    if match is None:
+        raise CelError(_NO_TIMESTAMP)
+    date, time, fraction, zone = match.groups()
+    zone = "+00:00" if zone in "Zz" else zone
+    try:
+        moment = datetime.datetime.fromisoformat(f"{date}T{time}{zone}")
+    except ValueError:
+        raise CelError(_NO_TIMESTAMP) from None
+    seconds = (moment - _EPOCH) // datetime.timedelta(seconds=1)
+    return Timestamp(seconds * _NS + int((fraction or "0").ljust(9, "0")))
+
+
+def checked_timestamp(ns: int) -> Timestamp:
+    """Return a point in time between the years 1 and 9999; raises CelError (cel-go: common/types/overflow.go)."""
+    if ns // _NS not in _SECONDS:
+        raise CelError("timestamp overflow")
+    return Timestamp(ns)
+
+
+def checked_duration(ns: int) -> CelDuration:
+    """Return a length of time; raises CelError if an int64 does not hold it."""
+    if abs(ns) > _LONGEST_NS:
+        raise CelError("integer overflow")
+    return CelDuration(ns)
+
+
+def date(text: str) -> Timestamp:
+    """Read a date, as midnight in UTC."""
+    return timestamp(f"{text}T00:00:00Z")
+
+
+def duration(text: str) -> CelDuration:
+    """Read Go's notation, such as `1h30m`; raises CelError."""
+    body = text.lstrip("+-")
+    parts = _duration_parts.findall(body)
+    if body == "0":
+        return CelDuration(0)
+    if not parts or "".join(number + unit for number, unit in parts) != body or len(text) - len(body) > 1:
+        raise CelError(_NO_DURATION)
+    total = sum(_scaled(number, _UNITS_NS[unit]) for number, unit in parts)
+    if total > _LONGEST_NS:
+        raise CelError(_NO_DURATION)
+    return CelDuration(-total if text.startswith("-") else total)
+
+
+def worded_duration(text: str) -> CelDuration:
+    """Read what the format `duration` allows: Go's notation, or `3 days`; raises CelError."""
+    try:
+        return duration(text)
+    except CelError:
+        found = [(_whole(number), _unit_ns(unit.lower())) for number, unit in _worded_parts.findall(text)]
+        total = sum(number * unit for number, unit in found)
+        if not any(unit for _, unit in found) or total > _LONGEST_NS:
+            raise
+        return CelDuration(total)
+
+
+def _unit_ns(word: str) -> int:
+    """Return the length of a unit by its short name or by how its name begins, 0 if it is none."""
+    for shorts, start, ns in _WORDED_UNITS:
+        if word in shorts or word.startswith(start):
+            return ns
+    return 0
+
+
+def _scaled(number: str, unit: int) -> int:
+    whole, _, fraction = number.partition(".")
+    fraction = fraction[:_FRACTION_DIGITS]
+    return _whole(whole or "0") * unit + int(fraction or "0") * unit // int(10 ** len(fraction))
+
+
+def _whole(digits: str) -> int:
+    """Return a number; one of too many digits is beyond every duration."""
+    number = int_of(digits)
+    return _LONGEST_NS + 1 if number is None else number
+
+
+def timestamp_text(value: Timestamp) -> str:
+    """Write RFC 3339, with as much of a fraction as there is."""
+    seconds, rest = divmod(value.ns, _NS)
+    moment = _EPOCH + datetime.timedelta(seconds=seconds)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
+
+
+def duration_text(value: CelDuration) -> str:
+    """Write decimal seconds, as CEL does."""
+    seconds, rest = divmod(abs(value.ns), _NS)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{'-' if value.ns < 0 else ''}{seconds}{fraction}s"
+
+
+def _local(value: Timestamp, zone: str) -> datetime.datetime:
+    try:
+        return (_EPOCH + datetime.timedelta(microseconds=value.ns // 1000)).astimezone(_zone(zone))
+    except (OverflowError, ValueError):
+        raise CelError("timestamp overflow") from None
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    """Return a zone by its offset or by its name in the database of time zones."""
+    offset = _is_offset(name)
+    try:
+        if offset is None:
+            return ZoneInfo(name)
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return datetime.timezone(datetime.timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise CelError(f"unknown time zone {name}") from None
+
+
+_PARTS: dict[str, Callable[[datetime.datetime], int]] = {
+    "getFullYear": lambda moment: moment.year,
+    "getMonth": lambda moment: moment.month - 1,
+    "getDayOfYear": lambda moment: moment.timetuple().tm_yday - 1,
+    "getDayOfMonth": lambda moment: moment.day - 1,
+    "getDate": lambda moment: moment.day,
+    "getDayOfWeek": lambda moment: moment.isoweekday() % 7,
+    "getHours": lambda moment: moment.hour,
+    "getMinutes": lambda moment: moment.minute,
+    "getSeconds": lambda moment: moment.second,
+    "getMilliseconds": lambda moment: moment.microsecond // 1000,
+}
+
+
+def _part(of: Callable[[datetime.datetime], int]) -> tuple[Callable[..., int], Callable[..., int]]:
+    return lambda value: of(_local(value, "UTC")), lambda value, zone: of(_local(value, zone))
+
+
+FUNCTIONS: list[tuple[str, str, Callable[..., Any]]] = [
+    ("timestamp", "(string) -> timestamp", timestamp),
+    ("timestamp", "(timestamp) -> timestamp", lambda value: value),
+    ("timestamp", "(int) -> timestamp", lambda seconds: checked_timestamp(seconds * _NS)),
+    ("duration", "(string) -> duration", duration),
+    ("duration", "(duration) -> duration", lambda value: value),
+    ("getHours", "duration.() -> int", lambda value: int(value.ns / (3600 * _NS))),
+    ("getMinutes", "duration.() -> int", lambda value: int(value.ns / (60 * _NS))),
+    ("getSeconds", "duration.() -> int", lambda value: int(value.ns / _NS)),
+    ("getMilliseconds", "duration.() -> int", lambda value: int(value.ns / 10**6) % 1000),
+]
+"""Each function with its signature."""
+
+for _name, _of in _PARTS.items():
+    _plain, _zoned = _part(_of)
+    FUNCTIONS += [(_name, "timestamp.() -> int", _plain), (_name, "timestamp.(string) -> int", _zoned)]

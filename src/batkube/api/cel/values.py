@@ -1,0 +1,193 @@
+"""The values of CEL, as far as Python's own do not stand for them.
+
+int, float, str, bytes, bool, None, list and dict are themselves; a `uint` is `lexing.Unsigned`. Lists of type set and
+map compare without regard to order, as their schema says (Kubernetes: apiserver/pkg/cel/common/valuesunstructured.go).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+from urllib.parse import SplitResult
+
+import msgspec
+
+from batkube.api.cel.lexing import Unsigned, Value
+from batkube.kernel.quantities import Quantity
+
+_INT_RANGE = range(-(2**63), 2**63)
+_UINT_RANGE = range(2**64)
+
+
+class CelError(Exception):
+    """The evaluation failed, as in `no such key: x`."""
+
+
+NO_OVERLOAD = "no such overload"
+
+
+class CelDuration(msgspec.Struct, frozen=True, order=True):
+    """A length of time."""
+
+    ns: int
+
+
+class Timestamp(msgspec.Struct, frozen=True, order=True):
+    """A point in time, in nanoseconds since 1970."""
+
+    ns: int
+
+
+class Optional(msgspec.Struct, frozen=True):
+    """A value or none."""
+
+    has: bool
+    value: Any = None
+
+
+NONE = Optional(False)
+
+
+class TypeName(msgspec.Struct, frozen=True):
+    """A type as a value, as in `type(self) == int`."""
+
+    name: str
+
+
+class Record(dict[str, Any]):
+    """An object with properties: its fields are known, and one that is null is absent."""
+
+
+class NamedFormat(msgspec.Struct, frozen=True):
+    """A format that texts can be validated against."""
+
+    problems: Callable[[str], tuple[str, ...]]
+
+
+class SetList(list[Any]):
+    """A list of type set."""
+
+    def __add__(self, other: Iterable[Any]) -> SetList:
+        result, known = SetList(self), {identity(item) for item in self}
+        for item in other:
+            if (key := identity(item)) not in known:
+                known.add(key)
+                result.append(item)
+        return result
+
+
+class MapList(list[Any]):
+    """A list of type map."""
+
+    def __init__(self, items: Iterable[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def identity(self, item: Value) -> tuple[Any, ...]:
+        """Return what tells an item from others."""
+        return tuple(identity(item.get(key)) for key in self.keys)
+
+    def __add__(self, other: Iterable[Any]) -> MapList:
+        places = {self.identity(item): index for index, item in enumerate(self)}
+        result = MapList(self, self.keys)
+        for item in other:
+            place = places.get(self.identity(item))
+            if place is None:
+                result.append(item)
+            else:
+                result[place] = item
+        return result
+
+
+_TYPES: tuple[tuple[type, str], ...] = (
+    (bool, "bool"),
+    (Unsigned, "uint"),
+    (int, "int"),
+    (float, "double"),
+    (str, "string"),
+    (bytes, "bytes"),
+    (list, "list"),
+    (dict, "map"),
+    (CelDuration, "duration"),
+    (Timestamp, "timestamp"),
+    (Optional, "optional_type"),
+    (TypeName, "type"),
+    (Quantity, "kubernetes.Quantity"),
+    (ipaddress.IPv4Interface, "net.CIDR"),
+    (ipaddress.IPv6Interface, "net.CIDR"),
+    (ipaddress.IPv4Address, "net.IP"),
+    (ipaddress.IPv6Address, "net.IP"),
+    (SplitResult, "kubernetes.URL"),
+    (NamedFormat, "kubernetes.NamedFormat"),
+)
+
+
+def type_name(value: Value) -> str:
+    """Return the CEL type of a value."""
+    if value is None:
+        return "null"
+    for python, name in _TYPES:
+        if isinstance(value, python):
+            return name
+    return "unknown"
+
+
+def is_number(value: Value) -> bool:
+    """Return whether a value is an int, a uint or a double."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def equal(left: Value, right: Value) -> bool:
+    """Return whether two values are equal; values of different types are not, but numbers are compared as numbers."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        return _equal_lists(left, right)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return len(left) == len(right) and all(key in right and equal(value, right[key]) for key, value in left.items())
+    if isinstance(left, Optional) and isinstance(right, Optional):
+        return left.has == right.has and equal(left.value, right.value)
+    return (type_name(left) == type_name(right) and bool(left == right)) or (
+        is_number(left) and is_number(right) and left == right
+    )
+
+
+def identity(value: Value) -> Hashable:
+    """Return something that is the same for equal values, to look them up by."""
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, list):
+        return ("list", tuple(map(identity, value)))
+    if isinstance(value, dict):
+        return ("map", frozenset((key, identity(item)) for key, item in value.items()))
+    found: Hashable = value
+    return found
+
+
+def _equal_lists(left: list[Any], right: list[Any]) -> bool:
+    if len(left) != len(right):
+        return False
+    if isinstance(left, SetList):
+        known = {identity(item) for item in left}
+        return all(identity(item) in known for item in right)
+    if isinstance(left, MapList):
+        by_key = {left.identity(item): item for item in left}
+        return all(left.identity(item) in by_key and equal(by_key[left.identity(item)], item) for item in right)
+    return all(equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def contains(items: Iterable[Any], wanted: Value) -> bool:
+    """Return whether an equal value is among `items`."""
+    return any(equal(item, wanted) for item in items)
+
+
+def checked(number: int, like: Value) -> int:
+    """Return the result of a calculation with integers; raises CelError if it does not fit."""
+    if isinstance(like, Unsigned):
+        if number not in _UINT_RANGE:
+            raise CelError("unsigned integer overflow")
+        return Unsigned(number)
+    if number not in _INT_RANGE:
+        raise CelError("integer overflow")
+    return number

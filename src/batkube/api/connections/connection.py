@@ -1,0 +1,315 @@
+"""HTTP/1.1 on one connection, around the server's pure `handle`; who moves the bytes is another matter (`Wire`).
+
+What has come waits in an inbox and is taken out request by request, the next one only when the answer
+to the last is on its way: a client that asks and does not read costs what one answer costs, however much it asks. An
+answer goes out in pieces as fast as the client reads; a stream pauses with its reader (see `watches`).
+"""
+
+from __future__ import annotations
+
+import enum
+from http import HTTPStatus
+from typing import Protocol
+
+import httptools
+
+from batkube.api.connections.incoming import Asked, Incoming
+from batkube.api.requests.messages import Request, Response, Stream
+
+MAX_BODY = 3 * 1024 * 1024
+"""Kubernetes refuses larger bodies (apiserver: MaxRequestBodyBytes)."""
+
+#: What may wait for a slow reader before its answers are held back, and what is written at a time.
+_HIGH_WATER = 64 * 1024
+_PIECE = 256 * 1024
+_HEAD_END = b"\r\n\r\n"
+_NOTHING = memoryview(b"")
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+class Phase(enum.Enum):
+    """What a connection waits for."""
+
+    IDLE = "the next request"
+    HEAD = "a request line and headers"
+    BODY = "the rest of a body"
+    STREAM = "something to tell"
+    READER = "the client to read"
+
+
+class Handler(Protocol):
+    """What answers requests."""
+
+    def handle(self, request: Request) -> Response | Stream:
+        """Answer `request`."""
+
+    def too_large(self) -> Response:
+        """Answer a request whose body is larger than is taken."""
+
+
+class Wire(Protocol):
+    """What a connection writes to: an asyncio transport, or the buffer of a polled socket."""
+
+    def write(self, data: bytes) -> None:
+        """Send."""
+
+    def close(self) -> None:
+        """End the connection once everything is sent."""
+
+    def set_write_buffer_limits(self, high: int | None = None) -> None:
+        """Say from when on the reader counts as too slow."""
+
+
+class Connection:
+    """One client connection: parses requests, writes answers, and is the sink of a stream."""
+
+    def __init__(self, handler: Handler, open_connections: set[Connection], max_body: int = MAX_BODY) -> None:
+        self._handler = handler
+        self._open = open_connections
+        self._incoming = Incoming(max_body)
+        #: Requests that have come as a whole and are not answered yet: at most two, see `_feed`.
+        self._asked = self._incoming.asked
+        self._transport: Wire | None = None
+        self._stream: Stream | None = None
+        #: Whether the client may send its next request here once the answer has gone out.
+        self._goes_on = True
+        self._writable = True
+        self._is_closing = False
+        #: What has come and is not parsed yet, and from where on.
+        self._inbox = b""
+        self._at = 0
+        #: What is left of the answer that is going out.
+        self._rest = _NOTHING
+        self._steps = 0
+        #: Who asks, as far as can be told before it is made sure of: the credentials that were shown last.
+        self.client = ""
+
+    def serve_over(self, wire: Wire) -> None:
+        """Write answers to `wire`."""
+        self._transport = wire
+        wire.set_write_buffer_limits(high=_HIGH_WATER)
+        self._open.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection and end its stream."""
+        self._transport = None
+        self._open.discard(self)
+        self._rest = _NOTHING
+        if self._stream is not None:
+            self._stream.stop()
+            self._stream = None
+
+    @property
+    def steps(self) -> int:
+        """Grows whenever it begins to wait for something else."""
+        return self._steps + self._incoming.steps
+
+    @property
+    def phase(self) -> Phase:
+        """What it waits for; the first request is waited for as impatiently as the rest of one that has begun."""
+        if self._is_closing or not self._writable or self._rest:
+            return Phase.READER
+        if self._stream is not None:
+            return Phase.STREAM
+        if self._incoming.in_body:
+            return Phase.BODY
+        return Phase.HEAD if self._incoming.in_head else Phase.IDLE
+
+    @property
+    def held_bytes(self) -> int:
+        """Return about how much memory is kept for this client while it keeps us waiting."""
+        held = len(self._inbox) + self._incoming.held_bytes + len(self._rest)
+        held += 0 if self._writable else _HIGH_WATER
+        return held + (0 if self._stream is None else self._stream.held_bytes)
+
+    # Requests
+
+    def data_received(self, data: bytes) -> None:
+        """Answer what came; a client that does not speak HTTP is told so and dropped."""
+        self.receive(data)
+        self.go_on()
+
+    def receive(self, data: bytes) -> None:
+        """Keep what came until it is its turn; nothing is heard that a client says while it is told a stream."""
+        if self._stream is not None or self._is_closing:
+            self._goes_on = False
+            return
+        self._inbox = self._inbox[self._at :] + data if self._inbox else data
+        self._at = 0
+        self._parse()
+
+    def go_on(self) -> None:
+        """Do what can be done now."""
+        while self.has_work:
+            self.proceed()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything that came was answered and all of it is on its way, so that nothing is kept."""
+        if self._inbox or self._asked or self._rest or not self._writable:
+            return False
+        return self._stream is None and not (self._incoming.in_head or self._incoming.in_body)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough has come: there is more to answer than one request, or the client does not read."""
+        return bool(self._inbox or self._asked) or not self._writable or bool(self._rest)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a request, or the next piece of a stream, can be dealt with now."""
+        if not self._writable or self._is_closing or self._rest or self._transport is None:
+            return False
+        return bool(self._asked) if self._stream is None else self._stream.is_behind
+
+    def proceed(self) -> None:
+        """Answer the next request that has come as a whole, or go on with a stream."""
+        if self._stream is not None:
+            self._stream.resume()
+            return
+        asked = self._asked.popleft()
+        answer = self._handler.too_large() if asked.request is None else self._handler.handle(asked.request)
+        self._steps += 1
+        if isinstance(answer, Response):
+            self._respond(answer, asked.keep_alive, asked.is_head)
+            if self._inbox:
+                self._parse()
+        else:
+            self._start(answer, asked.keep_alive)
+
+    def _parse(self) -> None:
+        """Parse up to the end of the next request that has come as a whole, once the last one is answered."""
+        while self._inbox and not (self._asked or self._rest or self._is_closing):
+            self._feed()
+        if self._asked:
+            request = self._asked[0].request
+            self.client = "" if request is None else request.headers.get("authorization", "")
+        elif self._incoming.invites and self._transport is not None:
+            self._incoming.invites = False
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _feed(self) -> None:
+        """Parse up to the end of a head, or all if there is but one: at most the request before it and its own end."""
+        inbox, begin = self._inbox, self._at
+        end = inbox.find(_HEAD_END, begin) + len(_HEAD_END)
+        if end < len(_HEAD_END) or inbox.find(_HEAD_END, end) < 0:
+            piece: bytes | memoryview = memoryview(inbox)[begin:] if begin else inbox
+            self._inbox, self._at = b"", 0
+        else:
+            piece, self._at = memoryview(inbox)[begin:end], end
+        try:
+            self._incoming.feed(piece)
+        except httptools.HttpParserUpgrade:
+            self._goes_on = False
+            self._inbox = b""
+        except httptools.HttpParserError:
+            self._refuse(431 if self._incoming.is_oversized else 400)
+            return
+        if self._incoming.is_oversized:
+            self._refuse(431)
+        elif self._incoming.is_endless:
+            self._incoming.begin()
+            self._inbox = b""
+            self._asked.append(Asked(None, keep_alive=False, is_head=False))
+
+    def _refuse(self, status: int) -> None:
+        """Answer what is no request, as Go's net/http does, and end the connection."""
+        reason = f"{status} {_REASONS[status]}"
+        self._asked.clear()
+        self._inbox = b""
+        if self._transport is not None:
+            self._transport.write(
+                f"HTTP/1.1 {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                f"Connection: close\r\n\r\n{reason}".encode()
+            )
+        self._incoming.begin()
+        self.drop()
+
+    # Answers
+
+    def _respond(self, answer: Response, keep_alive: bool, is_head: bool) -> None:
+        assert self._transport is not None
+        head = [
+            f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Unknown')}\r\n",
+            f"Content-Type: {answer.content_type}\r\nContent-Length: {len(answer.body)}\r\n",
+        ]
+        head.extend(f"{name}: {value}\r\n" for name, value in answer.headers)
+        if not keep_alive:
+            self._goes_on = False
+            head.append("Connection: close\r\n")
+        head.append("\r\n")
+        data = "".join(head).encode()
+        if is_head or len(answer.body) <= _PIECE:
+            self._transport.write(data if is_head else data + answer.body)
+            if not self._goes_on:
+                self.drop()
+        else:
+            self._transport.write(data)
+            self._rest = memoryview(answer.body)
+            self._send_rest()
+
+    def _send_rest(self) -> None:
+        """Write as much of the answer as the client takes; when all is written, the connection may be over."""
+        while self._rest and self._writable and self._transport is not None:
+            piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
+            self._transport.write(bytes(piece))
+        if not self._rest:
+            self._rest = _NOTHING
+            if not self._goes_on:
+                self.drop()
+            elif self._inbox:
+                self._parse()
+
+    def _start(self, stream: Stream, keep_alive: bool) -> None:
+        assert self._transport is not None
+        # A client that has spoken on already is not heard.
+        self._goes_on = self._goes_on and keep_alive and not (self._asked or self._inbox)
+        self._asked.clear()
+        self._inbox = b""
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {stream.content_type}\r\nTransfer-Encoding: chunked\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in stream.headers)
+        head += "\r\n" if keep_alive else "Connection: close\r\n\r\n"
+        self._transport.write(head.encode())
+        self._stream = stream
+        stream.start(self)
+
+    def pause_writing(self) -> None:
+        """Hold answers back: the reader does not keep up."""
+        self._writable = False
+        self._steps += 1
+
+    def resume_writing(self) -> None:
+        """Go on with the answer, the stream, or the next request."""
+        self._writable = True
+        self._steps += 1
+        if self._rest:
+            self._send_rest()
+        self.go_on()
+
+    # Sink
+
+    @property
+    def writable(self) -> bool:
+        """Whether the reader keeps up."""
+        return self._writable and self._transport is not None
+
+    def write(self, data: bytes) -> None:
+        """Send a chunk."""
+        if self._transport is not None:
+            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def close(self) -> None:
+        """End the stream; the connection serves on, unless the client spoke in the middle of it and was not heard."""
+        self._stream = None
+        self._steps += 1
+        if self._transport is not None:
+            self._transport.write(b"0\r\n\r\n")
+        if not self._goes_on:
+            self.drop()
+
+    def drop(self) -> None:
+        """End the connection once what was written is sent."""
+        self._is_closing = True
+        self._steps += 1
+        if self._transport is not None:
+            self._transport.close()

@@ -1,0 +1,208 @@
+"""The door of one program: a port on the loopback by which nobody else comes in.
+
+Any process of the machine can connect to a port on the loopback. What it does there must not move anything in a run, so
+whoever connects is looked at before anything of his is read or counted, and a stranger is cut off at once. Invited are
+the program and the processes that it started.
+
+Somebody who connects and closes at once cannot be looked at any more. If what he sent begins with the passphrase, a
+part of every path that only the program has been told, he was the program; if he sent nothing, it makes no difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from batkube.api.connections.peers import Address, HeldSockets, SocketTable, session_of
+
+_BACKLOG = 4096
+_BUFFER = 1 << 22
+#: Closing such a socket resets its connection: nothing remains of it (socket(7): on, for 0 seconds).
+_RESET = struct.pack("ii", 1, 0)
+_FIRST_WORDS = 1024
+_SO_MEMINFO = 55
+#: linux/sock_diag.h: the last of SK_MEMINFO_*, how many packets a socket has dropped.
+_DROPPED = struct.Struct("=32xI")
+
+_Caller = tuple[socket.socket, Address]
+
+
+class _Program:
+    """Who is invited: a process, and those that it has started."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._own = HeldSockets(pid)
+
+    def sockets(self, inodes: set[int]) -> set[int]:
+        """Return those of the sockets that are the program's."""
+        held = self._own.among(inodes)
+        if held != inodes:
+            held = held.union(*(HeldSockets(pid).among(inodes) for pid in session_of(self._pid)))
+        return held
+
+
+class Door:
+    """A listening socket, and who may come in."""
+
+    def __init__(self, passphrase: str) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+        self.listener.setblocking(False)
+        self._greeting = re.compile(rf"[A-Z]+ /{re.escape(passphrase)}/".encode())
+        self._table = _working_table()
+        #: Who is invited; nobody as long as the program has not started.
+        self._program: _Program | None = None
+        self._accepted = 0
+        #: Connections of the program's, ever.
+        self.let_in = 0
+        #: Connections that were closed in silence before it could be told whose they were, ever.
+        self.vanished = 0
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self.listener.getsockname()[1])
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether strangers can be told from the program; if not, everybody comes in."""
+        return self._table is not None
+
+    @property
+    def is_overrun(self) -> bool:
+        """Whether so many have come at a time that the kernel had no room for some of them."""
+        (dropped,) = _DROPPED.unpack(self.listener.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _DROPPED.size))
+        return bool(dropped)
+
+    def invite(self, pid: int) -> None:
+        """Let a program in, which has begun a session of its own."""
+        self._program = _Program(pid)
+
+    @property
+    def turned_away(self) -> int:
+        """Connections of strangers, ever."""
+        return self._accepted - self.let_in - self.vanished
+
+    def newcomers(self) -> list[socket.socket]:
+        """Accept those who wait, at most as many as can wait at a time, and return the program's connections.
+
+        They never block, and take whole answers at once.
+        """
+        if self._program is None:
+            return []
+        waiting = list(islice(self._waiting(), _BACKLOG))
+        self._accepted += len(waiting)
+        invited = self._told_apart(waiting, self._program)
+        for sock in invited:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        self.let_in += len(invited)
+        return invited
+
+    def _waiting(self) -> Iterator[_Caller]:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                with contextlib.suppress(ConnectionAbortedError):
+                    sock, address = self.listener.accept()
+                    sock.setblocking(False)
+                    yield sock, address
+
+    def _told_apart(self, waiting: Sequence[_Caller], program: _Program) -> list[socket.socket]:
+        """Return the program's connections in their order, and cut the others off."""
+        if self._table is None:
+            return [sock for sock, _ in waiting]
+        inodes = [self._inode(address) for _, address in waiting]
+        held = program.sockets({inode for inode in inodes if inode})
+        invited = []
+        for (sock, address), inode in zip(waiting, inodes, strict=True):
+            # What the program closed while we looked through all that it holds was not among that any more.
+            is_closed = inode == 0 or (inode not in held and self._inode(address) == 0)
+            if inode in held or (is_closed and self._was_programs(sock)):
+                invited.append(sock)
+            else:
+                _cut_off(sock)
+        return invited
+
+    def _inode(self, address: Address) -> int | None:
+        """Return the socket at the other end, 0 when it is closed, None when it is another user's."""
+        assert self._table is not None
+        return _own_inode(self._table, address, self.listener.getsockname())
+
+    def _was_programs(self, sock: socket.socket) -> bool:
+        """Return whether a connection that is closed was the program's, by what was said on it."""
+        words = b""
+        with contextlib.suppress(OSError):
+            words = sock.recv(_FIRST_WORDS, socket.MSG_PEEK)
+        self.vanished += not words
+        return self._greeting.match(words) is not None
+
+    def is_awaiting(self, connections: Iterable[socket.socket]) -> bool:
+        """Return whether the program still connects, or anything is on its way on one of its connections."""
+        if self._table is None or self._program is None:
+            return False
+        calling = {end.inode: end for end in self._table.calling(self.port) if end.inode}
+        own = {calling[inode].port: calling[inode] for inode in self._program.sockets(set(calling))}
+        for sock in connections:
+            address = _address_of(sock)
+            theirs = own.pop(address[1], None)
+            if theirs is not None and (theirs.unsent or (not theirs.unread and self._is_sending(address))):
+                return True
+        return bool(own)  # those that are not accepted yet
+
+    def _is_sending(self, to: Address) -> bool:
+        """Return whether something that we sent has not arrived."""
+        assert self._table is not None
+        ours = self._table.find(self.listener.getsockname(), to)
+        return ours is not None and ours.unsent > 0
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.listener.close()
+        if self._table is not None:
+            self._table.close()
+
+
+def _own_inode(table: SocketTable, address: Address, here: Address) -> int | None:
+    """Return the socket at the other end, 0 when it is closed; None when it is another user's."""
+    end = table.find(address, here)
+    if end is None or not end.inode:
+        return 0
+    return end.inode if end.uid == os.geteuid() else None
+
+
+def _address_of(sock: socket.socket) -> Address:
+    """Return where a connection comes from; nowhere if it was reset."""
+    try:
+        address: Address = sock.getpeername()
+    except OSError:
+        return "", 0
+    return address
+
+
+def _cut_off(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    sock.close()
+
+
+def _working_table() -> SocketTable | None:
+    """Return the kernel's table of sockets, if it is there and tells the truth of a connection of our own."""
+    try:
+        table = SocketTable()
+    except OSError:
+        return None
+    with (
+        contextlib.suppress(OSError),
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as own,
+    ):
+        inode = _own_inode(table, own.getsockname(), listener.getsockname())
+        if inode and inode == os.fstat(own.fileno()).st_ino and HeldSockets(os.getpid()).among({inode}):
+            return table
+    table.close()
+    return None

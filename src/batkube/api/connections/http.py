@@ -1,0 +1,170 @@
+"""The API server on sockets of the real world, within an asyncio event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from batkube.api.connections.connection import Connection, Handler, Phase, Wire
+from batkube.api.connections.holdings import MAX_HELD, Holdings
+from batkube.api.connections.patience import LIMITS_S, Patience
+from batkube.api.connections.turns import Turns
+
+
+class LoopConnection(Connection, asyncio.Protocol):
+    """A connection whose bytes an event loop moves; it reads on when what it has read is dealt with."""
+
+    def __init__(self, handler: Handler, crowd: Crowd) -> None:
+        super().__init__(handler, crowd.connections)
+        self._crowd = crowd
+        self._socket: asyncio.Transport | None = None
+        self._is_reading = True
+        #: Whether anything is kept for the client, as far as the crowd knows.
+        self._is_known = False
+        #: See `turns` and `patience`.
+        self.served_until = 0.0
+        self.seen = (-1, crowd.loop.time())
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection over."""
+        self._socket = cast(asyncio.Transport, transport)
+        self.serve_over(cast(Wire, transport))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget everything about it."""
+        super().connection_lost(exc)
+        self._socket = None
+        self._crowd.holdings.forget(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Answer what came when it is this connection's turn."""
+        super().data_received(data)
+        if self._is_known or not self.is_done:
+            self._moved()
+
+    def go_on(self) -> None:
+        """Do what can be done when it is this connection's turn."""
+        if self.has_work:
+            self._crowd.turns.ask(self)
+
+    def eof_received(self) -> bool:
+        """Answer what has come before the client ended its side; return whether there is anything left to answer."""
+        self._goes_on = False
+        return self.is_full
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything that came can be dealt with now; nothing is, once the client is known to be gone."""
+        return super().has_work and self._socket is not None and not self._socket.is_closing()
+
+    def proceed(self) -> None:
+        """Answer a request."""
+        super().proceed()
+        if not self._is_reading:
+            self._moved()
+
+    def pause_writing(self) -> None:
+        """Hold answers back: the reader does not keep up."""
+        super().pause_writing()
+        self._moved()
+
+    def resume_writing(self) -> None:
+        """Go on with the answer, the stream, or the next request."""
+        super().resume_writing()
+        self._moved()
+
+    def abort(self) -> None:
+        """End the connection at once; what was not sent is lost."""
+        if self._socket is not None:
+            self._socket.abort()
+
+    def _moved(self) -> None:
+        """Read only while nothing waits to be answered, and have it known what is kept for the client."""
+        reads = not self.is_full
+        if reads is not self._is_reading and self._socket is not None:
+            self._is_reading = reads
+            if reads:
+                self._socket.resume_reading()
+            else:
+                self._socket.pause_reading()
+        self._is_known = not self.is_done
+        self._crowd.holdings.moved(self)
+
+
+class Crowd:
+    """All connections of a server, and what they share: the time of its thread, and memory for those who are slow."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        limits_s: Mapping[Phase, float] = LIMITS_S,
+        held_bytes: int = MAX_HELD,
+    ) -> None:
+        self.loop = loop
+        self.connections: set[Connection] = set()
+        self.turns = Turns(loop)
+        self.holdings = Holdings(held_bytes)
+        self._patience = Patience(loop, self._members, limits_s)
+
+    def _members(self) -> list[LoopConnection]:
+        return cast(list[LoopConnection], list(self.connections))
+
+    def quiet(self) -> list[LoopConnection]:
+        """Return the connections that wait for a request, the one that has waited longest first."""
+        waiting = [one for one in self._members() if one.phase in (Phase.IDLE, Phase.HEAD)]
+        return sorted(waiting, key=lambda one: one.seen[1])
+
+    def disconnect(self) -> None:
+        """Drop every connection."""
+        for connection in sorted(self.connections, key=id):
+            connection.drop()
+
+    def end(self) -> None:
+        """Drop every connection, and be impatient with nobody any more."""
+        self._patience.end()
+        self.disconnect()
+
+
+class LoopTimers:
+    """Timers on the real clock of the event loop, divided by the speed of the virtual clock."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, speed: float = 1.0) -> None:
+        self._loop = loop
+        self._speed = speed
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` in `seconds` of virtual time."""
+        return self._loop.call_later(seconds / self._speed, callback).cancel
+
+
+class Listener:
+    """A listening server and its connections."""
+
+    def __init__(self, server: asyncio.Server, crowd: Crowd) -> None:
+        self._server = server
+        self._crowd = crowd
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def disconnect(self) -> None:
+        """Drop every connection, and go on listening."""
+        self._crowd.disconnect()
+
+    async def close(self) -> None:
+        """Stop listening and drop every connection."""
+        self._server.close()
+        self._crowd.end()
+        await asyncio.sleep(0)
+
+
+async def listen(handler: Handler, host: str, port: int, tls: ssl.SSLContext | None = None) -> Listener:
+    """Serve `handler` on `host`:`port` (0 for any free port) within the running event loop."""
+    loop = asyncio.get_running_loop()
+    crowd = Crowd(loop)
+    server = await loop.create_server(lambda: LoopConnection(handler, crowd), host, port, ssl=tls, backlog=512)
+    return Listener(server, crowd)

@@ -1,0 +1,135 @@
+"""Requests out of bytes: httptools parses, and what it tells of is collected here, within bounds.
+
+A line, a header or a chunk may come in any number of pieces, and the parser keeps what is not complete yet; so bytes of
+which it has told nothing are counted, too.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+from urllib.parse import parse_qs, unquote
+
+import httptools
+
+from batkube.api.requests.messages import Request
+
+#: The request line and all headers (Kubernetes: apiserver/pkg/server/secure_serving.go, MaxHeaderBytes).
+_MAX_HEAD = 1024 * 1024
+#: Parameters in a query; no client of Kubernetes has a use for more than a dozen.
+_MAX_PARAMETERS = 1000
+
+
+class Asked(NamedTuple):
+    """A request that has come as a whole, and how its answer has to be sent."""
+
+    #: None if it was larger than is taken.
+    request: Request | None
+    keep_alive: bool
+    is_head: bool
+
+
+class Incoming:
+    """What comes on one connection; whatever the callbacks of httptools raise is taken for a fault of the client's."""
+
+    def __init__(self, max_body: int) -> None:
+        self._max_body = max_body
+        self._parser = httptools.HttpRequestParser(self)
+        #: Requests that have come as a whole and are not answered yet.
+        self.asked: deque[Asked] = deque()
+        #: Grows with every part of a request that begins.
+        self.steps = 0
+        self.in_head, self.in_body = True, False
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what has come of a request."""
+        self._url: list[bytes] = []
+        self._headers: dict[str, str] = {}
+        self._repeated: dict[str, list[str]] | None = None
+        #: The size of the line and the headers, and of what has come since the parser last told of anything.
+        self._head_bytes = 0
+        self._untold_bytes = 0
+        self._body: list[bytes] = []
+        self._size = 0
+        self.invites = False
+
+    def feed(self, piece: bytes | memoryview) -> None:
+        """Parse `piece`; raises httptools.HttpParserError, or its HttpParserUpgrade."""
+        self._untold_bytes += len(piece)
+        self._parser.feed_data(piece)
+
+    @property
+    def held_bytes(self) -> int:
+        """About how much is kept of a request that has not come as a whole."""
+        return self._head_bytes + self._untold_bytes + min(self._size, self._max_body)
+
+    @property
+    def is_oversized(self) -> bool:
+        """Whether the line and headers are too long; those before a body, within or behind one that comes in chunks."""
+        return self._head_bytes > _MAX_HEAD or self._untold_bytes > _MAX_HEAD
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the end of the body is not worth waiting for: it will not be taken."""
+        return self._size > 2 * self._max_body
+
+    def on_message_begin(self) -> None:
+        """Note that a request has begun."""
+        self.steps += 1
+        self.in_head = True
+
+    def on_url(self, url: bytes) -> None:
+        """Collect the target, which may come in pieces."""
+        self._url.append(url)
+        self._head_bytes += len(url)
+        self._untold_bytes = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Collect a header; repeated ones are joined by a comma, as HTTP allows."""
+        self._untold_bytes = 0
+        self._head_bytes += len(name) + len(value)
+        if self._head_bytes > _MAX_HEAD:
+            raise httptools.HttpParserError("headers too large")
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        if key in self._headers:
+            self._repeated = self._repeated or {}
+            self._repeated.setdefault(key, [self._headers[key]]).append(text)
+        else:
+            self._headers[key] = text
+
+    def on_headers_complete(self) -> None:
+        """Invite the body, should the client wait for it."""
+        self.in_head, self.in_body = False, True
+        self.steps += 1
+        self.invites = self._headers.get("expect", "").lower() == "100-continue"
+
+    def on_body(self, body: bytes) -> None:
+        """Collect the body as far as it is allowed to go."""
+        self.invites = False
+        self._untold_bytes = 0
+        self._size += len(body)
+        if self._size <= self._max_body:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        """Keep the request to be answered."""
+        self.in_body = self.invites = False
+        method = self._parser.get_method()
+        request = self._request(method) if self._size <= self._max_body else None
+        self.begin()
+        self.asked.append(Asked(request, self._parser.should_keep_alive(), method == b"HEAD"))
+
+    def _request(self, method: bytes) -> Request:
+        target, _, query = b"".join(self._url).decode("latin-1").partition("?")
+        if not target.startswith("/"):
+            target = "/" + target.partition("://")[2].partition("/")[2] if "://" in target else "/" + target
+        if self._repeated:
+            self._headers.update((name, ", ".join(values)) for name, values in self._repeated.items())
+        return Request(
+            method.decode("latin-1"),
+            unquote(target),
+            parse_qs(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS) if query else {},
+            self._headers,
+            b"".join(self._body),
+        )

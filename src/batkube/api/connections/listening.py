@@ -1,0 +1,242 @@
+"""One port for HTTP and HTTPS alike, for as many clients as there is room for.
+
+kubectl wants TLS before it shows its token, and a script on the same machine is happier without; which of the two a
+client speaks is seen from its first byte, before anything is read. Beyond the loopback only TLS is accepted.
+
+Anybody can connect and say nothing, so room is made when it runs out: first those go that have never said anything,
+then those that are not greeted yet, then those between two requests, the longest quiet first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import ipaddress
+import itertools
+import logging
+import resource
+import socket
+import ssl
+from asyncio import sslproto
+from collections.abc import Callable, Iterator
+
+from batkube.api.connections.connection import Handler
+from batkube.api.connections.http import Crowd, LoopConnection
+from batkube.api.connections.patience import FIRST_WORD_S
+
+log = logging.getLogger(__name__)
+
+#: The first byte of a TLS connection: a handshake record (RFC 8446, section 5.1).
+_TLS_HANDSHAKE = b"\x16"
+#: As many as the system lets wait, as Go's net.Listen has it: what those beyond it say is lost, and said again only
+#: after a fifth of a second, two fifths, … half a minute.
+_BACKLOG = 4096
+#: What Go's net/http answers to a request that should have come over TLS.
+_NEEDS_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+
+#: As many as that at most, and that many file descriptors fewer than there may be.
+_MAX_CONNECTIONS = 8192
+_RESERVED_FILES = 64
+#: How many connections go at once to make room, and which part of all at most; and how long none is accepted when that
+#: has not helped.
+_SHED_AT_ONCE = 64
+_SHED_PART = 8
+_PAUSE_S = 0.2
+#: How many are accepted, and greeted, before the event loop looks at the other sockets again: some milliseconds each.
+_ACCEPTED_AT_ONCE = 128
+_GREETED_AT_ONCE = 8
+#: How long a client may take to say good-bye (TLS).
+_GOOD_BYE_S = 5.0
+#: What is read at a time. Asyncio sets it aside for every connection from its first byte on, and would take 256 KiB.
+sslproto.SSLProtocol.max_size = 32 * 1024
+#: What the system keeps of answers that are not read, beside what we do; by itself it would take megabytes.
+_SEND_BUFFER = 256 * 1024
+#: Clients that have vanished are noticed (Kubernetes: apiserver/pkg/server/secure_serving.go, defaultKeepAlivePeriod).
+_KEEP_ALIVE_S = 180
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach `host`."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def room_for_connections() -> int:
+    """Return how many connections there may be, having raised the bound on open files as far as we are allowed to."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return _MAX_CONNECTIONS
+    return max(1, min(_MAX_CONNECTIONS, files - _RESERVED_FILES))
+
+
+class DualListener:
+    """Accepts connections of both kinds until it is closed."""
+
+    def __init__(self, handler: Handler, listening: socket.socket, tls: ssl.SSLContext, *, allows_plain: bool) -> None:
+        self._handler = handler
+        self._socket = listening
+        self._tls = tls
+        self._allows_plain = allows_plain
+        self._loop = asyncio.get_running_loop()
+        self._room = room_for_connections()
+        self._crowd = Crowd(self._loop)
+        #: Connections of which nothing has been heard yet, oldest first, and what ends each that stays silent.
+        self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
+        #: Those that have spoken and are not greeted yet, oldest first. The newest is greeted first: when they are more
+        #: than can be greeted, those who have waited long are about to give up.
+        self._heard: list[socket.socket] = []
+        #: Handshakes under way, oldest first; kept also so that they are not collected in the middle.
+        self._greetings: dict[asyncio.Task[None], None] = {}
+        self._resumption: asyncio.TimerHandle | None = None
+        #: Connections accepted, ever.
+        self.accepted = 0
+        self._listen()
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._socket.getsockname()[1])
+
+    # Accepting
+
+    def _listen(self) -> None:
+        self._loop.add_reader(self._socket.fileno(), self._accept)
+
+    def _accept(self) -> None:
+        try:
+            for _ in range(_ACCEPTED_AT_ONCE):
+                if self._count() >= self._room:
+                    self._make_room()
+                    return
+                connection, _ = self._socket.accept()
+                self.accepted += 1
+                self._await_first_word(connection)
+        except (BlockingIOError, ConnectionError):
+            pass
+        except OSError as error:
+            # There are no file descriptors left, or no memory (accept(2)).
+            log.warning("a connection cannot be accepted: %s", error.strerror)
+            self._make_room()
+            self._pause()
+
+    def _pause(self) -> None:
+        """Accept nobody for a moment: those who wait are not lost, and trying again at once would help nobody."""
+        self._loop.remove_reader(self._socket.fileno())
+        self._resumption = self._loop.call_later(_PAUSE_S, self._listen)
+
+    # Room
+
+    def _count(self) -> int:
+        return len(self._silent) + len(self._heard) + len(self._greetings) + len(self._crowd.connections)
+
+    def _make_room(self) -> None:
+        """End some of the connections that are missed least; they are gone when the event loop comes round."""
+        count = max(1, min(_SHED_AT_ONCE, self._room // _SHED_PART))
+        dispensable = list(itertools.islice(self._dispensable(), count))
+        log.warning("there are %d connections; %d quiet ones are ended to make room", self._count(), len(dispensable))
+        for end in dispensable:
+            end()
+        if not dispensable:
+            self._pause()
+
+    def _dispensable(self) -> Iterator[Callable[[], object]]:
+        """Yield how to end each connection that nothing is lost with, the one that is missed least first."""
+        for connection in self._silent:
+            yield functools.partial(self._hang_up, connection)
+        for connection in self._heard:
+            yield functools.partial(self._turn_away, connection)
+        for greeting in self._greetings:
+            yield greeting.cancel
+        for waiting in self._crowd.quiet():
+            yield waiting.abort
+
+    # Greeting
+
+    def _await_first_word(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self._silent[connection] = self._loop.call_later(FIRST_WORD_S, self._hang_up, connection)
+        self._loop.add_reader(connection.fileno(), self._hear, connection)
+
+    def _no_longer_silent(self, connection: socket.socket) -> None:
+        self._loop.remove_reader(connection.fileno())
+        self._silent.pop(connection).cancel()
+
+    def _hang_up(self, connection: socket.socket) -> None:
+        self._no_longer_silent(connection)
+        connection.close()
+
+    def _turn_away(self, connection: socket.socket) -> None:
+        self._heard.remove(connection)
+        connection.close()
+
+    def _hear(self, connection: socket.socket) -> None:
+        self._no_longer_silent(connection)
+        if not self._heard:
+            self._loop.call_soon(self._greet_some)
+        self._heard.append(connection)
+
+    def _greet_some(self) -> None:
+        for _ in range(min(_GREETED_AT_ONCE, len(self._heard))):
+            self._greet(self._heard.pop())
+        if self._heard:
+            self._loop.call_soon(self._greet_some)
+
+    def _greet(self, connection: socket.socket) -> None:
+        """Look at the first byte, without taking it."""
+        try:
+            first = connection.recv(1, socket.MSG_PEEK)
+        except OSError:
+            first = b""
+        if not first or (first != _TLS_HANDSHAKE and not self._allows_plain):
+            _refuse(connection, told=bool(first))
+            return
+        task = self._loop.create_task(self._hand_over(connection, self._tls if first == _TLS_HANDSHAKE else None))
+        self._greetings[task] = None
+        task.add_done_callback(self._greetings.pop)
+
+    async def _hand_over(self, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
+        bounds = {} if tls is None else {"ssl_handshake_timeout": FIRST_WORD_S, "ssl_shutdown_timeout": _GOOD_BYE_S}
+        with contextlib.suppress(OSError, ssl.SSLError):
+            await self._loop.connect_accepted_socket(
+                lambda: LoopConnection(self._handler, self._crowd), connection, ssl=tls, **bounds
+            )
+
+    async def close(self) -> None:
+        """Stop listening and drop every connection."""
+        self._loop.remove_reader(self._socket.fileno())
+        if self._resumption is not None:
+            self._resumption.cancel()
+        self._socket.close()
+        for connection in list(self._silent):
+            self._hang_up(connection)
+        for connection in self._heard:
+            connection.close()
+        self._crowd.end()
+        await asyncio.sleep(0)
+
+
+def _refuse(connection: socket.socket, *, told: bool) -> None:
+    with connection, contextlib.suppress(OSError):
+        if told:
+            # What was sent is taken first: a connection closed with bytes unread is reset, and nobody reads the answer.
+            connection.recv(65536)
+            connection.sendall(_NEEDS_TLS)
+
+
+def listen_both(handler: Handler, host: str, port: int, tls: ssl.SSLContext) -> DualListener:
+    """Serve `handler` on `host`:`port` (0 for any free one) within the running event loop. Raises OSError."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listening = socket.create_server(address, family=family, backlog=_BACKLOG)
+    listening.setblocking(False)
+    # Every connection that is accepted has the options of the socket that it came to.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEP_ALIVE_S)
+    return DualListener(handler, listening, tls, allows_plain=is_loopback(host))

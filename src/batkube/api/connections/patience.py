@@ -1,0 +1,77 @@
+"""How long a client may keep a connection of `serve` waiting. In virtual time nobody is ever late.
+
+The bounds are the real server's: 32 s for a head and 90 s between requests (Kubernetes: apiserver/pkg/server/
+secure_serving.go), 60 s for all of a request (--request-timeout). A watch may be as quiet as its objects are; but a
+reader that takes nothing for a minute while there is something to tell is cut off. (The real server drops a watch
+that does not keep up much earlier: apiserver/pkg/storage/cacher/cache_watcher.go.)
+"""
+
+from __future__ import annotations
+
+import math
+from asyncio import AbstractEventLoop, TimerHandle
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from batkube.api.connections.connection import Phase
+
+FIRST_WORD_S = 32.0
+"""For the first byte, and for the greetings of TLS."""
+
+LIMITS_S: Mapping[Phase, float] = MappingProxyType(
+    {Phase.HEAD: FIRST_WORD_S, Phase.BODY: 60.0, Phase.IDLE: 90.0, Phase.READER: 60.0}
+)
+_TICK_S = 1.0
+
+
+class Dawdler(Protocol):
+    """A connection that waits for its client."""
+
+    #: How far it had come when it was last found to have come any further, and when that was.
+    seen: tuple[int, float]
+
+    @property
+    def steps(self) -> int:
+        """Grows whenever it begins to wait for something else."""
+
+    @property
+    def phase(self) -> Phase:
+        """What it waits for."""
+
+    def abort(self) -> None:
+        """End at once."""
+
+
+class Patience:
+    """Looks at all connections from time to time, and ends those whose clients have kept them waiting too long."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        connections: Callable[[], Iterable[Dawdler]],
+        limits_s: Mapping[Phase, float] = LIMITS_S,
+    ) -> None:
+        self._loop = loop
+        self._connections = connections
+        self._limits_s = limits_s
+        self._timer: TimerHandle | None = None
+        self._book()
+
+    def _book(self) -> None:
+        self._timer = self._loop.call_later(_TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        for connection in list(self._connections()):
+            steps, since = connection.seen
+            if connection.steps != steps:
+                connection.seen = (connection.steps, now)
+            elif now - since > self._limits_s.get(connection.phase, math.inf):
+                connection.abort()
+        self._book()
+
+    def end(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()

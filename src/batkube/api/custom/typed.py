@@ -1,0 +1,134 @@
+"""Between schemas and CEL: what type a value has, and the value itself.
+
+An expression sees a field only if its schema has a type, by a name in which odd characters are spelled out; numbers,
+dates and the like are of the type that the schema says, whatever their JSON looks like (Kubernetes:
+apiserver/pkg/cel/common/{schemas,valuesunstructured}.go, apiserver/pkg/cel/escaping.go).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from batkube.api.cel import time_functions
+from batkube.api.cel.lexing import Value
+from batkube.api.cel.types import DYN, CelType, list_of, map_of
+from batkube.api.cel.values import CelError, MapList, Record, SetList
+from batkube.api.custom.structural import Structural
+
+_KEYWORDS = frozenset(
+    [
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"),
+        *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
+    ]
+)
+_odd = re.compile("__|[-./]|[^a-zA-Z0-9_]")
+_ESCAPED = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+
+TEXT = Structural(types=("string",), type="string")
+_METADATA = Structural(types=("object",), type="object", properties={"name": TEXT, "generateName": TEXT})
+_META = {"apiVersion": TEXT, "kind": TEXT, "metadata": _METADATA}
+
+
+def escaped(name: str) -> str | None:
+    """Return the name of a property in expressions, None if it has none."""
+    if not name or name[0].isdigit():
+        return None
+    if name in _KEYWORDS:
+        return f"__{name}__"
+    parts = _odd.findall(name)
+    if any(part not in _ESCAPED for part in parts):
+        return None
+    return _odd.sub(lambda match: _ESCAPED[match[0]], name)
+
+
+def as_resource(schema: Structural) -> Structural:
+    """Return the schema of a whole object with what every object has: apiVersion, kind, and its names."""
+    return msgspec.structs.replace(schema, properties={**schema.properties, **_META})
+
+
+_SIMPLE = {"string": "string", "boolean": "bool", "number": "double", "integer": "int"}
+_FORMATTED = {
+    "byte": "bytes",
+    "duration": "duration",
+    "date": "timestamp",
+    "date-time": "timestamp",
+}
+
+
+def cel_type(schema: Structural, *, is_resource: bool = False) -> CelType | None:
+    """Return the type of values of a schema; None for what expressions cannot see."""
+    if schema.int_or_string:
+        return DYN
+    if is_resource or schema.embedded:
+        schema = as_resource(schema)
+    kind = schema.type
+    if kind == "array":
+        items = cel_type(schema.items) if schema.items is not None else None
+        return None if items is None else list_of(items)
+    if kind != "object":
+        name = _FORMATTED.get(schema.format, "string") if kind == "string" else _SIMPLE.get(kind)
+        return None if name is None else CelType(name)
+    if schema.additional is not None:
+        values = cel_type(schema.additional)
+        return None if values is None else map_of(values)
+    fields = {}
+    for name, part in schema.properties.items():
+        escaped_name, found = escaped(name), cel_type(part)
+        if escaped_name is not None and found is not None:
+            fields[escaped_name] = found
+    return CelType("object", fields=fields)
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise CelError(f"Invalid byte formatted string {text}") from None
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "byte": _bytes,
+    "duration": time_functions.worded_duration,
+    "date": time_functions.date,
+    "date-time": time_functions.timestamp,
+}
+
+
+def cel_value(value: Value, schema: Structural, *, is_resource: bool = False) -> Value:
+    """Return a JSON value as expressions see it."""
+    if is_resource or schema.embedded:
+        schema = as_resource(schema)
+    if isinstance(value, dict):
+        return _object(value, schema)
+    if isinstance(value, list):
+        items = [cel_value(item, schema.items) for item in value] if schema.items is not None else []
+        if schema.list_type == "set":
+            return SetList(items)
+        return MapList(items, schema.list_keys) if schema.list_type == "map" else items
+    if isinstance(value, str) and schema.format in _READERS:
+        try:
+            return _READERS[schema.format](value)
+        except CelError:
+            # Only what an expression really looks at can be wrong; it will find a text of no use.
+            return value
+    if isinstance(value, int) and not isinstance(value, bool) and schema.types == ("number",):
+        return float(value)
+    return value
+
+
+def _object(value: dict[str, Any], schema: Structural) -> Value:
+    if schema.additional is not None and not schema.properties:
+        return {key: cel_value(item, schema.additional) for key, item in value.items()}
+    record = Record()
+    for name, part in schema.properties.items():
+        if value.get(name) is not None:
+            escaped_name = escaped(name)
+            if escaped_name is not None:
+                record[escaped_name] = cel_value(value[name], part)
+    return record

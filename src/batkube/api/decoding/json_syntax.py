@@ -1,0 +1,196 @@
+"""What is wrong with a text that is not JSON, in the words of Go.
+
+Only texts that the fast parser refuses come here, so this reads plainly, byte by byte, as Go's own scanner does
+(Go: encoding/json, scanner.go). Some of them are fine for Go after all (odd encodings): then nothing is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+
+from batkube.kernel.go_text import go_quote
+
+#: Deeper nesting is refused.
+DEPTH_LIMIT = 10_000
+_SPACE = " \t\r\n"
+_END = "unexpected end of JSON input"
+_VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _AFTER = range(5)
+# Atomic groups, not possessive ones: before 3.11.5 Python is wrong about those with alternatives in them (gh-106052).
+_TEXT = r'"(?>(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,1000})"'
+_SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null|\[\]|{{}})"
+#: Runs of elements and of fields in which nothing is wrong, skipped at once; not too long, as each takes memory.
+_ELEMENTS = re.compile(rf"(?>(?:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,){{1,1000}})")
+_FIELDS = re.compile(rf"(?>(?:[ \t\r\n]*+{_TEXT}[ \t\r\n]*+:[ \t\r\n]*+{_SCALAR}[ \t\r\n]*+,){{1,1000}})")
+_STRING_PART = re.compile(r'[^"\\\x00-\x1f]*')
+_WORDS = {"t": "true", "f": "false", "n": "null"}
+#: Numbers, state by state: which characters lead where, and what Go says of others (None: the number may end here).
+_NUMBER: dict[str, tuple[dict[str, str], str | None]] = {
+    "-": ({"0": "0", "1-9": "1"}, "in numeric literal"),
+    "0": ({".": ".", "eE": "e"}, None),
+    "1": ({"0-9": "1", ".": ".", "eE": "e"}, None),
+    ".": ({"0-9": "f"}, "after decimal point in numeric literal"),
+    "f": ({"0-9": "f", "eE": "e"}, None),
+    "e": ({"+-": "s", "0-9": "d"}, "in exponent of numeric literal"),
+    "s": ({"0-9": "d"}, "in exponent of numeric literal"),
+    "d": ({"0-9": "d"}, None),
+}
+#: In these states a number may go on with any number of digits, which are skipped at once.
+_DIGITS_FOLLOW = frozenset("1fd")
+_DIGITS = re.compile("[0-9]*")
+_CLASSES = {"0": "0", "1-9": "123456789", "0-9": "0123456789", ".": ".", "eE": "eE", "+-": "+-"}
+
+
+class ParseError(Exception):
+    """The text is neither JSON nor YAML; the message is Go's."""
+
+
+def check_syntax(data: bytes) -> None:
+    """Raise ParseError with Go's words if `data` is not one JSON value."""
+    _Scanner(data.decode("latin-1")).run()
+
+
+class _Scanner:
+    """Walks over the text once; `_open` holds the brackets that are not closed yet."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._open: list[str] = []
+
+    def run(self) -> None:
+        expected = _VALUE
+        while True:
+            self._skip_space()
+            if expected is _AFTER:
+                if not self._open:
+                    break
+                expected = self._after_value()
+            elif expected in (_KEY, _KEY_OR_END):
+                expected = self._key(expected)
+            else:
+                expected = self._value(expected)
+        if self._at < len(self._text):
+            raise self._invalid("after top-level value")
+
+    def _skip_space(self) -> None:
+        while self._at < len(self._text) and self._text[self._at] in _SPACE:
+            self._at += 1
+
+    def _here(self) -> str:
+        if self._at >= len(self._text):
+            raise ParseError(_END)
+        return self._text[self._at]
+
+    def _inside(self) -> str:
+        """Return the character here inside a word, number or escape, where Go takes the end for a blank."""
+        return self._text[self._at] if self._at < len(self._text) else " "
+
+    def _invalid(self, where: str) -> ParseError:
+        char = self._inside()
+        shown = {"'": "\\'", '"': '"'}.get(char) or go_quote(char)[1:-1]
+        return ParseError(f"invalid character '{shown}' {where}")
+
+    def _after_value(self) -> int:
+        char = self._here()
+        in_object = self._open[-1] == "{"
+        if char == ",":
+            self._at += 1
+            self._skip_run(_FIELDS if in_object else _ELEMENTS)
+            return _KEY if in_object else _VALUE
+        if char != ("}" if in_object else "]"):
+            raise self._invalid("after object key:value pair" if in_object else "after array element")
+        self._close()
+        return _AFTER
+
+    def _skip_run(self, run: re.Pattern[str]) -> None:
+        while (match := run.match(self._text, self._at)) is not None:
+            self._at = match.end()
+
+    def _close(self) -> None:
+        self._open.pop()
+        self._at += 1
+
+    def _key(self, expected: int) -> int:
+        char = self._here()
+        if char == "}" and expected is _KEY_OR_END:
+            self._close()
+            return _AFTER
+        if char != '"':
+            raise self._invalid("looking for beginning of object key string")
+        self._string()
+        self._skip_space()
+        if self._here() != ":":
+            raise self._invalid("after object key")
+        self._at += 1
+        return _VALUE
+
+    def _value(self, expected: int) -> int:
+        char = self._here()
+        if char == "]" and expected is _VALUE_OR_END:
+            self._close()
+        elif char in "{[":
+            self._open.append(char)
+            if len(self._open) > DEPTH_LIMIT:
+                raise self._invalid("exceeded max depth")
+            self._at += 1
+            return _KEY_OR_END if char == "{" else _VALUE_OR_END
+        elif char == '"':
+            self._string()
+        elif char in _WORDS:
+            self._word(_WORDS[char])
+        elif char in "-0123456789":
+            self._number()
+        else:
+            raise self._invalid("looking for beginning of value")
+        return _AFTER
+
+    def _word(self, word: str) -> None:
+        for letter in word:
+            if self._inside() != letter:
+                raise self._invalid(f"in literal {word} (expecting '{letter}')")
+            self._at += 1
+
+    def _string(self) -> None:
+        self._at += 1
+        while True:
+            match = _STRING_PART.match(self._text, self._at)
+            assert match is not None, "the pattern matches the empty text, too"
+            self._at = match.end()
+            char = self._here()
+            if char not in '"\\':
+                raise self._invalid("in string literal")
+            self._at += 1
+            if char == '"':
+                return
+            self._escape()
+
+    def _escape(self) -> None:
+        char = self._inside()
+        if char not in 'bfnrt\\/"u':
+            raise self._invalid("in string escape code")
+        self._at += 1
+        for _ in range(4 if char == "u" else 0):
+            if self._inside() not in "0123456789abcdefABCDEF":
+                raise self._invalid("in \\u hexadecimal character escape")
+            self._at += 1
+
+    def _number(self) -> None:
+        first = self._here()
+        state = first if first in "-0" else "1"
+        self._at += 1
+        self._skip_digits(state)
+        while True:
+            leads, problem = _NUMBER[state]
+            char = self._inside()
+            following = next((then for kind, then in leads.items() if char in _CLASSES[kind]), None)
+            if following is None:
+                break
+            state = following
+            self._at += 1
+            self._skip_digits(state)
+        if problem is not None:
+            raise self._invalid(problem)
+
+    def _skip_digits(self, state: str) -> None:
+        match = _DIGITS.match(self._text, self._at) if state in _DIGITS_FOLLOW else None
+        self._at = self._at if match is None else match.end()

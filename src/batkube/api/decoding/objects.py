@@ -1,0 +1,235 @@
+"""Objects as the server understands them: what a client sent, read into Go's types and written back.
+
+Whatever a client sends is decoded by the real server into Go structs. That drops unknown fields, nulls and empty values
+that Go leaves out, adds zero values that Go does not leave out (`status: {}`), and fails on values of a wrong type, in
+Go's words. `decode` does the same to plain dictionaries. A decoder is a function compiled once per schema, because
+this is on the path of every write.
+
+A value of a wrong type does not stop Go: it goes on and reports the first one at the end. A text that a type with a
+reader of its own cannot read (a quantity, a time) stops it at once, and is reported whatever came before
+(sigs.k8s.io/json, decode.go: saveError and UnmarshalJSON).
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from batkube.api.decoding.json_syntax import ParseError
+from batkube.api.decoding.json_text import parse_json
+from batkube.api.decoding.quantities import NotAQuantity
+from batkube.api.decoding.state import DecodeError, Decoder, State, StructField
+from batkube.api.decoding.values import one_of_several, value_decoder
+from batkube.api.decoding.yaml_text import parse_yaml, strict_warnings
+from batkube.cluster.schemas import Field, Schema, Shape
+from batkube.cluster.store import KubeObject
+from batkube.kernel.time_text import NotATime
+
+__all__ = ["DecodeError", "Decoded", "ParseError", "decode", "parse_json", "parse_yaml", "strict_warnings", "zero"]
+
+
+class Decoded(NamedTuple):
+    """An object in canonical form, and what strict decoding complains about, in its words."""
+
+    object: KubeObject
+    #: Such as `unknown field "spec.bogus"`.
+    unknown: list[str]
+
+
+def decode(value: Any, schema: Schema) -> Decoded:  # noqa: ANN401 - any JSON
+    """Return `value` in canonical form; null gives the zero object. Raises DecodeError."""
+    state = State()
+    try:
+        decoded = zero(schema) if value is None else decoder(schema)(value, state)
+    except (NotAQuantity, NotATime) as problem:
+        raise DecodeError(str(problem)) from None
+    except RecursionError:
+        raise DecodeError("exceeded max depth") from None
+    if state.error:
+        raise DecodeError(state.error)
+    return Decoded(decoded, state.unknown)
+
+
+# Zero values
+
+_ZEROS = {
+    Shape.STRING: "",
+    Shape.INTEGER: 0,
+    Shape.NUMBER: 0,
+    Shape.BOOLEAN: False,
+    Shape.QUANTITY: "0",
+    Shape.INT_OR_STRING: 0,
+    Shape.DURATION: "0s",
+}
+#: The shapes that are structs in Go, hence never "empty" for omitempty.
+_STRUCTS_IN_GO = frozenset(
+    (Shape.STRUCT, Shape.QUANTITY, Shape.INT_OR_STRING, Shape.TIME, Shape.MICRO_TIME, Shape.DURATION, Shape.ANY)
+)
+
+
+def zero(schema: Schema) -> Any:  # noqa: ANN401 - any JSON
+    """Return how Go writes the zero value of a type."""
+    if schema.shape is Shape.STRUCT:
+        return {field.name: _absent(field) for field in schema.fields.values() if _always_written(field)}
+    return _ZEROS.get(schema.shape)
+
+
+def _always_written(field: Field) -> bool:
+    """Return whether Go writes the field even when it is not set."""
+    if field.omit_zero:
+        return False
+    return not field.omit_empty or (field.schema.shape in _STRUCTS_IN_GO and not field.pointer)
+
+
+def _absent(field: Field) -> Any:  # noqa: ANN401 - any JSON
+    return None if field.pointer else zero(field.schema)
+
+
+# Compiling
+
+
+def decoder(schema: Schema) -> Decoder:
+    """Return the function that decodes values of `schema` that are not null; compiled once."""
+    if schema.decoder is None:
+        compile_one = _COMPILERS.get(schema.shape)
+        schema.decoder = value_decoder(schema) if compile_one is None else compile_one(schema)
+    return schema.decoder
+
+
+#: What the servers within kube-apiserver for definitions and APIServices hold in etcd as JSON.
+_STORED_AS_JSON = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
+
+
+class _Slot(StructField):
+    """A field of a struct, ready for decoding."""
+
+    __slots__ = ("decode", "keeps_empty", "nil_if_empty", "plain")
+
+    def __init__(self, field: Field, owner: Schema) -> None:
+        super().__init__(field.name, owner.go.rpartition(".")[2])
+        shape = field.schema.shape
+        self.decode = decoder(field.schema)
+        #: The Python type whose values are canonical as they are.
+        self.plain = str if shape is Shape.STRING else bool if shape is Shape.BOOLEAN else None
+        self.keeps_empty = field.pointer or _always_written(field)
+        #: An empty list or map is null where it is always written: protobuf, in which etcd holds it, has but one.
+        self.nil_if_empty = shape in (Shape.LIST, Shape.MAP) and not owner.name.startswith(_STORED_AS_JSON)
+
+
+def _struct(schema: Schema) -> Decoder:
+    slots: dict[str, _Slot] = {}
+    fillings: list[tuple[str, Callable[[], Any]]] = []
+
+    def decode_struct(value: Any, state: State) -> Any:  # noqa: ANN401 - any JSON
+        if type(value) is not dict:
+            state.mismatch(value, schema.go)
+            return {}
+        out: dict[str, Any] = {}
+        path = state.path
+        for key, item in value.items():
+            slot = slots.get(key)
+            if slot is None:
+                state.report_unknown(key)
+            elif type(item) is slot.plain:
+                if item or slot.keeps_empty:
+                    out[key] = item
+            elif item is not None:
+                path.append(slot)
+                made = slot.decode(item, state)
+                path.pop()
+                if made:
+                    out[key] = made
+                elif slot.keeps_empty:
+                    out[key] = None if slot.nil_if_empty else made
+        for name, fresh in fillings:
+            if name not in out:
+                out[name] = fresh()
+        return out
+
+    # Known before its fields are compiled, since a struct may contain itself.
+    schema.decoder = decode_struct
+    for field in schema.fields.values():
+        slots[field.name] = _Slot(field, schema)
+        if _always_written(field):
+            fillings.append((field.name, _fresh(_absent(field))))
+    return decode_struct
+
+
+def _fresh(template: Any) -> Callable[[], Any]:  # noqa: ANN401 - any JSON
+    """Return a function that makes a copy of `template`."""
+    return dict if template == {} else functools.partial(copy.deepcopy, template)
+
+
+def _items_of(schema: Schema) -> tuple[Decoder, Any, Callable[[], Any]]:
+    """Return how elements of a list or map are decoded, which type they may simply have, and what null stands for."""
+    items = schema.items
+    assert items is not None, f"{schema.go} has no elements"
+    # No bytes in a map are as good as an empty text of bytes, once they were in etcd.
+    absent = str if items.shape is Shape.BYTES else functools.partial(zero, items)
+    return decoder(items), str if items.shape is Shape.STRING else None, absent
+
+
+def _list(schema: Schema) -> Decoder:
+    decode_item, plain, absent = _items_of(schema)
+
+    def decode_list(value: Any, state: State) -> Any:  # noqa: ANN401 - any JSON
+        if type(value) is not list:
+            state.mismatch(value, schema.go)
+            return []
+        out = []
+        path = state.path
+        path.append(0)
+        for index, item in enumerate(value):
+            if type(item) is plain:
+                out.append(item)
+            elif item is None:
+                out.append(absent())
+            else:
+                path[-1] = index
+                out.append(decode_item(item, state))
+        path.pop()
+        return out
+
+    return decode_list
+
+
+def _map(schema: Schema) -> Decoder:
+    decode_item, plain, absent = _items_of(schema)
+
+    def decode_map(value: Any, state: State) -> Any:  # noqa: ANN401 - any JSON
+        if type(value) is not dict:
+            state.mismatch(value, schema.go)
+            return {}
+        out = {}
+        path = state.path
+        path.append("")
+        for key, item in value.items():
+            if type(item) is plain:
+                out[key] = item
+            elif item is None:
+                out[key] = absent()
+            else:
+                path[-1] = key
+                out[key] = decode_item(item, state)
+        path.pop()
+        return out
+
+    return decode_map
+
+
+def _any(schema: Schema) -> Decoder:
+    props = schema.items
+    if props is None:
+        return value_decoder(schema)
+    element = Schema(Shape.STRING, go="string") if schema.go.endswith("OrStringArray") else props
+    return one_of_several(schema, decoder(props), decoder(Schema(Shape.LIST, go=f"[]{element.go}", items=element)))
+
+
+_COMPILERS: dict[Shape, Callable[[Schema], Decoder]] = {
+    Shape.STRUCT: _struct,
+    Shape.LIST: _list,
+    Shape.MAP: _map,
+    Shape.ANY: _any,
+}

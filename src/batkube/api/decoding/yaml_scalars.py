@@ -1,0 +1,112 @@
+"""What the scalars of YAML 1.1 mean, as go-yaml v2 reads them (resolve.go), and how they look as JSON.
+
+So `yes` and `y` are true, `0x10` and `010` are numbers, dates are text, and a number may be a key, by its text
+(sigs.k8s.io/yaml, convertToJSONableObject).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from typing import Any
+
+from batkube.api.decoding.json_syntax import ParseError
+from batkube.kernel.go_text import go_quote
+from batkube.kernel.numbers import float_of
+
+TAGS = "tag:yaml.org,2002:"
+#: The words that mean something else than themselves (go-yaml v2, resolve.go).
+_WORDS: dict[str, bool | float | None] = {
+    **{word: True for text in ("y", "yes", "true", "on") for word in (text, text.capitalize(), text.upper())},
+    **{word: False for text in ("n", "no", "false", "off") for word in (text, text.capitalize(), text.upper())},
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+}
+#: Go's strconv.ParseInt with base 0.
+_INTEGER = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+#: As many as an int64 or uint64 holds; beyond, a number is a float.
+_INTEGERS = range(-(2**63), 2**64)
+#: Whole floats below this are written without an exponent, so they are integers in JSON.
+_WHOLE_LIMIT = 1e21
+#: A text with more digits is no integer of 64 bits in any base.
+_DIGITS_LIMIT = 100
+#: Tags whose text must resolve to them, with the Python types they stand for; a bool is an int, so it comes first.
+_CHECKED_TAGS = {"bool": bool, "int": int, "float": float, "null": type(None)}
+
+
+def tagged_meaning(text: str, tag: str) -> Any:  # noqa: ANN401 - any JSON scalar
+    """Return what a scalar with an explicit tag means; raises ParseError if its text is nothing of the kind."""
+    kind = tag.removeprefix(TAGS)
+    if kind == "binary":
+        try:
+            return base64.b64decode(text, validate=True).decode("utf-8", "replace")
+        except (binascii.Error, ValueError):
+            raise ParseError("yaml: !!binary value contains invalid base64 data") from None
+    if kind not in _CHECKED_TAGS:
+        return text
+    value = plain_meaning(text)
+    found = next((name for name, python in _CHECKED_TAGS.items() if isinstance(value, python)), "str")
+    if kind == "float" and found == "int":
+        return float(value)
+    if kind != found:
+        raise ParseError(f"yaml: cannot decode !!{found} `{text}` as a !!{kind}")
+    return value
+
+
+def plain_meaning(text: str) -> Any:  # noqa: ANN401 - any JSON scalar
+    """Return what a plain scalar means."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    digits = text.replace("_", "")
+    integer = _INTEGER.fullmatch(digits)
+    if integer is not None and len(digits) < _DIGITS_LIMIT:
+        sign, hexadecimal, binary, octal, decimal = integer.groups()
+        number = int(
+            hexadecimal or binary or octal or decimal, 16 if hexadecimal else 2 if binary else 8 if octal else 10
+        )
+        number = -number if sign == "-" else number
+        if number in _INTEGERS:
+            return number
+    if _FLOAT.fullmatch(digits if text[0] != "." else text) and math.isfinite(real := float_of(digits)):
+        return real
+    return text
+
+
+def json_number(value: Any) -> Any:  # noqa: ANN401 - any JSON scalar
+    """Return a float as JSON has it: whole ones without a fraction."""
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+        raise ParseError(f"json: unsupported value: {shown}")
+    return int(value) if value.is_integer() and abs(value) < _WHOLE_LIMIT else value
+
+
+def key_text(key: Any, value: Any) -> str:  # noqa: ANN401 - any JSON
+    """Return the text that a scalar is as a key; `value` is what it is the key of."""
+    if isinstance(key, str):
+        return key
+    if key is None:
+        raise ParseError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {go_syntax(value)}")
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key) if isinstance(key, int) else f"{key:.8g}"
+
+
+def go_syntax(value: Any) -> str:  # noqa: ANN401 - any JSON
+    """Write a value as Go's %#v."""
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{go_quote(key)}:{go_syntax(item)}" for key, item in value.items())
+        return f"map[interface {{}}]interface {{}}{{{pairs}}}"
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
+    if isinstance(value, str):
+        return go_quote(value)
+    return {None: "interface {}(nil)", True: "true", False: "false"}.get(value) or str(value)

@@ -1,0 +1,1 @@
+"""Discovery: the paths that tell of the server itself, not of objects."""

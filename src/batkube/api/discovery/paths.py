@@ -1,0 +1,195 @@
+"""Paths that are not about objects: discovery, OpenAPI, health, version, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from batkube.api.access.authentication import AUDIENCE
+from batkube.api.discovery import documents
+from batkube.api.discovery.health import Counters, check_paths, health, version_info
+from batkube.api.requests.messages import JSON, TEXT, Request, Response
+from batkube.api.requests.methods import no_such_method, no_such_resource
+from batkube.api.requests.negotiation import BUILT_IN, check_accepts, negotiate
+from batkube.api.requests.routing import Route
+from batkube.api.requests.statuses import Failure
+from batkube.api.verbs.encoding import encode
+from batkube.cluster.kinds import KindTable
+
+_AGGREGATED = ("g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList")
+_AGGREGATED_TYPE = JSON + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+_OPENID = ".well-known/openid-configuration"
+_KEYS = "openid/v1/jwks"
+_KEYS_TYPE = "application/jwk-set+json"
+#: Paths that have a route for GET alone.
+_ROUTED = ("api", "version", _OPENID, _KEYS)
+_OTHER_PATHS = (
+    f"/{_OPENID}",
+    "/metrics",
+    "/metrics/slis",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    f"/{_KEYS}",
+    "/version",
+)
+
+
+class Documents(Protocol):
+    """The OpenAPI documents."""
+
+    def answer(self, path: str, accept: str) -> tuple[bytes, str, str] | None:
+        """Return the document below /openapi/ at `path`: its bytes, media type and ETag; None if there is none."""
+
+
+Gauges = Callable[[], list[tuple[str, str, float]]]
+
+
+class Paths:
+    """Answers what is not an object."""
+
+    def __init__(
+        self, table: KindTable, documents: Documents, counters: Counters, gauges: Gauges, verbs: documents.Verbs
+    ) -> None:
+        self._table = table
+        self._documents = documents
+        self._counters = counters
+        self._gauges = gauges
+        #: Where clients reach the server, as /api tells it.
+        self.address = "127.0.0.1"
+        self._verbs = verbs
+
+    def handle(self, request: Request, asked: Route) -> Response | None:
+        """Answer one request; None if there is nothing at the path."""
+        parts = [part for part in request.path.split("/") if part]
+        if request.path.startswith("//"):
+            return None
+        top = parts[0] if parts else ""
+        if request.method != "GET" and self._is_routed(parts):
+            raise no_such_method()
+        if top == "api":
+            return self._api(request, parts)
+        if top == "apis":
+            return self._apis(request, parts)
+        if top in ("healthz", "livez", "readyz"):
+            return health(top, "/".join(parts[1:]), request.query)
+        if top == "openapi":
+            return self._openapi(request, parts)
+        return self._single(request, "/".join(parts))
+
+    def _is_routed(self, parts: list[str]) -> bool:
+        """Return whether a path has a route for GET alone; the other paths do not care for the method."""
+        if parts[:1] in (["api"], ["apis"]) and len(parts) == (2 if parts[0] == "api" else 3):
+            group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
+            return any(each.name == group and version in each.versions for each in self._table.groups())
+        return "/".join(parts) in _ROUTED
+
+    def _single(self, request: Request, path: str) -> Response | None:
+        accept = request.headers.get("accept", "")
+        if path == "":
+            return _json({"paths": self._all_paths()})
+        if path == "version":
+            check_accepts(accept, (JSON,))
+            return _json(version_info(self._table.kubernetes))
+        if path == _OPENID:
+            check_accepts(accept, (JSON,))
+            return Response(200, encode(self._openid(), JSON), JSON)
+        if path == _KEYS:
+            check_accepts(accept, (_KEYS_TYPE,))
+            return Response(200, encode({"keys": []}, JSON), _KEYS_TYPE)
+        if path == "metrics":
+            return Response(200, self._counters.text(self._gauges()), _METRICS_TYPE)
+        return None
+
+    def _openid(self) -> dict[str, Any]:
+        """Tell who issues tokens of service accounts; the key is a secret of the server, so there is none to fetch."""
+        return {
+            "issuer": AUDIENCE,
+            "jwks_uri": f"https://{self.address}/{_KEYS}",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
+        }
+
+    def _document(self, request: Request, value: dict[str, Any], *, routed: bool = True) -> Response:
+        form = negotiate(request.headers.get("accept", ""), BUILT_IN, transforms=False, routed=routed)
+        media_type = form.media_type if form.media_type in (JSON, "application/yaml") else JSON
+        return Response(200, encode(value, media_type), media_type)
+
+    def _api(self, request: Request, parts: list[str]) -> Response:
+        if len(parts) == 1:
+            if _wants_aggregated(request):
+                return Response(
+                    200, encode(documents.aggregated(self._table, core=True, verbs=self._verbs), JSON), _AGGREGATED_TYPE
+                )
+            return self._document(request, documents.api_versions(self.address))
+        return self._resources(request, "", parts[1])
+
+    def _apis(self, request: Request, parts: list[str]) -> Response | None:
+        if len(parts) == 1:
+            if _wants_aggregated(request):
+                return Response(
+                    200,
+                    encode(documents.aggregated(self._table, core=False, verbs=self._verbs), JSON),
+                    _AGGREGATED_TYPE,
+                )
+            return self._document(request, documents.group_list(self._table), routed=False)
+        found = documents.group(self._table, parts[1])
+        if found is None:
+            return None
+        if len(parts) == 2:
+            return self._document(request, found, routed=False)
+        return self._resources(request, parts[1], parts[2])
+
+    def _resources(self, request: Request, group: str, version: str) -> Response:
+        found = documents.resource_list(self._table, group, version, self._verbs)
+        if found is None:
+            raise no_such_resource()
+        return self._document(request, _plain_accept(request, found))
+
+    def _openapi(self, request: Request, parts: list[str]) -> Response | None:
+        answer = self._documents.answer("/".join(parts[1:]), request.headers.get("accept", ""))
+        if answer is None:
+            return None
+        body, media_type, etag = answer
+        if etag and request.headers.get("if-none-match") == etag:
+            return Response(304, b"", media_type, (("ETag", etag),))
+        return Response(200, body, media_type, (("ETag", etag),) if etag else ())
+
+    def _all_paths(self) -> list[str]:
+        """Return what `/` lists: every path that does something by itself."""
+        groups = [group for group in self._table.groups() if group.name]
+        paths = ["/api", "/api/v1", "/apis", "/apis/"]
+        paths += [f"/apis/{group.name}" for group in groups]
+        paths += [f"/apis/{group.name}/{version}" for group in groups for version in group.versions]
+        return sorted([*paths, *check_paths(), *_OTHER_PATHS])
+
+
+def _json(value: dict[str, Any]) -> Response:
+    return Response(200, encode(value, JSON, pretty=True), JSON)
+
+
+def _plain_accept(request: Request, value: dict[str, Any]) -> dict[str, Any]:
+    """Discovery of one group version is never aggregated, whatever the client would like."""
+    if "as=APIGroupDiscoveryList" in request.headers.get("accept", ""):
+        request.headers = {**request.headers, "accept": JSON}
+    return value
+
+
+def _wants_aggregated(request: Request) -> bool:
+    """Return whether the best acceptable form is the aggregated one; refuse a request for another version of it."""
+    accept = request.headers.get("accept", "")
+    for clause in accept.split(","):
+        kind, *parameters = (part.strip() for part in clause.split(";"))
+        if not any(part.startswith("as=") for part in parameters):
+            return False
+        if kind == JSON and all(part in parameters for part in _AGGREGATED):
+            return True
+    if "as=" in accept:
+        message = "only the following media types are accepted: " + ", ".join(BUILT_IN)
+        raise Failure(406, "NotAcceptable", message)
+    return False
+
+
+__all__ = ["TEXT", "Paths"]

@@ -1,0 +1,1 @@
+"""Webhooks and policies of admission, which are kept and not called."""

@@ -1,0 +1,104 @@
+"""How many replicas a controller reports: never less than none, and no part of them more than all.
+
+Kubernetes: pkg/apis/apps/validation (ValidateDeploymentStatus and its sisters).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.rules import Object, Update, metadata_update
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """What is counted in the status of one kind."""
+
+    #: In the order of the checks.
+    fields: tuple[str, ...]
+    #: Those that are parts of `replicas`.
+    parts: tuple[str, ...] = ()
+    #: How messages name `readyReplicas`, of which those available are a part.
+    ready: str = "readyReplicas"
+
+
+DEPLOYMENT = Counts(
+    (
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    ),
+    ("updatedReplicas", "readyReplicas", "availableReplicas"),
+)
+REPLICA_SET = Counts(
+    (
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "terminatingReplicas",
+    ),
+    ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
+)
+STATEFUL_SET = Counts(
+    (
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    ),
+    ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+    "status.readyReplicas",
+)
+DAEMON_SET = Counts(
+    (
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    )
+)
+
+
+def counted(counts: Counts, *, metadata_last: bool = False) -> Update:
+    """Return the check of a status of which these numbers are looked at."""
+
+    def check(new: Object, old: Object, problems: Problems) -> None:
+        if not metadata_last:
+            metadata_update(new, old, problems)
+        _check_counts(new, counts, problems)
+        if metadata_last:
+            metadata_update(new, old, problems)
+        before, after = (one.get("status", {}).get("collisionCount") for one in (old, new))
+        if before is not None and (after is None or after < before):
+            problems.invalid("status.collisionCount", after or 0, "cannot be decremented")
+
+    return check
+
+
+def _check_counts(value: Object, counts: Counts, problems: Problems) -> None:
+    status = value.get("status", {})
+    for field in counts.fields:
+        problems.not_negative(f"status.{field}", status.get(field, 0))
+    if not counts.parts:
+        return
+    total = status.get("replicas", 0)
+    for field in counts.parts:
+        if (count := status.get(field, 0)) > total:
+            problems.invalid(f"status.{field}", count, "cannot be greater than status.replicas")
+    if (available := status.get("availableReplicas", 0)) > status.get("readyReplicas", 0):
+        problems.invalid("status.availableReplicas", available, f"cannot be greater than {counts.ready}")

@@ -1,0 +1,166 @@
+"""Horizontal pod autoscalers of autoscaling/v1 and v2.
+
+Version 1 knows a target for cpu only. Every other metric, the behaviour, the conditions and the current metrics travel
+in annotations there, as JSON written by Go: of v1's own types, but for the behaviour, which is of the internal one and
+so has capital letters. Kubernetes: pkg/apis/autoscaling/v1/conversion.go.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from batkube.api.groups.autoscaling.defaults import (
+    BEHAVIOR,
+    CONDITIONS,
+    CPU_UTILISATION_PERCENT,
+    CURRENT_METRICS,
+    METRICS,
+    cpu_metric,
+    without_round_trip,
+)
+from batkube.api.groups.autoscaling.metrics import (
+    metric_from_v1,
+    metric_to_v1,
+    status_from_v1,
+    status_to_v1,
+)
+from batkube.cluster.store import KubeObject
+
+_SPEC = ("scaleTargetRef", "minReplicas", "maxReplicas")
+_KEPT_STATUS = ("observedGeneration", "lastScaleTime")
+_RULES = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
+_POLICY = ("type", "value", "periodSeconds")
+_CONDITION = ("type", "status", "lastTransitionTime", "reason", "message")
+
+
+def to_v1(scaler: KubeObject) -> dict[str, Any]:
+    """Return an autoscaler of autoscaling/v2 as one of v1."""
+    spec, status = scaler.get("spec") or {}, scaler.get("status") or {}
+    metrics = spec.get("metrics") or []
+    others = [metric_to_v1(metric) for metric in metrics if _cpu_percent(metric) is None]
+    new_spec = {name: spec[name] for name in _SPEC if name in spec}
+    percents = [percent for metric in metrics if (percent := _cpu_percent(metric)) is not None]
+    if percents:
+        new_spec["targetCPUUtilizationPercentage"] = percents[0]
+    kept: dict[str, Any] = {}
+    if others:
+        kept[METRICS] = others
+    if status.get("currentMetrics"):
+        kept[CURRENT_METRICS] = [status_to_v1(metric) for metric in status["currentMetrics"]]
+    if spec.get("behavior") is not None:
+        kept[BEHAVIOR] = {_capital(way): _rules_to_go(spec["behavior"].get(way)) for way in ("scaleUp", "scaleDown")}
+    if status.get("conditions"):
+        kept[CONDITIONS] = [_ordered(condition, _CONDITION) for condition in status["conditions"]]
+    metadata = dict(without_round_trip(scaler["metadata"]))
+    if kept:
+        texts = {name: _go_json(value) for name, value in kept.items()}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **texts}
+    return {**scaler, "metadata": metadata, "spec": new_spec, "status": _status_to_v1(status)}
+
+
+def from_v1(scaler: KubeObject) -> dict[str, Any]:
+    """Return an autoscaler of autoscaling/v1 as one of v2; 80 % of the cpu is the target if nothing else is."""
+    spec, status = scaler.get("spec") or {}, scaler.get("status") or {}
+    annotations = scaler["metadata"].get("annotations") or {}
+    metrics = [metric_from_v1(metric) for metric in _listed(annotations, METRICS)]
+    if spec.get("targetCPUUtilizationPercentage") is not None:
+        metrics.append(cpu_metric(spec["targetCPUUtilizationPercentage"]))
+    new_spec = {name: spec[name] for name in _SPEC if name in spec}
+    new_spec["metrics"] = metrics or [cpu_metric(CPU_UTILISATION_PERCENT)]
+    behavior = _read(annotations, BEHAVIOR)
+    if isinstance(behavior, dict):
+        rules = {way: _rules_from_go(behavior.get(_capital(way))) for way in ("scaleUp", "scaleDown")}
+        if any(rules.values()):
+            new_spec["behavior"] = {way: each for way, each in rules.items() if each}
+    new_status = _status_from_v1(status)
+    current = [status_from_v1(metric) for metric in _listed(annotations, CURRENT_METRICS)]
+    if current:
+        new_status["currentMetrics"] = current
+    conditions = _listed(annotations, CONDITIONS)
+    if conditions:
+        new_status["conditions"] = conditions
+    return {**scaler, "metadata": without_round_trip(scaler["metadata"]), "spec": new_spec, "status": new_status}
+
+
+def _cpu_percent(metric: dict[str, Any]) -> int | None:
+    """Return the share of the requested cpu that a metric aims at; None if it is another metric."""
+    source = metric.get("resource") or {}
+    if metric.get("type") != "Resource" or source.get("name") != "cpu":
+        return None
+    percent: int | None = (source.get("target") or {}).get("averageUtilization")
+    return percent
+
+
+def _status_to_v1(status: dict[str, Any]) -> dict[str, Any]:
+    new: dict[str, Any] = {name: status[name] for name in _KEPT_STATUS if name in status}
+    new["currentReplicas"] = status.get("currentReplicas", 0)
+    new["desiredReplicas"] = status.get("desiredReplicas", 0)
+    for metric in status.get("currentMetrics") or ():
+        source = metric.get("resource") or {}
+        percent = (source.get("current") or {}).get("averageUtilization")
+        if metric.get("type") == "Resource" and source.get("name") == "cpu" and percent is not None:
+            new["currentCPUUtilizationPercentage"] = percent
+    return new
+
+
+def _status_from_v1(status: dict[str, Any]) -> dict[str, Any]:
+    new: dict[str, Any] = {name: status[name] for name in _KEPT_STATUS if name in status}
+    if status.get("currentReplicas"):
+        new["currentReplicas"] = status["currentReplicas"]
+    new["desiredReplicas"] = status.get("desiredReplicas", 0)
+    percent = status.get("currentCPUUtilizationPercentage")
+    if percent is None:
+        new["currentMetrics"] = None
+    else:
+        current = {"name": "cpu", "current": {"averageUtilization": percent}}
+        new["currentMetrics"] = [{"type": "Resource", "resource": current}]
+    return new
+
+
+def _rules_to_go(rules: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return scaling rules as Go writes the internal type: capital letters, everything named, in order."""
+    if rules is None:
+        return None
+    written = {_capital(name): rules.get(name) for name in _RULES}
+    if rules.get("policies") is not None:
+        written["Policies"] = [{_capital(name): policy.get(name) for name in _POLICY} for policy in rules["policies"]]
+    return written
+
+
+def _rules_from_go(rules: dict[str, Any] | None) -> dict[str, Any]:
+    if not isinstance(rules, dict):
+        return {}
+    read = {name: rules[_capital(name)] for name in _RULES if rules.get(_capital(name)) is not None}
+    if "policies" in read:
+        read["policies"] = [{name: policy.get(_capital(name)) for name in _POLICY} for policy in read["policies"]]
+    return read
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _ordered(value: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value[name] for name in names if name in value}
+
+
+def _read(annotations: dict[str, str], name: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return what an annotation holds; None if there is none or it is no JSON, as the real server ignores it."""
+    try:
+        return json.loads(annotations[name]) if name in annotations else None
+    except ValueError:
+        return None
+
+
+def _listed(annotations: dict[str, str], name: str) -> list[dict[str, Any]]:
+    value = _read(annotations, name)
+    return value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
+
+
+def _go_json(value: Any) -> str:  # noqa: ANN401 - any JSON
+    """Write JSON as Go's encoding/json: compact, with the letters that HTML knows escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text

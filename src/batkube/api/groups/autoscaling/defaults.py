@@ -1,0 +1,78 @@
+"""Defaults of horizontal pod autoscalers. Kubernetes: pkg/apis/autoscaling/{v1,v2}/defaults.go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from batkube.api.groups.filling import Defaults, fill_absent, struct
+
+#: Percent of the requested cpu that pods should use, when nothing is said about metrics.
+CPU_UTILISATION_PERCENT = 80
+
+_PREFIX = "autoscaling.alpha.kubernetes.io/"
+METRICS = _PREFIX + "metrics"
+BEHAVIOR = _PREFIX + "behavior"
+CURRENT_METRICS = _PREFIX + "current-metrics"
+CONDITIONS = _PREFIX + "conditions"
+#: Annotations in which autoscaling/v1 keeps fields that only v2 has; nobody else may write them.
+_ROUND_TRIP = (
+    METRICS,
+    BEHAVIOR,
+    CURRENT_METRICS,
+    CONDITIONS,
+    _PREFIX + "scale-down-tolerance",
+    _PREFIX + "scale-up-tolerance",
+)
+
+_REPLICAS: Defaults = {"minReplicas": 1}
+_SCALE_UP: Defaults = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max"}
+_SCALE_DOWN: Defaults = {"selectPolicy": "Max"}
+
+
+def cpu_metric(percent: int) -> dict[str, Any]:
+    """Return the metric that aims at `percent` of the requested cpu."""
+    target = {"type": "Utilization", "averageUtilization": percent}
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+def without_round_trip(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return metadata without the annotations that stand for fields of another version."""
+    annotations = metadata.get("annotations")
+    if not annotations or not any(name in annotations for name in _ROUND_TRIP):
+        return metadata
+    left = {name: text for name, text in annotations.items() if name not in _ROUND_TRIP}
+    others = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**others, "annotations": left} if left else others
+
+
+def autoscaler_v1(obj: dict[str, Any]) -> None:
+    """At least one replica."""
+    fill_absent(struct(obj, "spec"), _REPLICAS)
+
+
+def autoscaler_v2(obj: dict[str, Any]) -> None:
+    """At least one replica, 80 % of the cpu, and rules both ways if any are given."""
+    spec = struct(obj, "spec")
+    fill_absent(spec, _REPLICAS)
+    if not spec.get("metrics"):
+        spec["metrics"] = [cpu_metric(CPU_UTILISATION_PERCENT)]
+    behavior = spec.get("behavior")
+    if behavior is not None:
+        _rules(struct(behavior, "scaleUp"), _SCALE_UP, _policies_up)
+        _rules(struct(behavior, "scaleDown"), _SCALE_DOWN, _policies_down)
+    obj["metadata"] = without_round_trip(struct(obj, "metadata"))
+
+
+def _rules(rules: dict[str, Any], defaults: Defaults, policies: Callable[[], list[dict[str, Any]]]) -> None:
+    fill_absent(rules, defaults)
+    if rules.get("policies") is None:
+        rules["policies"] = policies()
+
+
+def _policies_up() -> list[dict[str, Any]]:
+    return [{"type": "Pods", "value": 4, "periodSeconds": 15}, *_policies_down()]
+
+
+def _policies_down() -> list[dict[str, Any]]:
+    return [{"type": "Percent", "value": 100, "periodSeconds": 15}]

@@ -1,0 +1,207 @@
+"""The status of a job: whoever counts its pods must not contradict himself.
+
+Every rule looks only at a status that changed in what the rule is about, so that an old status never blocks a new one.
+Kubernetes: pkg/apis/batch/validation (validateJobStatus, ValidateJobStatusUpdate) and pkg/registry/batch/job
+(getStatusValidationOptions, with the gate JobManagedBy on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.problems import IMMUTABLE, OMITTED, Problems
+from batkube.api.checks.rules import Object
+from batkube.api.groups.batch.job_policies import BadIndexes, parse_indexes, parse_interval
+
+Status = Mapping[str, Any]
+_CONDITIONS = "status.conditions"
+
+
+class _Conditions:
+    """Which of a job's conditions are true."""
+
+    def __init__(self, status: Status) -> None:
+        true = {c.get("type") for c in status.get("conditions") or () if c.get("status") == "True"}
+        self.complete, self.failed = "Complete" in true, "Failed" in true
+        self.failing, self.succeeded = "FailureTarget" in true, "SuccessCriteriaMet" in true
+        self.suspended = "Suspended" in true
+        self.finished = self.complete or self.failed
+        false = {c.get("type") for c in status.get("conditions") or () if c.get("status") == "False"}
+        self.resumed = "Suspended" in false
+
+
+class _Step:
+    """A job before and after its status was written."""
+
+    def __init__(self, new: Object, old: Object) -> None:
+        self.spec: Status = new.get("spec", {})
+        self.now: Status = new.get("status", {})
+        self.then: Status = old.get("status", {})
+        self.has, self.had = _Conditions(self.now), _Conditions(self.then)
+
+    def changed(self, *fields: str) -> bool:
+        """Say whether one of these fields of the status is another."""
+        return any(self.now.get(field) != self.then.get(field) for field in fields)
+
+    def turned(self, *conditions: str) -> bool:
+        """Say whether one of these conditions is another."""
+        return any(getattr(self.has, name) != getattr(self.had, name) for name in conditions)
+
+
+def check_job_status(new: Object, old: Object, problems: Problems) -> None:
+    """Check a job's new status, by itself and against the old one."""
+    step = _Step(new, old)
+    for field in ("active", "succeeded", "failed", "ready", "terminating"):
+        problems.not_negative(f"status.{field}", step.now.get(field) or 0)
+    _check_uncounted(step.now.get("uncountedTerminatedPods") or {}, problems)
+    _check_ends(step, problems)
+    _check_finished(step, problems)
+    _check_indexes(step, problems)
+    _check_pods(step, problems)
+    for detail in _contradictions(step):
+        problems.invalid(_CONDITIONS, OMITTED, detail)
+    _check_step(step, problems)
+
+
+def _check_uncounted(pods: Status, problems: Problems) -> None:
+    seen: set[str] = set()
+    for field in ("succeeded", "failed"):
+        for index, uid in enumerate(pods.get(field) or ()):
+            path = f"status.uncountedTerminatedPods.{field}[{index}]"
+            if not uid:
+                problems.invalid(path, uid, "must not be empty")
+            elif uid in seen:
+                problems.duplicate(path, uid)
+            seen.add(uid)
+
+
+def _check_ends(step: _Step, problems: Problems) -> None:
+    has, start, end = step.has, step.now.get("startTime"), step.now.get("completionTime")
+    if has.complete and has.failed and step.turned("complete", "failed"):
+        problems.invalid(_CONDITIONS, OMITTED, "cannot set Complete=True and Failed=true conditions")
+    if has.complete and has.failing and step.turned("complete", "failing"):
+        problems.invalid(_CONDITIONS, OMITTED, "cannot set Complete=True and FailureTarget=true conditions")
+    if step.turned("complete") or step.changed("completionTime"):
+        if end is not None and not has.complete:
+            detail = "cannot set completionTime when there is no Complete=True condition"
+            problems.invalid("status.completionTime", end, detail)
+        if end is None and has.complete:
+            problems.required("status.completionTime", "completionTime is required for Complete jobs")
+    if start and end and end < start and step.changed("startTime", "completionTime"):
+        problems.invalid("status.completionTime", end, "must be equal to or after `startTime`")
+    if has.failed and not has.failing and (step.turned("failed") or step.changed("failedIndexes")):
+        detail = "cannot set Failed=True condition without the FailureTarget=true condition"
+        problems.invalid(_CONDITIONS, OMITTED, detail)
+    if has.complete and not has.succeeded and step.turned("complete", "succeeded"):
+        detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
+        problems.invalid(_CONDITIONS, OMITTED, detail)
+
+
+def _check_finished(step: _Step, problems: Problems) -> None:
+    if not step.has.finished:
+        return
+    turned = step.turned("finished")
+    if (active := step.now.get("active", 0)) > 0 and (turned or step.changed("active")):
+        problems.invalid("status.active", active, "active>0 is invalid for finished job")
+    empty = step.spec.get("suspend") is True and step.spec.get("completions") == 0
+    if step.now.get("startTime") is None and (turned or step.changed("startTime")) and not empty:
+        problems.required("status.startTime", "startTime is required for finished job")
+    uncounted = step.now.get("uncountedTerminatedPods") or {}
+    if any(uncounted.values()) and (turned or step.changed("uncountedTerminatedPods")):
+        shown = go_struct("batch.UncountedTerminatedPods", uncounted)
+        problems.invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job")
+
+
+def _check_indexes(step: _Step, problems: Problems) -> None:
+    done, failed = step.now.get("completedIndexes", ""), step.now.get("failedIndexes")
+    completions, backoff = step.spec.get("completions"), step.spec.get("backoffLimitPerIndex")
+    done_changed, failed_changed = step.changed("completedIndexes"), step.changed("failedIndexes")
+    if done_changed and completions is not None:
+        _check_format("completedIndexes", done, completions, problems)
+    if failed_changed and completions is not None and backoff is not None and failed is not None:
+        _check_format("failedIndexes", failed, completions, problems)
+    if done_changed and done and step.spec.get("completionMode") != "Indexed":
+        detail = "cannot set non-empty completedIndexes when non-indexed completion mode"
+        problems.invalid("status.completedIndexes", done, detail)
+    if failed_changed and backoff is None and failed is not None:
+        detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+        problems.invalid("status.failedIndexes", failed, detail)
+    if (done_changed or failed_changed) and completions is not None and failed is not None:
+        overlap = _first_overlap(done, failed, completions)
+        if overlap is not None:
+            detail = f"failedIndexes and completedIndexes overlap at index: {overlap}"
+            problems.invalid("status.failedIndexes", failed, detail)
+
+
+def _check_format(field: str, text: str, completions: int, problems: Problems) -> None:
+    try:
+        parse_indexes(text, completions)
+    except BadIndexes as wrong:
+        problems.invalid(f"status.{field}", text, f"error parsing {field}: {wrong}")
+
+
+def _first_overlap(done: str, failed: str, completions: int) -> int | None:
+    overlaps = [
+        max(first, other_first)
+        for first, last in _readable(done, completions)
+        for other_first, other_last in _readable(failed, completions)
+        if first <= other_last and other_first <= last
+    ]
+    return min(overlaps, default=None)
+
+
+def _readable(text: str, completions: int) -> Iterator[tuple[int, int]]:
+    for part in text.split(",") if text else ():
+        try:
+            yield parse_interval(part, completions)
+        except BadIndexes:
+            continue
+
+
+def _check_pods(step: _Step, problems: Problems) -> None:
+    ending, ready = step.now.get("terminating") or 0, step.now.get("ready")
+    if ending > 0 and step.has.finished and (step.turned("finished") or step.changed("terminating")):
+        problems.invalid("status.terminating", ending, "terminating>0 is invalid for finished job")
+    if ready is not None and ready > step.now.get("active", 0) and step.changed("ready", "active"):
+        problems.invalid("status.ready", ready, "cannot set more ready pods than active")
+
+
+def _contradictions(step: _Step) -> Iterator[str]:
+    has = step.has
+    if has.succeeded and has.failed:
+        yield "cannot set SuccessCriteriaMet=True and Failed=true conditions"
+    if has.succeeded and has.failing:
+        yield "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"
+    if step.spec.get("successPolicy") is not None and has.complete and not has.succeeded:
+        yield "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
+
+
+def _check_step(step: _Step, problems: Problems) -> None:
+    now, then, has, had = step.now, step.then, step.has, step.had
+    for name, was, still in (
+        ("Failed", had.failed, has.failed),
+        ("Complete", had.complete, has.complete),
+        ("FailureTarget", had.failing, has.failing),
+    ):
+        if was and not still:
+            problems.invalid(_CONDITIONS, OMITTED, f"cannot disable the terminal {name}=True condition")
+    if (count := now.get("failed", 0)) < then.get("failed", 0):
+        problems.invalid("status.failed", count, "cannot decrease the failed counter")
+    elastic = step.spec.get("completionMode") == "Indexed" and (
+        step.spec.get("completions") == step.spec.get("parallelism")
+    )
+    if (count := now.get("succeeded", 0)) < then.get("succeeded", 0) and not elastic:
+        problems.invalid("status.succeeded", count, "cannot decrease the succeeded counter")
+    ends = now.get("completionTime"), then.get("completionTime")
+    if None not in ends and ends[0] != ends[1]:
+        problems.invalid("status.completionTime", ends[0], IMMUTABLE)
+    moved = then.get("startTime") is not None and step.changed("startTime")
+    if moved and not (had.suspended and has.resumed) and not step.spec.get("suspend"):
+        problems.required("status.startTime", "startTime cannot be removed for unsuspended job")
+    if had.succeeded and not has.succeeded:
+        problems.invalid(_CONDITIONS, OMITTED, "cannot disable the SuccessCriteriaMet=True condition")
+    if had.complete and not had.succeeded and has.succeeded:
+        detail = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
+        problems.invalid(_CONDITIONS, OMITTED, detail)

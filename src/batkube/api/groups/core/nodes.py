@@ -1,0 +1,137 @@
+"""Nodes: taints, address ranges, and what they say they have (Kubernetes: pkg/apis/core/validation, ValidateNode)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from batkube.api.checks.addresses import check_cidr, check_one_per_family
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_built_in_metadata, check_label_name
+from batkube.api.checks.names import config_key, label_name, label_value, subdomain_name
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.quantities import check_amount
+from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.groups.core.pods.scheduling import check_taint_effect
+
+_TAINTS_NOTE = "scheduler.alpha.kubernetes.io/taints"
+
+
+def _create(node: Object, problems: Problems) -> None:
+    meta, spec = node["metadata"], node.get("spec", {})
+    check_built_in_metadata(meta, subdomain_name, False, problems)
+    _check_annotations(meta.get("annotations") or {}, problems)
+    # Kubernetes says `metadata.taints`, though they are in the spec.
+    _check_taints(spec.get("taints") or (), "metadata.taints", problems)
+    _check_resources(node, problems)
+    swap = node.get("status", {}).get("nodeInfo", {}).get("swap") or {}
+    if (capacity := swap.get("capacity")) is not None:
+        problems.positive("metadata.nodeSwapStatus.capacity", capacity)
+    ranges = spec.get("podCIDRs") or []
+    for index, text in enumerate(ranges):
+        check_cidr(text, f"spec.podCIDRs[{index}]", problems)
+    check_one_per_family(ranges, ranges, "spec.podCIDRs", "CIDR", problems)
+
+
+def _check_annotations(annotations: Mapping[str, str], problems: Problems) -> None:
+    """Check taints of the time before there was a field for them."""
+    if not (text := annotations.get(_TAINTS_NOTE)):
+        return
+    try:
+        taints = json.loads(text)
+    except ValueError as wrong:
+        problems.invalid("metadata.annotations", _TAINTS_NOTE, str(wrong))
+        return
+    if isinstance(taints, list) and all(isinstance(taint, dict) for taint in taints):
+        _check_taints(taints, f"metadata.annotations.{_TAINTS_NOTE}", problems)
+
+
+def _check_taints(taints: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        at, key, effect = f"{path}[{index}]", taint.get("key", ""), taint.get("effect", "")
+        check_label_name(key, f"{at}.key", problems)
+        if wrong := label_value(taint.get("value", "")):
+            problems.invalid(f"{at}.value", taint["value"], ";".join(wrong))
+        if not effect:
+            problems.required(f"{at}.effect")
+        else:
+            check_taint_effect(effect, f"{at}.effect", problems)
+        if (key, effect) in seen:
+            shown = go_struct("core.Taint", taint)
+            problems.duplicate(at, shown, "taints must be unique by key and effect pair")
+        seen.add((key, effect))
+
+
+def _check_resources(node: Object, problems: Problems) -> None:
+    status = node.get("status", {})
+    for part in ("capacity", "allocatable"):
+        for name, amount in (status.get(part) or {}).items():
+            check_amount(name, amount, f"status.{part}.{name}", problems)
+
+
+def _update(new: Object, old: Object, problems: Problems) -> None:
+    metadata_update(new, old, problems)
+    _check_annotations(new["metadata"].get("annotations") or {}, problems)
+    _check_resources(new, problems)
+    _check_addresses(new.get("status", {}).get("addresses") or (), problems)
+    spec, before = new.get("spec", {}), old.get("spec", {})
+    _check_fixed(spec, before, problems)
+    if (source := spec.get("configSource")) is not None:
+        _check_config(source, "spec.configSource", problems, in_status=False)
+    for name, source in (new.get("status", {}).get("config") or {}).items():
+        if name in ("assigned", "active", "lastKnownGood"):
+            _check_config(source, f"status.config.{name}", problems, in_status=True)
+    _check_taints(spec.get("taints") or (), "metadata.taints", problems)
+    if spec.get("externalID", "") != before.get("externalID", ""):
+        problems.forbidden("spec.externalID", "may not be updated")
+
+
+def _check_addresses(addresses: Sequence[Mapping[str, Any]], problems: Problems) -> None:
+    seen: set[tuple[str, str]] = set()
+    for index, address in enumerate(addresses):
+        key = (address.get("type", ""), address.get("address", ""))
+        if key in seen:
+            problems.duplicate(f"status.addresses[{index}]", go_struct("core.NodeAddress", address))
+        seen.add(key)
+
+
+def _check_fixed(spec: Mapping[str, Any], before: Mapping[str, Any], problems: Problems) -> None:
+    """Check what a node may be given once and then keeps."""
+    ranges, earlier = spec.get("podCIDRs") or [], before.get("podCIDRs") or []
+    changed = [one for one, other in zip(ranges, earlier, strict=False) if one != other]
+    if earlier and len(ranges) != len(earlier):
+        changed = [""]
+    for _ in changed if earlier else ():
+        problems.forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
+    provider = before.get("providerID")
+    if provider and provider != spec.get("providerID", ""):
+        problems.forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid')
+
+
+def _check_config(source: Mapping[str, Any], path: str, problems: Problems, *, in_status: bool) -> None:
+    """Check where a kubelet's configuration comes from, or came from."""
+    config = source.get("configMap")
+    if config is None:
+        shown = go_struct("core.NodeConfigSource", source)
+        problems.invalid(path, shown, "exactly one reference subfield must be non-nil")
+        return
+    path = f"{path}.configMap"
+    for field in ("uid", "resourceVersion"):
+        if in_status and not config.get(field):
+            problems.required(f"{path}.{field}")
+        elif not in_status and config.get(field):
+            problems.forbidden(f"{path}.{field}", f"{field} must not be set in spec")
+    for field, rule in (("namespace", label_name), ("name", subdomain_name)):
+        if not (name := config.get(field)):
+            problems.required(f"{path}.{field}")
+        else:
+            problems.all_invalid(f"{path}.{field}", name, rule(name, False))
+    if not (key := config.get("kubeletConfigKey")):
+        problems.required(f"{path}.kubeletConfigKey")
+    else:
+        problems.all_invalid(f"{path}.kubeletConfigKey", key, config_key(key))
+
+
+RULES = {"nodes": Rules(_create, rechecked(_create, _update), _update)}

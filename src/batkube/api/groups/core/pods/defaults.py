@@ -1,0 +1,162 @@
+"""Defaults of pods and of the templates that workloads make pods from.
+
+A pod gets everything a template gets, and then some: what is only for pods would change the templates of every
+workload there is at an upgrade. Kubernetes: pkg/apis/core/v1/defaults.go, with the conversions of pods to the internal
+type and back (conversion.go), which tie a few fields together. This runs once for every pod that is created or
+changed, so what all pods share is written straight.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.api.groups.core.pods.images import tag_of
+from batkube.api.groups.core.pods.requests import fill_pod_level_resources
+from batkube.api.groups.core.volumes.defaults import fill_field_reference, fill_volume
+from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, round_amounts, round_requirements, structs
+
+_SPEC: Defaults = {"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler"}
+_CONTAINER: Defaults = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
+_PROBE: Defaults = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_HTTP_GET: Defaults = {"path": "/", "scheme": "HTTP"}
+_GRPC: Defaults = {"service": ""}
+_PORT: Defaults = {"protocol": "TCP"}
+_FILE_KEY: Defaults = {"optional": False}
+
+_GRACE_S = 30
+_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+
+#: What init containers were before Kubernetes 1.6; dropped wherever they appear.
+_INIT_CONTAINER_ANNOTATIONS = (
+    "pod.beta.kubernetes.io/init-containers",
+    "pod.alpha.kubernetes.io/init-containers",
+    "pod.beta.kubernetes.io/init-container-statuses",
+    "pod.alpha.kubernetes.io/init-container-statuses",
+)
+
+
+def fill_pod(pod: dict[str, Any]) -> None:
+    """Give a pod its defaults."""
+    spec = pod.get("spec")
+    if spec is None:
+        spec = pod["spec"] = {}
+    for name in ("containers", "initContainers"):
+        for container in structs(spec, name):
+            _requests_from_limits(container.get("resources"))
+    if spec.get("resources"):
+        fill_pod_level_resources(spec)
+    if spec.get("enableServiceLinks") is None:
+        spec["enableServiceLinks"] = True
+    if spec.get("hostNetwork"):
+        _host_ports(spec)
+    fill_pod_spec(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    _drop_init_container_annotations(pod.get("metadata"))
+    status = pod.get("status")
+    if status:
+        _status(status)
+
+
+def fill_template(template: dict[str, Any] | None) -> None:
+    """Give a pod template its defaults."""
+    if template is None:
+        return
+    spec = template.get("spec")
+    if spec is None:
+        spec = template["spec"] = {}
+    fill_pod_spec(spec)
+    _drop_init_container_annotations(template.get("metadata"))
+
+
+def fill_pod_spec(spec: dict[str, Any]) -> None:
+    """Give the specification that pods and templates share its defaults."""
+    fill_empty(spec, _SPEC)
+    if spec.get("securityContext") is None:
+        spec["securityContext"] = {}
+    if spec.get("terminationGracePeriodSeconds") is None:
+        spec["terminationGracePeriodSeconds"] = _GRACE_S
+    for volume in structs(spec, "volumes"):
+        fill_volume(volume)
+    for name in _CONTAINERS:
+        for container in structs(spec, name):
+            _container(container)
+    round_amounts(spec, "overhead")
+    round_requirements(spec)
+    # The account has an old name too; both always agree.
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+
+
+def _container(container: dict[str, Any]) -> None:
+    fill_empty(container, _CONTAINER)
+    if not container.get("imagePullPolicy"):
+        latest = tag_of(container.get("image") or "") == "latest"
+        container["imagePullPolicy"] = "Always" if latest else "IfNotPresent"
+    for port in structs(container, "ports"):
+        fill_empty(port, _PORT)
+    for variable in structs(container, "env"):
+        source = variable.get("valueFrom")
+        if source:
+            fill_field_reference(source)
+            if source.get("fileKeyRef") is not None:
+                fill_absent(source["fileKeyRef"], _FILE_KEY)
+    round_requirements(container)
+    for name in _PROBES:
+        probe = container.get(name)
+        if probe is not None:
+            fill_empty(probe, _PROBE)
+            _handler(probe)
+            if probe.get("grpc") is not None:
+                fill_absent(probe["grpc"], _GRPC)
+    lifecycle = container.get("lifecycle")
+    if lifecycle:
+        for name in ("postStart", "preStop"):
+            _handler(lifecycle.get(name) or {})
+
+
+def _handler(handler: dict[str, Any]) -> None:
+    http = handler.get("httpGet")
+    if http is not None:
+        fill_empty(http, _HTTP_GET)
+
+
+def _requests_from_limits(resources: dict[str, Any] | None) -> None:
+    limits = resources.get("limits") if resources else None
+    if resources is not None and limits:
+        requests = resources.get("requests")
+        resources["requests"] = {**limits, **requests} if requests else dict(limits)
+
+
+def _host_ports(spec: dict[str, Any]) -> None:
+    for name in ("containers", "initContainers"):
+        for container in structs(spec, name):
+            for port in structs(container, "ports"):
+                if not port.get("hostPort") and port.get("containerPort"):
+                    port["hostPort"] = port["containerPort"]
+
+
+def _drop_init_container_annotations(metadata: dict[str, Any] | None) -> None:
+    annotations = metadata.get("annotations") if metadata else None
+    if metadata is not None and annotations:
+        for name in _INIT_CONTAINER_ANNOTATIONS:
+            if name in annotations:
+                del annotations[name]
+        if not annotations:
+            del metadata["annotations"]
+
+
+def _status(status: dict[str, Any]) -> None:
+    """Round amounts, and let `podIP` be the first of `podIPs`, which is the only one kept inside the real server."""
+    for name in _STATUSES:
+        for container in structs(status, name):
+            round_amounts(container, "allocatedResources")
+            round_requirements(container)
+    address, addresses = status.get("podIP"), status.get("podIPs")
+    if address and not (addresses and addresses[0].get("ip") == address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and not address:
+        status["podIP"] = addresses[0].get("ip", "")

@@ -1,0 +1,240 @@
+"""Strategies of pods and pod templates. Kubernetes: pkg/registry/core/pod/strategy.go, pkg/api/pod/util.go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.api.groups.context import Context
+from batkube.kernel.instants import rfc3339
+from batkube.kernel.quantities import Quantity, parse_quantity
+
+_ALL_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+#: Resources that a pod's class of service depends on.
+_CLASS_RESOURCES = ("cpu", "memory")
+_GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
+_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_APP_ARMOR_TYPES = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined"}
+_LOCAL_PROFILE = "localhost/"
+_MAX_PROFILE = 4095
+_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+
+
+def create_pod(pod: dict[str, Any], context: Context) -> None:
+    """A new pod is pending, and knows its class of service."""
+    spec = pod["spec"]
+    given = (pod.get("status") or {}).get("qosClass")
+    status: dict[str, Any] = {"phase": "Pending", "qosClass": given or class_of_service(spec)}
+    pod["status"] = status
+    drop_disabled_fields(spec)
+    if spec.get("schedulingGates"):
+        status["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": rfc3339(context.now),
+                "reason": "SchedulingGated",
+                "message": _GATED_MESSAGE,
+            }
+        ]
+    labels = pod["metadata"].get("labels") or {}
+    if spec.get("affinity"):
+        _match_affinity(spec["affinity"], labels)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _extend_selector(constraint, "matchLabelKeys", "In", labels)
+    if pod["metadata"].get("annotations") and (spec.get("os") or {}).get("name") != "windows":
+        _read_app_armor(pod, context.warnings)
+
+
+def _read_app_armor(pod: dict[str, Any], warnings: list[str]) -> None:
+    """Take AppArmor profiles from annotations, where they were written before Kubernetes 1.30."""
+    spec, annotations = pod["spec"], pod["metadata"]["annotations"]
+    of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for name in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(name) or ():
+            text = annotations.get(_APP_ARMOR + container.get("name", ""))
+            security = container.get("securityContext") or {}
+            if text is not None and security.get("appArmorProfile") is None:
+                profile = app_armor_profile(text)
+                if profile is not None and profile != of_pod:
+                    container["securityContext"] = {**security, "appArmorProfile": profile}
+                if profile is None or profile != of_pod:
+                    told = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+                    warnings.append(f"metadata.annotations[{_APP_ARMOR}{container.get('name', '')}]: {told}")
+
+
+def app_armor_profile(text: str) -> dict[str, str] | None:
+    """Return the profile that an annotation asks for; None if it makes no sense."""
+    if text.startswith(_LOCAL_PROFILE):
+        local = text.removeprefix(_LOCAL_PROFILE)
+        fits = local and local == local.strip() and len(local) <= _MAX_PROFILE
+        return {"type": "Localhost", "localhostProfile": local} if fits else None
+    kind = _APP_ARMOR_TYPES.get(text)
+    return {"type": kind} if kind else None
+
+
+def update_pod(pod: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
+    """Fields of features that are off do not get in later either."""
+    drop_disabled_fields(pod["spec"])
+
+
+def update_pod_status(pod: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
+    """The class of service and the observed generations stay, if the writer does not know them."""
+    pod["metadata"].pop("deletionTimestamp", None)
+    status, before = pod.get("status") or {}, old.get("status") or {}
+    pod["status"] = status
+    for name in ("qosClass", "observedGeneration"):
+        if not status.get(name) and before.get(name):
+            status[name] = before[name]
+    observed: dict[str, list[int]] = {}
+    for condition in before.get("conditions") or ():
+        observed.setdefault(condition["type"], []).append(condition.get("observedGeneration", 0))
+    for condition in status.get("conditions") or ():
+        generations = observed.get(condition.get("type", ""))
+        generation = generations.pop(0) if generations else 0
+        if generation and not condition.get("observedGeneration"):
+            condition["observedGeneration"] = generation
+    status.pop("extendedResourceClaimStatus", None)
+    for name in _STATUSES:
+        for container in status.get(name) or ():
+            container.pop("allocatedResourcesStatus", None)
+
+
+def update_ephemeral_containers(pod: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
+    """Only the ephemeral containers change."""
+    given = {"ephemeralContainers": pod["spec"].get("ephemeralContainers")}
+    drop_disabled_fields(given)
+    kept = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
+    pod["spec"] = {**kept, **given} if given["ephemeralContainers"] else kept
+    _keep_rest(pod, old)
+
+
+def update_resize(pod: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
+    """Only resources and resize policies of containers change; other containers are left for validation to refuse."""
+    spec, before = pod["spec"], old["spec"]
+    if any(len(spec.get(name) or ()) != len(before.get(name) or ()) for name in ("containers", "initContainers")):
+        drop_disabled_fields(spec)
+        return
+    merged = {name: _resized(spec.get(name), before.get(name)) for name in ("containers", "initContainers")}
+    pod["spec"] = {**before, **{name: containers for name, containers in merged.items() if containers}}
+    _keep_rest(pod, old)
+
+
+def _keep_rest(pod: dict[str, Any], old: dict[str, Any]) -> None:
+    """Keep status and metadata of a pod of which only a part of the specification may change."""
+    pod["status"] = old["status"]
+    managed = pod["metadata"].get("managedFields")
+    pod["metadata"] = {**old["metadata"]}
+    if managed:
+        pod["metadata"]["managedFields"] = managed
+
+
+def _resized(new: list[dict[str, Any]] | None, old: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    given, live = new or [], old or []
+    if any(a.get("name") != b.get("name") for a, b in zip(given, live, strict=True)):
+        return given
+    merged = []
+    for container, before in zip(given, live, strict=True):
+        resized = {**before, "resources": container.get("resources") or {}}
+        if container.get("resizePolicy"):
+            resized["resizePolicy"] = container["resizePolicy"]
+        else:
+            resized.pop("resizePolicy", None)
+        merged.append(resized)
+    return merged
+
+
+def class_of_service(spec: dict[str, Any]) -> str:
+    """Return Guaranteed, Burstable or BestEffort (pkg/apis/core/helper/qos)."""
+    whole = spec.get("resources")
+    if whole is not None:
+        parts, every = [whole], bool(whole.get("limits"))
+    else:
+        parts = [each.get("resources") or {} for name in _ALL_CONTAINERS[:2] for each in spec.get(name) or ()]
+        every = True
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    guaranteed = True
+    for part in parts:
+        _count(requests, part.get("requests"))
+        found = _count(limits, part.get("limits"))
+        if every and found < len(_CLASS_RESOURCES):
+            guaranteed = False
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _count(total: dict[str, Quantity], amounts: dict[str, str] | None) -> int:
+    """Add the amounts that matter to `total`, and return how many of them there are."""
+    found = 0
+    for name in _CLASS_RESOURCES:
+        text = amounts.get(name) if amounts else None
+        if text is not None:
+            amount = parse_quantity(text)
+            if amount.nanos > 0:
+                found += 1
+                total[name] = total[name] + amount if name in total else amount
+    return found
+
+
+def _match_affinity(affinity: dict[str, Any], labels: dict[str, str]) -> None:
+    for name in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(name) or {}
+        weighted = terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        required = terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        for term in [*(each.get("podAffinityTerm") or {} for each in weighted), *required]:
+            _extend_selector(term, "matchLabelKeys", "In", labels)
+            _extend_selector(term, "mismatchLabelKeys", "NotIn", labels)
+
+
+def _extend_selector(holder: dict[str, Any], keys: str, operator: str, labels: dict[str, str]) -> None:
+    """Let the selector ask for the pod's own values of the labels named by `keys`."""
+    selector = holder.get("labelSelector")
+    if selector is None:
+        return
+    more = [
+        {"key": key, "operator": operator, "values": [labels[key]]} for key in holder.get(keys) or () if key in labels
+    ]
+    if more:
+        selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *more]
+
+
+def drop_disabled_fields(spec: dict[str, Any]) -> None:
+    """Take out what belongs to features that Kubernetes 1.34 has switched off."""
+    spec.pop("hostnameOverride", None)
+    for name in _ALL_CONTAINERS:
+        for container in spec.get(name) or ():
+            if "restartPolicy" in container and (name != "initContainers" or container["restartPolicy"] != "Always"):
+                del container["restartPolicy"]
+            container.pop("restartPolicyRules", None)
+            lifecycle = container.get("lifecycle")
+            if lifecycle and lifecycle.pop("stopSignal", None) and not lifecycle:
+                del container["lifecycle"]
+            for variable in container.get("env") or ():
+                (variable.get("valueFrom") or {}).pop("fileKeyRef", None)
+    if spec.get("volumes"):
+        _drop_disabled_volumes(spec)
+
+
+def _drop_disabled_volumes(spec: dict[str, Any]) -> None:
+    images = [volume["name"] for volume in spec["volumes"] if volume.get("image") is not None]
+    for volume in spec["volumes"]:
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            source.pop("clusterTrustBundle", None)
+            source.pop("podCertificate", None)
+    if not images:
+        return
+    _keep_others(spec, "volumes", images)
+    for name in _ALL_CONTAINERS:
+        for container in spec.get(name) or ():
+            _keep_others(container, "volumeMounts", images)
+
+
+def _keep_others(holder: dict[str, Any], field: str, names: list[str]) -> None:
+    """Keep of the list at `field` what is not called as one of `names`."""
+    kept = [each for each in holder.get(field) or () if each.get("name") not in names]
+    if kept:
+        holder[field] = kept
+    else:
+        holder.pop(field, None)

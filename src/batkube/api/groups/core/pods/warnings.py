@@ -1,0 +1,136 @@
+"""Warnings about pods and pod templates. Kubernetes: pkg/api/pod/warnings.go.
+
+Pods are the commonest write, so each question is asked only of pods that have the field at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from batkube.api.checks.field_errors import go_quote
+from batkube.api.checks.names import dns_label
+from batkube.api.groups.address_warnings import of_address, of_addresses
+from batkube.api.groups.core import node_labels
+from batkube.api.groups.core.pods.container_warnings import of_containers
+from batkube.api.groups.core.pods.volume_warnings import of_volumes
+from batkube.api.groups.storage.warnings import of_fraction
+
+Spec = Mapping[str, Any]
+
+_ANNOTATIONS = {
+    "scheduler.alpha.kubernetes.io/critical-pod": (
+        'non-functional in v1.16+; use the "priorityClassName" field instead'
+    ),
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+_SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
+_NO_SELECTOR = "a null labelSelector results in matching no pod"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def of_pod(pod: Mapping[str, Any]) -> list[str]:
+    """Return what the creator of a pod is told."""
+    metadata = pod["metadata"]
+    warnings = of_pod_spec(pod["spec"], metadata, "")
+    wrong = dns_label(metadata.get("name", ""))
+    if wrong:
+        told = (
+            "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label "
+            f"is recommended: [{' '.join(wrong)}]"
+        )
+        warnings.insert(0, told)
+    return warnings
+
+
+def of_pod_status(pod: Mapping[str, Any]) -> list[str]:
+    """Return what is to be said of the addresses in the status of a pod."""
+    status = pod.get("status") or {}
+    return [
+        warning
+        for field in ("podIPs", "hostIPs")
+        for index, address in enumerate(status.get(field) or ())
+        for warning in of_address(f"status.{field}[{index}].ip", address.get("ip", ""))
+    ]
+
+
+def of_pod_spec(spec: Spec, metadata: Mapping[str, Any], path: str) -> list[str]:
+    """Return what is to be said of a pod, or of a template at `path` (such as `spec.template.`)."""
+    warnings: list[str] = []
+    place, affinity = f"{path}spec", spec.get("affinity") or {}
+    warnings += _of_node_choice(spec, affinity.get("nodeAffinity") or {}, place)
+    annotations: Mapping[str, str] = metadata.get("annotations") or {}
+    if annotations:
+        warnings += [
+            f"{path}metadata.annotations[{key}]: {_ANNOTATIONS[key]}" for key in _ANNOTATIONS if key in annotations
+        ]
+    if spec.get("volumes"):
+        warnings += of_volumes(spec["volumes"], f"{place}.volumes")
+    warnings += _of_repeated(spec.get("hostAliases") or (), "ip", f"{place}.hostAliases")
+    pull_secrets = spec.get("imagePullSecrets") or ()
+    warnings += _of_repeated(pull_secrets, "name", f"{place}.imagePullSecrets")
+    for index, secret in enumerate(pull_secrets):
+        if not secret.get("name"):
+            warnings.append(f'{place}.imagePullSecrets[{index}].name: invalid empty name ""')
+    if spec.get("overhead"):
+        for resource in ("memory", "ephemeral-storage"):
+            warnings += of_fraction(f"{place}.overhead[{resource}]", spec["overhead"].get(resource))
+    if _SECCOMP in annotations and not (spec.get("securityContext") or {}).get("seccompProfile"):
+        warnings.append(
+            f'{path}metadata.annotations[{_SECCOMP}]: non-functional in v1.27+; use the "seccompProfile" field instead'
+        )
+    warnings += of_containers(spec, annotations, path)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        warnings.append(
+            f"{place}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
+        )
+    for field in ("podAffinity", "podAntiAffinity"):
+        if affinity.get(field):
+            warnings += _of_pod_choice(affinity[field], f"{place}.affinity.{field}")
+    if spec.get("dnsConfig"):
+        warnings += of_addresses(f"{place}.dnsConfig.nameservers", spec["dnsConfig"].get("nameservers") or ())
+    for index, alias in enumerate(spec.get("hostAliases") or ()):
+        warnings += of_address(f"{place}.hostAliases[{index}].ip", alias.get("ip", ""))
+    return warnings
+
+
+def _of_node_choice(spec: Spec, affinity: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Labels of nodes by which a pod chooses where to run."""
+    for key in sorted(spec.get("nodeSelector") or ()):
+        if key in node_labels.DEPRECATED:
+            yield f"{place}.nodeSelector[{key}]: {node_labels.DEPRECATED[key]}"
+    if affinity:
+        path = f"{place}.affinity.nodeAffinity"
+        terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
+        yield from node_labels.of_terms(f"{path}.{_REQUIRED}.nodeSelectorTerms", terms)
+        for index, term in enumerate(affinity.get(_PREFERRED) or ()):
+            where = f"{path}.{_PREFERRED}[{index}].preference"
+            yield from node_labels.of_expressions(where, term.get("preference") or {}, values=True)
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        where, key = f"{place}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
+        if key in node_labels.DEPRECATED:
+            yield f"{where}.topologyKey: {key} is {node_labels.DEPRECATED[key]}"
+        if constraint.get("labelSelector") is None:
+            yield f"{where}.labelSelector: {_NO_SELECTOR}"
+
+
+def _of_pod_choice(affinity: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Terms that choose other pods, and none without a selector."""
+    for index, term in enumerate(affinity.get(_REQUIRED) or ()):
+        if term.get("labelSelector") is None:
+            yield f"{path}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
+    for index, weighted in enumerate(affinity.get(_PREFERRED) or ()):
+        if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
+            yield f"{path}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
+
+
+def _of_repeated(items: Sequence[Mapping[str, Any]], field: str, path: str) -> Iterator[str]:
+    """Items of a list that a client-side apply could not tell apart."""
+    seen = {}
+    for index, item in enumerate(items):
+        value = item.get(field, "")
+        if value in seen:
+            yield f"{path}[{index}].{field}: duplicate {field} {go_quote(value)}"
+        seen[value] = True

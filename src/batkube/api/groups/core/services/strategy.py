@@ -1,0 +1,329 @@
+"""Strategy of services: what depends on their type, and the addresses and ports the server gives them.
+
+Addresses come from one IPv4 range and node ports from another, the lowest free one each time, so that two runs give
+the same; what is taken is read off the live services. Kubernetes: pkg/registry/core/service/{strategy.go,storage}.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Any
+
+from batkube.api.checks.field_errors import FieldError, invalid
+from batkube.api.checks.problems import Problems
+from batkube.api.groups.context import Context
+from batkube.api.groups.core.services.addresses import check_cluster_ips
+from batkube.api.requests.statuses import Failure
+from batkube.cluster.store import Store
+
+#: Where cluster addresses come from: that of kubeadm, of which the first belongs to the service `kubernetes`.
+CLUSTER_RANGE = ipaddress.IPv4Network("10.96.0.0/12")
+#: The lowest addresses are left for those who ask for one (ipallocator: calculateRangeOffset).
+_RESERVED_ADDRESSES = 256
+NODE_PORTS = range(30000, 32768)
+
+_HEADLESS = "None"
+_WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
+_OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
+
+
+def create_service(service: dict[str, Any], context: Context) -> None:
+    """Give a new service its addresses and ports."""
+    spec = service["spec"]
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    _choose_families(service, None)
+    _give_addresses(service, context.store)
+    if spec["type"] in _WITH_NODE_PORTS:
+        _give_ports(service, [], context.store)
+    if _checks_health(spec):
+        _give_health_port(service, context.store)
+    _drop_internal_policy(spec)
+
+
+def update_service(service: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+    """Keep what was given as long as the type needs it, give what it needs now, drop what it needs no more."""
+    spec, before = service["spec"], old["spec"]
+    _take_over(spec, before)
+    _match_addresses(spec, before)
+    _choose_families(service, old)
+    if before["type"] == "ExternalName":
+        _give_addresses(service, context.store)
+    if spec["type"] in _WITH_NODE_PORTS:
+        _give_ports(service, _ports_of(before), context.store)
+    if _checks_health(spec) and not _checks_health(before):
+        _give_health_port(service, context.store)
+    _drop_of_other_types(spec, before)
+    if spec["type"] != "LoadBalancer" and (service.get("status") or {}).get("loadBalancer"):
+        service["status"] = {**service["status"], "loadBalancer": {}}
+    _drop_internal_policy(spec)
+
+
+# Addresses
+
+
+def _choose_families(service: dict[str, Any], old: dict[str, Any] | None) -> None:
+    """Settle the family policy and the families of addresses; this cluster has IPv4 only (initIPFamilyFields)."""
+    spec = service["spec"]
+    if spec["type"] == "ExternalName":
+        return
+    headless = spec.get("clusterIP") == _HEADLESS and not spec.get("selector")
+    if not spec.get("ipFamilyPolicy"):
+        kept = (old or {}).get("spec", {}).get("ipFamilyPolicy")
+        spec["ipFamilyPolicy"] = kept or ("RequireDualStack" if headless else "SingleStack")
+    problems = Problems()
+    check_cluster_ips(spec, (old or {}).get("spec", {}), problems)
+    if problems:
+        raise _refusal(service, problems)
+    families = _families_of(service)
+    dual = spec["ipFamilyPolicy"] != "SingleStack"
+    if headless:
+        families = families or ["IPv4"]
+        if len(families) == 1 and dual:
+            families.append(_OTHER_FAMILY.get(families[0], "IPv4"))
+    else:
+        _refuse_other_families(service, families)
+    spec["ipFamilies"] = families or ["IPv4"]
+
+
+def _families_of(service: dict[str, Any]) -> list[str]:
+    """Return the families that a service asks for, in words or by its addresses."""
+    spec = service["spec"]
+    families = list(spec.get("ipFamilies") or ())
+    addresses = spec.get("clusterIPs") or ()
+    problems = []
+    for number, address in enumerate(addresses):
+        family = _family(address)
+        if address == _HEADLESS or not family:
+            break
+        if number >= len(families):
+            families.append(family)
+            if family == "IPv6":
+                text = f"{family} is not configured on this cluster"
+                problems.append(invalid(f"spec.clusterIPs[{number}]", addresses, text))
+    if problems:
+        raise _refusal(service, problems)
+    return families
+
+
+def _refuse_other_families(service: dict[str, Any], families: list[str]) -> None:
+    spec = service["spec"]
+    problems = []
+    if spec["ipFamilyPolicy"] == "RequireDualStack":
+        text = "this cluster is not configured for dual-stack services"
+        problems.append(invalid("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], text))
+    for number, family in enumerate(families):
+        if family == "IPv6":
+            problems.append(invalid(f"spec.ipFamilies[{number}]", family, "not configured on this cluster"))
+    if problems:
+        raise _refusal(service, problems)
+
+
+def _give_addresses(service: dict[str, Any], store: Store) -> None:
+    """Allocate the addresses of a service that has none, and check those it asks for."""
+    spec = service["spec"]
+    addresses = spec.get("clusterIPs") or []
+    if spec["type"] == "ExternalName" or (addresses and addresses[0] == _HEADLESS):
+        return
+    if addresses:
+        for address in addresses:
+            _check_address(service, address, store)
+    else:
+        addresses = [_free_address(store)]
+    spec["clusterIPs"], spec["clusterIP"] = addresses, addresses[0]
+
+
+def _check_address(service: dict[str, Any], address: str, store: Store) -> None:
+    try:
+        parsed = ipaddress.IPv4Address(address)
+    except ValueError:
+        return  # validation tells what is wrong with it
+    problem = ""
+    ends = (CLUSTER_RANGE.network_address, CLUSTER_RANGE.broadcast_address)
+    if parsed not in CLUSTER_RANGE or parsed in ends:
+        problem = "the provided network does not match the current range"
+    elif address in _taken_addresses(store):
+        problem = "provided IP is already allocated"
+    if problem:
+        text = f"failed to allocate IP {address}: {problem}"
+        raise _refusal(service, [invalid("spec.clusterIPs", service["spec"]["clusterIPs"], text)])
+
+
+def _free_address(store: Store) -> str:
+    taken = _taken_addresses(store)
+    for reserved in (False, True):
+        for number in range(1, CLUSTER_RANGE.num_addresses - 1):
+            address = str(CLUSTER_RANGE[number])
+            if (number <= _RESERVED_ADDRESSES) is reserved and address not in taken:
+                return address
+    raise _internal_error("failed to allocate a serviceIP: range is full")
+
+
+def _taken_addresses(store: Store) -> frozenset[str]:
+    return frozenset(address for spec in _specs(store) for address in spec.get("clusterIPs") or ())
+
+
+def _specs(store: Store) -> Iterator[dict[str, Any]]:
+    for service in store.all("services").values():
+        yield service["spec"]
+
+
+def _family(address: str) -> str:
+    try:
+        return f"IPv{ipaddress.ip_address(address).version}"
+    except ValueError:
+        return ""
+
+
+# Ports
+
+
+def _ports_of(spec: dict[str, Any]) -> list[int]:
+    return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+
+
+def _give_ports(service: dict[str, Any], own: list[int], store: Store) -> None:
+    """Allocate node ports; ports of one number but different protocols share one."""
+    spec = service["spec"]
+    allocates = spec["type"] == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
+    requested: dict[int, int] = {}
+    for port in spec.get("ports") or ():
+        if port.get("nodePort"):
+            requested.setdefault(port.get("port", 0), port["nodePort"])
+    taken = _taken_ports(store)
+    granted = list(own)
+    for index, port in enumerate(spec.get("ports") or ()):
+        if not port.get("nodePort") and not allocates:
+            continue
+        number = port.get("nodePort") or (requested.get(port.get("port", 0), 0) if not own else 0)
+        if not number:
+            number = _free_port(taken, granted)
+            requested.setdefault(port.get("port", 0), number)
+        elif number not in granted:
+            _check_port(service, index, number, taken)
+        port["nodePort"] = number
+        granted.append(number)
+
+
+def _give_health_port(service: dict[str, Any], store: Store) -> None:
+    spec = service["spec"]
+    taken = _taken_ports(store)
+    wanted = spec.get("healthCheckNodePort")
+    if wanted:
+        problem = _port_problem(wanted, taken)
+        if problem:
+            text = f"failed to allocate requested HealthCheck NodePort {wanted}: {problem}"
+            raise _internal_error(text)
+    else:
+        spec["healthCheckNodePort"] = _free_port(taken, _ports_of(spec))
+
+
+def _check_port(service: dict[str, Any], index: int, number: int, taken: frozenset[int]) -> None:
+    problem = _port_problem(number, taken)
+    if problem:
+        raise _refusal(service, [invalid(f"spec.ports[{index}].nodePort", number, problem)])
+
+
+def _port_problem(number: int, taken: frozenset[int]) -> str:
+    if number not in NODE_PORTS:
+        bounds = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
+        return f"provided port is not in the valid range. The range of valid ports is {bounds}"
+    return "provided port is already allocated" if number in taken else ""
+
+
+def _free_port(taken: frozenset[int], granted: list[int]) -> int:
+    for number in NODE_PORTS:
+        if number not in taken and number not in granted:
+            return number
+    raise _internal_error("failed to allocate a nodePort: range is full")
+
+
+def _taken_ports(store: Store) -> frozenset[int]:
+    ports = [port for spec in _specs(store) for port in _ports_of(spec)]
+    return frozenset([*ports, *(spec["healthCheckNodePort"] for spec in _specs(store) if _checks_health(spec))])
+
+
+def _checks_health(spec: dict[str, Any]) -> bool:
+    return spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+# Changes of type
+
+
+def _take_over(spec: dict[str, Any], before: dict[str, Any]) -> None:
+    """Keep allocated values that the update leaves out while the type still needs them (patchAllocatedValues)."""
+    if spec["type"] != "ExternalName" and before["type"] != "ExternalName":
+        for name in ("clusterIP", "clusterIPs"):
+            if not spec.get(name) and before.get(name):
+                spec[name] = before[name]
+    if spec["type"] in _WITH_NODE_PORTS and before["type"] in _WITH_NODE_PORTS:
+        given = {port.get("name", ""): port.get("nodePort", 0) for port in before.get("ports") or ()}
+        used = [number for number in _ports_of(before) if number in _ports_of(spec)]
+        for port in spec.get("ports") or ():
+            number = given.get(port.get("name", ""), 0)
+            if not port.get("nodePort") and number and number not in used:
+                port["nodePort"] = number
+    if _checks_health(spec) and _checks_health(before) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = before["healthCheckNodePort"]
+
+
+def _match_addresses(spec: dict[str, Any], before: dict[str, Any]) -> None:
+    """Let `clusterIPs` follow a changed `clusterIP` (normalizeClusterIPs)."""
+    if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
+        if spec.get("clusterIP"):
+            spec["clusterIPs"] = [spec["clusterIP"]]
+        else:
+            spec.pop("clusterIPs", None)
+
+
+def _drop_of_other_types(spec: dict[str, Any], before: dict[str, Any]) -> None:
+    """Drop unchanged values that only the old type has a use for (dropTypeDependentFields)."""
+    left = before["type"]
+    if left != "ExternalName" and spec["type"] == "ExternalName":
+        if all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs")):
+            spec.pop("clusterIP", None)
+            spec.pop("clusterIPs", None)
+        _drop_same(spec, before, "ipFamilies", "ipFamilyPolicy")
+    if left in _WITH_NODE_PORTS and spec["type"] not in _WITH_NODE_PORTS:
+        live = _ports_of(before)
+        if all(number in live for number in _ports_of(spec)):
+            for port in spec.get("ports") or ():
+                port.pop("nodePort", None)
+    if _checks_health(before) and not _checks_health(spec):
+        _drop_same(spec, before, "healthCheckNodePort")
+    if left == "LoadBalancer" and spec["type"] != "LoadBalancer":
+        _drop_same(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
+    if _is_reachable(before) and not _is_reachable(spec):
+        _drop_same(spec, before, "externalTrafficPolicy")
+
+
+def _drop_internal_policy(spec: dict[str, Any]) -> None:
+    """Forget how traffic within the cluster is sent to something outside it (defaultOnReadInternalTrafficPolicy)."""
+    if spec["type"] == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
+
+
+def _drop_same(spec: dict[str, Any], before: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if spec.get(name) == before.get(name):
+            spec.pop(name, None)
+
+
+def _is_reachable(spec: dict[str, Any]) -> bool:
+    """Return whether the service can be reached from outside the cluster."""
+    return spec["type"] in _WITH_NODE_PORTS or (spec["type"] == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def _refusal(service: dict[str, Any], problems: list[FieldError]) -> Failure:
+    name = service["metadata"].get("name", "")
+    messages = [f"{problem.field}: {problem.message}" for problem in problems]
+    text = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"
+    causes = [{"reason": each.reason, "message": each.message, "field": each.field} for each in problems]
+    details = {"name": name, "kind": "Service", "causes": causes}
+    return Failure(422, "Invalid", f'Service "{name}" is invalid: {text}', details)
+
+
+def _internal_error(text: str) -> Failure:
+    """What the real server takes for its own fault (apierrors.NewInternalError)."""
+    return Failure(500, "InternalError", f"Internal error occurred: {text}", {"causes": [{"message": text}]})

@@ -1,0 +1,26 @@
+"""Expressions in CEL that built-in kinds hold: whether they can be read and mean a truth value.
+
+The language itself is at home in `api.cel`, where the rules of custom resources are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.api.cel.programs import Program
+from batkube.api.cel.trees import SourceError, Unsupported
+from batkube.api.cel.types import DYN
+from batkube.api.checks.problems import Problems
+
+
+def check_expression(text: str, variables: Sequence[str], path: str, problems: Problems, result: str = "bool") -> None:
+    """Check an expression over these variables, whose types are not known here; "" allows any `result`."""
+    try:
+        program = Program(text, dict.fromkeys(variables, DYN))
+    except SourceError as wrong:
+        problems.invalid(path, text, f"compilation failed: {wrong}")
+        return
+    except Unsupported:
+        return
+    if result and program.type.name not in (result, "dyn"):
+        problems.invalid(path, text, f"must evaluate to {result}")

@@ -1,0 +1,125 @@
+"""Roles and bindings of roles (Kubernetes: pkg/apis/rbac/validation)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batkube.api.checks.go_values import go_struct
+from batkube.api.checks.metadata import check_built_in_metadata, check_built_in_metadata_update, check_selector
+from batkube.api.checks.names import Verdict, path_segment, subdomain_name
+from batkube.api.checks.problems import Problems
+from batkube.api.checks.rules import Create, Object, Rules, Update, rechecked
+
+_GROUP = "rbac.authorization.k8s.io"
+
+
+def _any_name(name: str, prefix: bool) -> Verdict:
+    """Roles may have any name that fits into a URL, be it only a prefix yet."""
+    return path_segment(name, False)
+
+
+def _check_rules(role: Object, namespaced: bool, problems: Problems) -> None:
+    for index, rule in enumerate(role.get("rules") or ()):
+        path, urls = f"rules[{index}]", rule.get("nonResourceURLs")
+        if not rule.get("verbs"):
+            problems.required(f"{path}.verbs", "verbs must contain at least one value")
+        if urls:
+            if namespaced:
+                detail = "namespaced rules cannot apply to non-resource URLs"
+                problems.invalid(f"{path}.nonResourceURLs", urls, detail)
+            if any(rule.get(field) for field in ("apiGroups", "resources", "resourceNames")):
+                detail = "rules cannot apply to both regular resources and non-resource URLs"
+                problems.invalid(f"{path}.nonResourceURLs", urls, detail)
+            continue
+        if not rule.get("apiGroups"):
+            problems.required(f"{path}.apiGroups", "resource rules must supply at least one api group")
+        if not rule.get("resources"):
+            problems.required(f"{path}.resources", "resource rules must supply at least one resource")
+
+
+def _role(value: Object, problems: Problems) -> None:
+    check_built_in_metadata(value["metadata"], _any_name, True, problems)
+    _check_rules(value, True, problems)
+
+
+def _cluster_role(value: Object, problems: Problems) -> None:
+    check_built_in_metadata(value["metadata"], _any_name, False, problems)
+    _check_rules(value, False, problems)
+    if (aggregation := value.get("aggregationRule")) is None:
+        return
+    path, selectors = "aggregationRule.clusterRoleSelectors", aggregation.get("clusterRoleSelectors") or ()
+    if not selectors:
+        detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        problems.required(path, detail)
+    for index, selector in enumerate(selectors):
+        before = len(problems)
+        check_selector(selector, f"{path}[{index}]", problems)
+        if len(problems) > before:
+            problems.invalid(f"{path}[{index}]", None, "invalid label selector.")
+
+
+def _check_binding(value: Object, namespaced: bool, problems: Problems) -> None:
+    check_built_in_metadata(value["metadata"], _any_name, namespaced, problems)
+    role = value.get("roleRef", {})
+    if (group := role.get("apiGroup", "")) != _GROUP:
+        problems.not_supported("roleRef.apiGroup", group, (_GROUP,))
+    kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
+    if (kind := role.get("kind", "")) not in kinds:
+        problems.not_supported("roleRef.kind", kind, kinds)
+    if not (name := role.get("name", "")):
+        problems.required("roleRef.name")
+    else:
+        problems.all_invalid("roleRef.name", name, path_segment(name, False))
+    for index, subject in enumerate(value.get("subjects") or ()):
+        _check_subject(subject, namespaced, f"subjects[{index}]", problems)
+
+
+def _check_subject(subject: Mapping[str, Any], namespaced: bool, path: str, problems: Problems) -> None:
+    name, kind, group = subject.get("name", ""), subject.get("kind", ""), subject.get("apiGroup", "")
+    if not name:
+        problems.required(f"{path}.name")
+    if kind == "ServiceAccount":
+        if name:
+            problems.all_invalid(f"{path}.name", name, subdomain_name(name, False))
+        if group:
+            problems.not_supported(f"{path}.apiGroup", group, ("",))
+        if not namespaced and not subject.get("namespace"):
+            problems.required(f"{path}.namespace")
+    elif kind in ("User", "Group"):
+        if group != _GROUP:
+            problems.not_supported(f"{path}.apiGroup", group, (_GROUP,))
+    else:
+        problems.not_supported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group"))
+
+
+def _role_binding(value: Object, problems: Problems) -> None:
+    _check_binding(value, True, problems)
+
+
+def _cluster_role_binding(value: Object, problems: Problems) -> None:
+    _check_binding(value, False, problems)
+
+
+def _updated(check: Create) -> Update:
+    """Return the check of a change: what is there is judged twice, as the real server does."""
+
+    def update(new: Object, old: Object, problems: Problems) -> None:
+        check(new, problems)
+        check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
+        role = new.get("roleRef")
+        if role != old.get("roleRef"):
+            problems.invalid("roleRef", go_struct("rbac.RoleRef", role), "cannot change roleRef")
+
+    return rechecked(check, update)
+
+
+RULES = {
+    f"{plural}.{_GROUP}": Rules(check, _updated(check))
+    for plural, check in (
+        ("roles", _role),
+        ("clusterroles", _cluster_role),
+        ("rolebindings", _role_binding),
+        ("clusterrolebindings", _cluster_role_binding),
+    )
+}

@@ -1,0 +1,1 @@
+"""Dynamic resource allocation: claims and the devices that slices offer."""

@@ -1,0 +1,1 @@
+"""Storage classes, attachments, CSI drivers and nodes."""

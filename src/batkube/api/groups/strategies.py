@@ -1,0 +1,175 @@
+"""Strategies: what clients may not set or change, and what the server keeps count of.
+
+Every write to an object passes here between admission and validation. Most of it is the same for all kinds and said in
+the table (`table.py`): a status is cleared on creation and changed through its own sub-resource only, changes of the
+specification are counted in `metadata.generation`. A few kinds do more, in functions of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from batkube.api.decoding.objects import zero
+from batkube.api.groups.context import Context
+from batkube.api.groups.core import strategies as kinds
+from batkube.api.groups.core.pods import strategy as pods
+from batkube.api.groups.core.services import strategy as services
+from batkube.api.groups.strategy import Path, Strategy, strategy_of
+from batkube.cluster.kinds import Resource
+
+__all__ = [
+    "Context",
+    "Strategy",
+    "default_propagation",
+    "deletion_grace_s",
+    "prepare_create",
+    "prepare_update",
+    "strategy_of",
+]
+
+_CREATE: Mapping[str, Callable[[dict[str, Any], Context], None]] = {
+    "apiservices.apiregistration.k8s.io": kinds.create_api_service,
+    "certificatesigningrequests.certificates.k8s.io": kinds.create_signing_request,
+    "cronjobs.batch": kinds.drop_from_cron_job,
+    "daemonsets.apps": kinds.create_daemon_set,
+    "deployments.apps": kinds.drop_from_template,
+    "jobs.batch": kinds.create_job,
+    "namespaces": kinds.create_namespace,
+    "nodes": kinds.create_node,
+    "persistentvolumeclaims": kinds.create_claim,
+    "persistentvolumes": kinds.create_volume,
+    "pods": pods.create_pod,
+    "podtemplates": kinds.drop_from_pod_template,
+    "replicasets.apps": kinds.drop_from_template,
+    "replicationcontrollers": kinds.drop_from_template,
+    "serviceaccounts": kinds.clean_service_account,
+    "services": services.create_service,
+    "statefulsets.apps": kinds.drop_from_template,
+}
+
+_UPDATE: Mapping[tuple[str, str], Callable[[dict[str, Any], dict[str, Any], Context], None]] = {
+    ("certificatesigningrequests.certificates.k8s.io", "approval"): kinds.update_signing_conditions,
+    ("certificatesigningrequests.certificates.k8s.io", "status"): kinds.update_signing_status,
+    ("cronjobs.batch", ""): kinds.drop_from_cron_job,
+    ("daemonsets.apps", ""): kinds.update_daemon_set,
+    ("deployments.apps", ""): kinds.drop_from_template,
+    ("jobs.batch", ""): kinds.drop_from_template,
+    ("namespaces", ""): kinds.update_namespace,
+    ("nodes", ""): kinds.update_node,
+    ("nodes", "status"): kinds.update_node_status,
+    ("persistentvolumeclaims", ""): kinds.update_claim,
+    ("persistentvolumes", "status"): kinds.update_volume_status,
+    ("pods", ""): pods.update_pod,
+    ("pods", "ephemeralcontainers"): pods.update_ephemeral_containers,
+    ("pods", "resize"): pods.update_resize,
+    ("pods", "status"): pods.update_pod_status,
+    ("podtemplates", ""): kinds.drop_from_pod_template,
+    ("replicasets.apps", ""): kinds.drop_from_template,
+    ("replicationcontrollers", ""): kinds.drop_from_template,
+    ("secrets", ""): kinds.update_secret,
+    ("serviceaccounts", ""): kinds.clean_service_account,
+    ("services", ""): services.update_service,
+    ("statefulsets.apps", ""): kinds.drop_from_template,
+}
+
+#: Kinds whose status comes with the object itself, from the agent that creates it: it is not cleared on creation.
+_STATUS_ON_CREATE = ("nodes",)
+
+
+def prepare_create(resource: Resource, obj: dict[str, Any], context: Context) -> None:
+    """Reset what clients may not set on creation; name, uid and creation time are in place already.
+
+    May raise Failure: a service can ask for an address that is taken.
+    """
+    storage = resource.storage
+    strategy = strategy_of(storage)
+    if strategy.numbered:
+        obj["metadata"]["generation"] = 1
+    if ("status",) in strategy.keeps.get("", ()) and storage != "pods" and storage not in _STATUS_ON_CREATE:
+        obj["status"] = zero(resource.schema.fields["status"].schema)
+    special = _CREATE.get(storage)
+    if special is not None:
+        special(obj, context)
+    for path in strategy.disabled:
+        _drop(obj, path)
+
+
+def prepare_update(
+    resource: Resource, new: dict[str, Any], old: dict[str, Any], context: Context, subresource: str = ""
+) -> None:
+    """Reset what a write to `subresource` may not change, and count the generation of `old` on where it must.
+
+    The generation of `new` is that of `old` before the call.
+    """
+    storage = resource.storage
+    strategy = strategy_of(storage)
+    for path in strategy.keeps.get(subresource, ()):
+        _keep(new, old, path)
+    special = _UPDATE.get((storage, subresource))
+    if special is not None:
+        special(new, old, context)
+    for path in strategy.disabled:
+        _drop(new, path)
+    if subresource != "status" and any(_at(new, path) != _at(old, path) for path in strategy.counts):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def default_propagation(resource: Resource) -> str:
+    """Return what becomes of the dependents of a deleted object: Background, Orphan, or Unsupported."""
+    return strategy_of(resource.storage).propagation
+
+
+def deletion_grace_s(resource: Resource, obj: dict[str, Any], requested_s: int | None) -> int | None:
+    """Return for how many seconds a deleted object lingers, or None if objects of its kind never do.
+
+    Only pods end gracefully: those that run somewhere, for as long as asked for or as they ask themselves
+    (Kubernetes: podStrategy.CheckGracefulDelete).
+    """
+    if resource.storage != "pods":
+        return None
+    spec = obj["spec"]
+    if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+        return 0
+    period_s = spec.get("terminationGracePeriodSeconds") if requested_s is None else requested_s
+    return 0 if period_s is None else 1 if period_s < 0 else int(period_s)
+
+
+def _at(obj: dict[str, Any], path: Path) -> Any:  # noqa: ANN401 - any JSON
+    value: Any = obj
+    for name in path:
+        value = value.get(name) if value else None
+    return value or None
+
+
+def _keep(new: dict[str, Any], old: dict[str, Any], path: Path) -> None:
+    """Put what `old` has at `path` into `new`; of the metadata all but who manages which field."""
+    *parents, name = path
+    for parent in parents:
+        old = old.get(parent) or {}
+        if parent not in new and name not in old:
+            return
+        new = new.setdefault(parent, {})
+    if name == "metadata":
+        managed = new["metadata"].get("managedFields")
+        new["metadata"] = dict(old["metadata"])
+        if managed:
+            new["metadata"]["managedFields"] = managed
+    elif name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+def _drop(value: Any, path: Path) -> None:  # noqa: ANN401 - any JSON
+    """Take out what is at `path`, wherever `*` leads."""
+    name, *rest = path
+    if value is None:
+        return
+    if name == "*":
+        for element in value.values() if isinstance(value, dict) else value:
+            _drop(element, tuple(rest))
+    elif rest:
+        _drop(value.get(name), tuple(rest))
+    else:
+        value.pop(name, None)

@@ -1,0 +1,1 @@
+"""OpenAPI: the types and paths of the API as documents, of version 2 and 3."""

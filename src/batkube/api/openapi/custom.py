@@ -1,0 +1,58 @@
+"""Custom kinds in OpenAPI: the schema of their definition, with the fields that every object has.
+
+Kubernetes: apiextensions-apiserver/pkg/controller/openapi/builder.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.api.openapi.schemas import Schemas
+from batkube.cluster.kinds import KindTable, Resource
+
+Document = dict[str, Any]
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+#: What version 2 cannot say.
+_ONLY_IN_V3 = ("allOf", "anyOf", "oneOf", "not", "nullable", "default")
+
+
+def definition_name(resource: Resource, kind: str) -> str:
+    """Return the name of the definition of a custom kind: `com.example.v1.Widget`."""
+    return ".".join([*reversed(resource.group.split(".")), resource.version, kind])
+
+
+def custom_kind(
+    version: int, schemas: Schemas, resource: Resource, raw: Document, table: KindTable
+) -> tuple[Document, Document]:
+    """Return references to the types of a custom kind and of its list, which are written to `schemas`."""
+    schema: Document = {"type": "object", **(raw if version == 3 else _for_version_2(raw))}
+    text = {"type": "string"}
+    metadata = schemas.reference(table.definition(_META + "ObjectMeta"))
+    beside = {"allOf": [metadata]} if version == 3 else metadata
+    schema["properties"] = {**schema.get("properties", {}), "apiVersion": text, "kind": text, "metadata": beside}
+    kind = schemas.named(definition_name(resource, resource.kind), schema)
+    listed: Document = {
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": text,
+            "items": {"type": "array", "items": kind},
+            "kind": text,
+            "metadata": schemas.reference(table.definition(_META + "ListMeta")),
+        },
+    }
+    return kind, schemas.named(definition_name(resource, resource.list_kind), listed)
+
+
+def _for_version_2(raw: Document) -> Document:
+    """Drop what version 2 cannot say; where a value may be of several types, say none."""
+    loose = raw.get("x-kubernetes-preserve-unknown-fields") or raw.get("x-kubernetes-int-or-string")
+    dropped = (*_ONLY_IN_V3, "type", "properties") if loose else _ONLY_IN_V3
+    document = {key: value for key, value in raw.items() if key not in dropped}
+    for key in ("items", "additionalProperties"):
+        if isinstance(document.get(key), dict):
+            document[key] = _for_version_2(document[key])
+    if "properties" in document:
+        document["properties"] = {name: _for_version_2(inner) for name, inner in document["properties"].items()}
+    return document

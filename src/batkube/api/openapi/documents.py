@@ -1,0 +1,214 @@
+"""OpenAPI: the types and paths of the API, for clients that explain, validate or merge with them.
+
+/openapi/v3 is an index of documents, one per group version, each with a hash by which clients cache it; /openapi/v2 is
+one document for everything. Documents are written when they are asked for and kept until a kind comes or goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from batkube.api.openapi.custom import custom_kind, definition_name
+from batkube.api.openapi.paths import PathWriter
+from batkube.api.openapi.protobuf import MEDIA_TYPES, to_protobuf
+from batkube.api.openapi.schemas import Schemas
+from batkube.api.requests.messages import JSON
+from batkube.cluster.kinds import KindTable, Resource, SubResource
+
+Document = dict[str, Any]
+RawSchema = Callable[[Resource], Document]
+_META = "meta.k8s.io"
+_SECURITY = {"BearerToken": {"type": "apiKey", "in": "header", "name": "authorization"}}
+#: Documents that are not of a group version, with the kind their path answers ("" where it is none of ours).
+_OTHER_DOCUMENTS = {
+    ".well-known/openid-configuration": "",
+    "api": "APIVersions",
+    "apis": "APIGroupList",
+    "logs": "",
+    "openid/v1/jwks": "",
+    "version": "",
+}
+
+
+class OpenApi:
+    """Writes the documents of a table; `raw_schema` gives the schema of a custom resource as its definition has it."""
+
+    def __init__(self, table: KindTable, raw_schema: RawSchema) -> None:
+        self._table = table
+        self._raw_schema = raw_schema
+        self._revision = -1
+        #: What was written at this revision of the table by its path, and its bytes in each form with their ETag.
+        self._written: dict[str, Document] = {}
+        self._encoded: dict[str, tuple[bytes, str]] = {}
+
+    def answer(self, path: str, accept: str) -> tuple[bytes, str, str] | None:
+        """Return what is below /openapi/ at `path` (`v2`, `v3`, `v3/apis/apps/v1`): bytes, media type and ETag.
+
+        Documents are written as JSON, that of version 2 as protobuf too; None for a client that takes neither.
+        """
+        version, _, below = path.partition("/")
+        media_type = _media_type(version, accept)
+        if version not in ("v2", "v3") or (version == "v2" and below) or media_type is None:
+            return None
+        if version == "v2":
+            document: Document | None = self.swagger()
+        else:
+            document = self.document(below) if below else self.index()
+        if document is None:
+            return None
+        form = f"{path} {media_type}"
+        if form not in self._encoded:
+            data = msgspec.json.encode(document) if media_type == JSON else to_protobuf(document)
+            self._encoded[form] = data, f'"{hashlib.sha512(data).hexdigest().upper()}"'
+        data, etag = self._encoded[form]
+        return data, media_type, etag
+
+    def index(self) -> Document:
+        """Return the answer to /openapi/v3."""
+        return self._kept("v3", self._index)
+
+    def document(self, path: str) -> Document | None:
+        """Return the answer to /openapi/v3/`path`, such as `apis/apps/v1`; None if there is no such document."""
+        if path not in self._document_paths():
+            return None
+        return self._kept(f"v3/{path}", lambda: self._document(path))
+
+    def swagger(self) -> Document:
+        """Return the answer to /openapi/v2."""
+        return self._kept("v2", self._swagger)
+
+    def _kept(self, path: str, write: Callable[[], Document]) -> Document:
+        if self._revision != self._table.revision:
+            self._revision = self._table.revision
+            self._written, self._encoded = {}, {}
+        if path not in self._written:
+            self._written[path] = write()
+        return self._written[path]
+
+    def _document_paths(self) -> dict[str, list[Resource]]:
+        """Return the paths of all documents, with the resources they describe."""
+        paths: dict[str, list[Resource]] = {path: [] for path in _OTHER_DOCUMENTS}
+        for resource in self._table.resources():
+            if resource.group:
+                paths.setdefault(f"apis/{resource.group}", [])
+            root = f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
+            paths.setdefault(root, []).append(resource)
+        return paths
+
+    def _hash(self, path: str) -> str:
+        """Return a text that changes with the document; far cheaper than writing the document."""
+        digest = hashlib.sha512(f"{self._table.kubernetes} {path}".encode())
+        for resource in self._document_paths()[path]:
+            digest.update(repr((resource.plural, resource.kind, resource.verbs, list(resource.subresources))).encode())
+            if resource.custom:
+                digest.update(json.dumps(self._raw_schema(resource), sort_keys=True).encode())
+        return digest.hexdigest().upper()
+
+    # Writing
+
+    def _index(self) -> Document:
+        paths = {}
+        for path in sorted(self._document_paths()):
+            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"}
+        return {"paths": paths}
+
+    def _info(self) -> Document:
+        return {"title": "Kubernetes", "version": self._table.kubernetes}
+
+    def _document(self, path: str) -> Document:
+        schemas = Schemas(3)
+        paths = self._paths(3, schemas, self._document_paths()[path])
+        if not paths:
+            paths = {f"/{path}/": self._discovery_path(path, schemas)}
+        return {
+            "openapi": "3.0.0",
+            "info": self._info(),
+            "paths": dict(sorted(paths.items())),
+            "components": {"schemas": self._with_kinds(schemas.definitions), "securitySchemes": _SECURITY},
+        }
+
+    def _swagger(self) -> Document:
+        schemas = Schemas(2)
+        paths = self._paths(2, schemas, self._table.resources())
+        return {
+            "swagger": "2.0",
+            "info": self._info(),
+            "paths": dict(sorted(paths.items())),
+            "definitions": self._with_kinds(schemas.definitions),
+            "securityDefinitions": _SECURITY,
+            "security": [{"BearerToken": []}],
+        }
+
+    def _discovery_path(self, path: str, schemas: Schemas) -> Document:
+        """Return the one path of a document without resources: it tells what is below it."""
+        kind = _OTHER_DOCUMENTS.get(path, "APIGroup")
+        response: Document = {"description": "OK"}
+        if kind:
+            schema = schemas.reference(self._table.definition_of(_META, "v1", kind))
+            response["content"] = {"application/json": {"schema": schema}}
+        return {"get": {"responses": {"200": response, "401": {"description": "Unauthorized"}}}}
+
+    def _paths(self, version: int, schemas: Schemas, resources: list[Resource]) -> dict[str, Document]:
+        writer = PathWriter(version, schemas)
+        options = self._table.definition_of(_META, "v1", "DeleteOptions")
+        status = self._table.definition_of(_META, "v1", "Status")
+        paths: dict[str, Document] = {}
+        for resource in resources:
+            kind, listed = self._kind(version, schemas, resource)
+            paths.update(writer.of_resource(resource, kind, listed, options, status))
+            for below in resource.subresources.values():
+                paths.update(writer.of_subresource(resource, below, self._answered(schemas, resource, below, kind)))
+        return paths
+
+    def _kind(self, version: int, schemas: Schemas, resource: Resource) -> tuple[Document, Document]:
+        """Return references to the type of a resource and to that of its list."""
+        if resource.custom:
+            return custom_kind(version, schemas, resource, self._raw_schema(resource), self._table)
+        kind = schemas.reference(resource.schema)
+        if "list" not in resource.verbs:
+            return kind, kind
+        listed = self._table.definition_of(resource.group, resource.version, resource.kind + "List")
+        return kind, schemas.reference(listed)
+
+    def _answered(self, schemas: Schemas, resource: Resource, below: SubResource, kind: Document) -> Document:
+        if below.kind == resource.kind and not below.version:
+            return kind
+        if below.kind.endswith("Options"):
+            # What exec, attach and port-forward take are parameters; they answer a stream.
+            return {"type": "string"}
+        group, version = below.group or resource.group, below.version or resource.version
+        return schemas.reference(self._table.definition_of(group, version, below.kind))
+
+    def _with_kinds(self, definitions: dict[str, Document]) -> dict[str, Document]:
+        """Add to each definition of which kind it is, and sort them by name."""
+        kinds = self._table.kinds_by_definition()
+        customs = [resource for resource in self._table.resources() if resource.custom]
+        for resource in customs:
+            for kind in (resource.kind, resource.list_kind):
+                kinds[definition_name(resource, kind)] = [(resource.group, resource.version, kind)]
+        return {
+            name: {**document, "x-kubernetes-group-version-kind": [_as_kind(*each) for each in kinds[name]]}
+            if name in kinds
+            else document
+            for name, document in sorted(definitions.items())
+        }
+
+
+def _media_type(version: str, accept: str) -> str | None:
+    """Return the first form in which a client takes a document and we have it."""
+    for clause in accept.split(","):
+        kind = clause.partition(";")[0].strip()
+        if kind in ("", "*/*", "application/*", JSON):
+            return JSON
+        if version == "v2" and kind in MEDIA_TYPES:
+            return MEDIA_TYPES[0]
+    return None
+
+
+def _as_kind(group: str, version: str, kind: str) -> Document:
+    return {"group": group, "version": version, "kind": kind}

@@ -1,0 +1,143 @@
+"""The types of the API as OpenAPI describes them, in version 2 (Swagger) and version 3.
+
+Both are written from the table's schemas. Version 3 wraps references in `allOf`, so that a default or an extension can
+stand beside them, and says of some types that they are one of two; version 2 can do neither (Kubernetes: kube-openapi).
+Descriptions are not told: the table has none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.api.decoding.objects import zero
+from batkube.cluster.schemas import Field, Schema, Shape
+
+Document = dict[str, Any]
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+PATCH = _META + "Patch"
+#: The shapes that have a definition of their own, with its name.
+_NAMED_SHAPES = {
+    Shape.QUANTITY: "io.k8s.apimachinery.pkg.api.resource.Quantity",
+    Shape.INT_OR_STRING: "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+    Shape.TIME: _META + "Time",
+    Shape.MICRO_TIME: _META + "MicroTime",
+    Shape.DURATION: _META + "Duration",
+}
+#: The shapes of elements of lists and maps that have a default.
+_WITH_DEFAULT = (Shape.STRUCT, Shape.STRING, Shape.INTEGER, Shape.BOOLEAN)
+_VALUES: dict[str, Document] = {
+    "string": {"type": "string"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "float64": {"type": "number", "format": "double"},
+    "bool": {"type": "boolean"},
+    "[]uint8": {"type": "string", "format": "byte"},
+}
+#: The definitions that are no structs: in version 2, and in version 3 where it differs.
+_WITHOUT_FIELDS: dict[str, Document] = {
+    _NAMED_SHAPES[Shape.QUANTITY]: {"type": "string"},
+    _NAMED_SHAPES[Shape.INT_OR_STRING]: {"type": "string", "format": "int-or-string"},
+    _NAMED_SHAPES[Shape.TIME]: {"type": "string", "format": "date-time"},
+    _NAMED_SHAPES[Shape.MICRO_TIME]: {"type": "string", "format": "date-time"},
+    _NAMED_SHAPES[Shape.DURATION]: {"type": "string"},
+    PATCH: {"type": "object"},
+    _META + "FieldsV1": {"type": "object"},
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": {"type": "object"},
+}
+_WITHOUT_FIELDS_V3: dict[str, Document] = {
+    _NAMED_SHAPES[Shape.QUANTITY]: {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    _NAMED_SHAPES[Shape.INT_OR_STRING]: {
+        "format": "int-or-string",
+        "oneOf": [{"type": "integer"}, {"type": "string"}],
+    },
+}
+
+
+class Schemas:
+    """Writes schemas in one version of OpenAPI, and collects every definition that they refer to."""
+
+    def __init__(self, version: int) -> None:
+        self._version = version
+        self._prefix = "#/components/schemas/" if version == 3 else "#/definitions/"
+        #: The definitions written so far, by name.
+        self.definitions: dict[str, Document] = {}
+
+    def reference(self, schema: Schema) -> Document:
+        """Return a reference to the definition of a struct, which is written if it is not yet."""
+        if schema.name not in self.definitions:
+            self.definitions[schema.name] = {}
+            self.definitions[schema.name] = self._struct(schema)
+        return {"$ref": self._prefix + schema.name}
+
+    def named(self, name: str, document: Document | None = None) -> Document:
+        """Return a reference to a definition given as a document, or to one that is no struct."""
+        if name not in self.definitions:
+            plain = {**_WITHOUT_FIELDS, **(_WITHOUT_FIELDS_V3 if self._version == 3 else {})}
+            self.definitions[name] = document if document is not None else plain.get(name, {})
+        return {"$ref": self._prefix + name}
+
+    def _struct(self, schema: Schema) -> Document:
+        document: Document = {"type": "object"}
+        required = [field.name for field in schema.fields.values() if field.required]
+        if required:
+            document["required"] = required
+        if schema.fields:
+            document["properties"] = {field.name: self._property(field) for field in schema.fields.values()}
+        if schema.atomic:
+            document["x-kubernetes-map-type"] = "atomic"
+        return document
+
+    def _property(self, field: Field) -> Document:
+        document = self._typed(field.schema)
+        default = self._default(field)
+        beside: Document = {} if default is None else {"default": default}
+        if field.schema.shape is Shape.LIST and field.schema.list_type != "atomic":
+            beside["x-kubernetes-list-type"] = field.schema.list_type
+            if field.schema.list_keys:
+                beside["x-kubernetes-list-map-keys"] = list(field.schema.list_keys)
+        if field.schema.shape is Shape.MAP and field.schema.atomic:
+            beside["x-kubernetes-map-type"] = "atomic"
+        if field.patch_merge_key:
+            beside["x-kubernetes-patch-merge-key"] = field.patch_merge_key
+        if field.patch_strategy:
+            beside["x-kubernetes-patch-strategy"] = ",".join(field.patch_strategy)
+        return self._beside(document, beside)
+
+    def _default(self, field: Field) -> Any:  # noqa: ANN401 - any JSON
+        """Return the default that OpenAPI tells."""
+        if self._version == 2:
+            return None
+        return {} if field.schema.shape is Shape.STRUCT and not field.pointer else field.default
+
+    def _typed(self, schema: Schema) -> Document:
+        """Return the schema of a value without what its field adds."""
+        if schema.shape is Shape.STRUCT:
+            return self.reference(schema)
+        if schema.shape is Shape.ANY:
+            return self.named(schema.name)
+        if schema.shape in _NAMED_SHAPES:
+            return self.named(_NAMED_SHAPES[schema.shape])
+        if schema.items is None:
+            document = dict(_VALUES.get(schema.go) or _VALUES[_plain_go(schema.shape)])
+            return {**document, "enum": list(schema.enum)} if schema.enum else document
+        if schema.shape is Shape.LIST:
+            return {"type": "array", "items": self._element(schema.items)}
+        return {"type": "object", "additionalProperties": self._element(schema.items)}
+
+    def _element(self, schema: Schema) -> Document:
+        document = self._typed(schema)
+        if self._version == 2 or schema.shape not in _WITH_DEFAULT:
+            return document
+        return self._beside(document, {"default": {} if schema.shape is Shape.STRUCT else zero(schema)})
+
+    def _beside(self, document: Document, beside: Document) -> Document:
+        """Put keys beside a schema; version 3 allows none beside a reference."""
+        if "$ref" in document and self._version == 3:
+            return {"allOf": [document], **beside} if beside else document
+        return {**document, **beside}
+
+
+def _plain_go(shape: Shape) -> str:
+    """Return the Go type under a named one, such as `string` under `v1.Protocol`."""
+    return {Shape.STRING: "string", Shape.BOOLEAN: "bool", Shape.NUMBER: "float64"}.get(shape, "int32")

@@ -1,0 +1,259 @@
+"""Sets of fields of an object: who owns what is told in them.
+
+A set is kept as the very dictionary that clients see in `metadata.managedFields[].fieldsV1`, a tree of path elements
+(Kubernetes: structured-merge-diff, fieldpath/serialize.go):
+
+    {"f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}}}}}
+
+An element is a field (`f:name`), the item of a list with these keys (`k:{…}`), the item of a list with this value
+(`v:…`) or at this index (`i:…`). A node that is empty, or holds ".", is in the set itself; other nodes only lead to
+some that are. Sets are never edited once they are made, so that equal ones can be shared by all objects (`shared`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from batkube.kernel.go_text import go_quote, go_value
+from batkube.kernel.remembering import remembered
+
+FieldSet = dict[str, Any]
+"""A tree of path elements, as above; never edited. The empty dictionary is the empty set."""
+
+LEAF: FieldSet = {}
+"""The node of a path that is in the set and has nothing below it."""
+
+NOTHING: FieldSet = {}
+"""The empty set."""
+
+encode = msgspec.json.Encoder(order="sorted").encode
+"""Writes a set as bytes, the same for equal sets."""
+
+_KIND_ORDER = {"f": 0, "k": 1, "v": 2, "i": 3}
+
+
+def contains_self(node: FieldSet) -> bool:
+    """Tell whether the path that leads to `node` is itself in the set."""
+    return not node or "." in node
+
+
+def contains(fields: FieldSet, *path: str) -> bool:
+    """Tell whether the path of these elements is in the set."""
+    node: FieldSet | None = fields
+    for element in path:
+        node = node.get(element) if node is not None else None
+    return node is not None and contains_self(node)
+
+
+def union(first: FieldSet, second: FieldSet) -> FieldSet:
+    """Return the paths that are in either set."""
+    if not first or not second:
+        return first or second
+    both = dict(first)
+    for element, node in second.items():
+        known = both.get(element)
+        both[element] = node if known is None else _node_union(known, node)
+    return both
+
+
+def _node_union(first: FieldSet, second: FieldSet) -> FieldSet:
+    if first is second:
+        return first
+    both = union(first, second)
+    if both and "." not in both and (not first or not second):
+        return {".": LEAF, **both}
+    return both
+
+
+def difference(fields: FieldSet, others: FieldSet) -> FieldSet:
+    """Return the paths of `fields` that are not in `others`; what lies below a path goes its own way."""
+    if not others or not fields:
+        return fields
+    left = {}
+    for element, node in fields.items():
+        other = others.get(element)
+        rest = node if other is None else _node_difference(node, other)
+        if rest is not None:
+            left[element] = rest
+    return left
+
+
+def _node_difference(node: FieldSet, other: FieldSet) -> FieldSet | None:
+    """Return what is left of a node, or None."""
+    stays = contains_self(node) and not contains_self(other)
+    below = difference({element: child for element, child in node.items() if element != "."}, other)
+    if stays:
+        return {".": LEAF, **below} if below else LEAF
+    return below or None
+
+
+def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
+    """Return the paths that are in both sets."""
+    both = {}
+    if first and second:
+        for element, node in first.items():
+            other = second.get(element)
+            common = None if other is None else _node_intersection(node, other)
+            if common is not None:
+                both[element] = common
+    return both
+
+
+def _node_intersection(first: FieldSet, second: FieldSet) -> FieldSet | None:
+    below = intersection(first, second)
+    below.pop(".", None)
+    if contains_self(first) and contains_self(second):
+        return {".": LEAF, **below} if below else LEAF
+    return below or None
+
+
+def without(fields: FieldSet, excluded: FieldSet) -> FieldSet:
+    """Return the paths of `fields` that are neither in `excluded` nor below one that is."""
+    left = {}
+    for element, node in fields.items():
+        other = excluded.get(element)
+        if other is None:
+            left[element] = node
+        elif not contains_self(other):
+            rest = without(node, other)
+            if rest or not node:
+                left[element] = _plain(rest)
+    return left
+
+
+def _plain(node: FieldSet) -> FieldSet:
+    """Return the node in its one form: nothing but itself is a leaf."""
+    return LEAF if len(node) == 1 and "." in node else node
+
+
+def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
+    """Yield every path of the set in the order of the real server: those of one level before those below them."""
+    ordered = sorted((element for element in fields if element != "."), key=_sort_key)
+    for element in ordered:
+        if contains_self(fields[element]):
+            yield (element,)
+    for element in ordered:
+        for rest in paths(fields[element]):
+            yield (element, *rest)
+
+
+def _sort_key(element: str) -> tuple[Any, ...]:
+    """Order elements as fieldpath.PathElement.Compare: fields, keys, values, indices; numbers as numbers."""
+    kind, text = element[0], element[2:]
+    if kind == "f":
+        return (0, text)
+    value = json.loads(text)
+    parts = sorted(value.items()) if kind == "k" else [("", value)]
+    return (_KIND_ORDER[kind], [(name, *_value_order(part)) for name, part in parts])
+
+
+def _value_order(value: object) -> tuple[int, Any]:
+    """Order values as value.Compare: numbers, texts, truths, then what no sane list has for a key."""
+    if isinstance(value, bool):
+        return 2, value
+    if isinstance(value, int | float):
+        return 0, value
+    return (1, value) if isinstance(value, str) else (3, escaped_json(value))
+
+
+def path_text(path: tuple[str, ...]) -> str:
+    """Write a path as messages do: `.spec.containers[name="main"].image`."""
+    return "".join(element_text(element) for element in path)
+
+
+def element_text(element: str) -> str:
+    """Write one element of a path as messages do."""
+    kind, text = element[0], element[2:]
+    if kind == "f":
+        return "." + text
+    if kind == "k":
+        return "[" + ",".join(f"{name}={_value_text(value)}" for name, value in json.loads(text).items()) + "]"
+    return f"[={_value_text(json.loads(text))}]" if kind == "v" else f"[{text}]"
+
+
+def _value_text(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_value_text, value)) + "]"
+    if isinstance(value, dict):
+        return "".join(f"{name}={_value_text(item)}" for name, item in value.items())
+    return go_quote(value) if isinstance(value, str) else go_value(value)
+
+
+@remembered(8192)
+def key_element(name: str, value: str) -> str:
+    """Return the element of the list item whose field `name` has this value."""
+    return keys_element({name: value})
+
+
+def keys_element(keys: dict[str, Any]) -> str:
+    """Return the element of the list item whose fields have these values."""
+    return "k:" + escaped_json(keys)
+
+
+def value_element(value: object) -> str:
+    """Return the element of the item of a set."""
+    return _text_element(value) if isinstance(value, str) else "v:" + escaped_json(value)
+
+
+@remembered(8192)
+def _text_element(value: str) -> str:
+    return "v:" + escaped_json(value)
+
+
+def escaped_json(value: object) -> str:
+    """Write JSON as Go does: compact, keys sorted, with the characters that matter to HTML escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@remembered(8192, longest=16_384)
+def shared(encoded: bytes) -> FieldSet:
+    """Return the set of these bytes (`encode`) that everybody shares, its elements sorted.
+
+    Thousands of pods of one template differ in values, not in fields: they all point at one set. The newest few
+    thousand sets are remembered, and so are their parts, for sets that differ only here and there.
+    """
+    decoded = msgspec.json.decode(encoded)
+    return {element: shared(encode(node)) if node else LEAF for element, node in decoded.items()}
+
+
+def parsed(raw: object) -> FieldSet:
+    """Return the set that a client wrote as `fieldsV1`, in the form of this module; raises ValueError if it is none.
+
+    Elements of unknown kinds are dropped, as the real server does, which leaves room for newer versions.
+    """
+    if not isinstance(raw, dict):
+        raise ValueError(f"{raw!r} is no set of fields")
+    node: FieldSet = {}
+    for element, below in raw.items():
+        if element == ".":
+            node["."] = LEAF
+            continue
+        known = _parsed_element(element)
+        if known is not None:
+            node[known] = _plain(parsed(below))
+    return node
+
+
+def _parsed_element(element: str) -> str | None:
+    kind, separator, text = element[:1], element[1:2], element[2:]
+    if separator != ":":
+        raise ValueError(f"path element {element!r} lacks its colon")
+    if kind == "f":
+        return element
+    if kind == "i":
+        return f"i:{int(text)}"
+    if kind == "v":
+        return "v:" + escaped_json(json.loads(text))
+    if kind != "k":
+        return None
+    keys = json.loads(text)
+    if not isinstance(keys, dict):
+        raise ValueError(f"path element {element!r} holds no keys")
+    return keys_element(keys)

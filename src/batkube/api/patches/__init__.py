@@ -1,0 +1,1 @@
+"""Patches: documents that say how an object is to change, and what comes of them."""

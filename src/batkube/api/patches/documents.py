@@ -1,0 +1,165 @@
+"""What a patch makes of an object, from the bytes of the one to the document of the other.
+
+The patched document is not an object of its kind yet: it must be decoded like any that a client sends. What cannot be
+decoded is refused as an invalid patch, with the document in the message, or, for a strategic merge patch, with the
+patch as Go prints it (Kubernetes: apiserver/pkg/endpoints/handlers/patch.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from batkube.api.checks.field_errors import invalid
+from batkube.api.decoding.json_syntax import ParseError
+from batkube.api.decoding.json_text import parse_json
+from batkube.api.decoding.objects import DecodeError
+from batkube.api.patches.json_patches import Json, PatchError, json_patch, json_type, merge_patch, unknown_in_json_patch
+from batkube.api.patches.restoring import restore_problem, with_whole_numbers
+from batkube.api.patches.strategic import strategic_patch
+from batkube.api.requests import statuses
+from batkube.api.requests.statuses import Failure
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject
+from batkube.kernel.go_text import go_value
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
+#: What the real server reads first of any document, and cannot of a list.
+_NO_KIND = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion "
+    'string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+)
+_REJECTED = "the server rejected our request due to an error in our request"
+
+Decode = Callable[[Json], tuple[KubeObject, list[str]]]
+"""Returns the canonical object and what strict decoding complains about; raises DecodeError."""
+
+
+class PatchedDocument:
+    """The document that a patch made, and what strict decoding complains about in the patch itself."""
+
+    def __init__(self, value: Json, problems: list[str]) -> None:
+        self.value = value
+        self.problems = problems
+
+    def decoded(self, resource: Resource, decode: Decode) -> tuple[KubeObject, list[str]]:
+        """Return the object, with all that strict decoding complains about; raises a 422."""
+        if not isinstance(self.value, dict):
+            raise self.unusable(_NO_KIND.format(json_type(self.value)))
+        try:
+            value, unknown = decode(self.value)
+        except DecodeError as problem:
+            raise self.unusable(str(problem)) from problem
+        if not resource.custom:
+            value["kind"], value["apiVersion"] = resource.kind, resource.api_version
+        return value, self.problems + sorted(unknown)
+
+    def refuse_strictly(self, problems: list[str]) -> None:
+        """Raise a 422 if there is any of the problems that strict decoding complains about."""
+        if problems:
+            raise self.unusable("strict decoding error: " + ", ".join(problems))
+
+    def unusable(self, problem: str) -> Failure:
+        """Refuse the patch; group, kind and name are missing in this answer of the real server."""
+        error = invalid("patch", self._shown(), problem)
+        details: dict[str, Any] = {"causes": [msgspec.to_builtins(error)]}
+        return Failure(422, "Invalid", f' "" is invalid: patch: {error.message}', details)
+
+    def _shown(self) -> str:
+        return msgspec.json.encode(self.value).decode()
+
+
+class _StrategicallyPatched(PatchedDocument):
+    """The real server turns this one into its Go type without going through JSON."""
+
+    def __init__(self, value: Json, problems: list[str], patch: Json) -> None:
+        super().__init__(value, problems)
+        self._patch = patch
+
+    def decoded(self, resource: Resource, decode: Decode) -> tuple[KubeObject, list[str]]:
+        # The Go type is given, so what the document says of its kind and version does not matter.
+        document = {**self.value, "kind": resource.kind, "apiVersion": resource.api_version}
+        try:
+            value, unknown = decode(document)
+        except DecodeError as problem:
+            words = restore_problem(document, resource.schema)
+            if words is not None:
+                raise self.unusable(words) from problem
+            value, unknown = self._decoded_again(with_whole_numbers(document, resource.schema), decode)
+        return value, self.problems + sorted(unknown)
+
+    def _decoded_again(self, document: Json, decode: Decode) -> tuple[KubeObject, list[str]]:
+        try:
+            return decode(document)
+        except DecodeError as problem:
+            prefix = "error decoding from json: " if "base64" in str(problem) else ""
+            raise self.unusable(prefix + str(problem)) from problem
+
+    def _shown(self) -> str:
+        return go_value(self._patch)
+
+
+def patched_document(kind: str, live: KubeObject, body: bytes, resource: Resource, checks: bool) -> PatchedDocument:
+    """Return what the patch in `body`, of the media type `kind`, makes of `live`; raises Failure.
+
+    `checks`: fields are validated (fieldValidation is not Ignore), so the patch itself is decoded strictly as well.
+    """
+    try:
+        return _PATCHERS[kind](live, body, resource, checks)
+    except PatchError as problem:
+        raise _refused(problem) from problem
+
+
+def _json_patched(live: KubeObject, body: bytes, resource: Resource, checks: bool) -> PatchedDocument:
+    patch, problems = _parsed(body, "error decoding patch: " if checks else "")
+    value = json_patch(live, patch, checks)
+    if not checks:
+        return PatchedDocument(value, [])
+    return PatchedDocument(value, [f"json patch {problem}" for problem in problems] + unknown_in_json_patch(patch))
+
+
+def _merge_patched(live: KubeObject, body: bytes, resource: Resource, checks: bool) -> PatchedDocument:
+    try:
+        patch, problems = _parsed(body, "error decoding patch: ")
+    except PatchError:
+        if checks:
+            raise
+        raise PatchError(400, "Invalid JSON Patch") from None
+    return PatchedDocument(merge_patch(live, patch, checks), problems if checks else [])
+
+
+def _strategically_patched(live: KubeObject, body: bytes, resource: Resource, checks: bool) -> PatchedDocument:
+    patch, problems = _parsed(body, "")
+    value = strategic_patch(live, patch, resource.schema)
+    return _StrategicallyPatched(value, problems if checks else [], patch)
+
+
+_PATCHERS: dict[str, Callable[[KubeObject, bytes, Resource, bool], PatchedDocument]] = {
+    JSON_PATCH: _json_patched,
+    MERGE_PATCH: _merge_patched,
+    STRATEGIC_PATCH: _strategically_patched,
+}
+
+
+def _parsed(body: bytes, prefix: str) -> tuple[Json, list[str]]:
+    try:
+        return parse_json(body)
+    except ParseError as problem:
+        raise PatchError(400, f"{prefix}{problem}") from problem
+
+
+def _refused(problem: PatchError) -> Failure:
+    match problem.code:
+        case 400:
+            return statuses.bad_request(problem.message)
+        case 413:
+            return Failure(413, "RequestEntityTooLarge", f"Request entity too large: {problem.message}")
+        case 422:
+            return Failure(422, "Invalid", _REJECTED, {})
+        case _:
+            return statuses.internal_error(problem.message)

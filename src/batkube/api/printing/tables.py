@@ -1,0 +1,120 @@
+"""Tables: objects as rows of cells, which is what `kubectl get` asks for.
+
+Kubernetes: asTable of apiserver/pkg/endpoints/handlers/response.go. A Table is the answer to a request that accepts
+`application/json;as=Table;v=v1;g=meta.k8s.io`, for one object, a list, or each event of a watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from batkube.api.custom.columns import SCALE_COLUMNS, custom_columns
+from batkube.api.groups.printing import DEFAULT_PRINTER, PRINTERS
+from batkube.api.printing.printers import Column, Printer
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
+
+__all__ = [
+    "Printer",
+    "cells",
+    "columns",
+    "custom_columns",
+    "include_problem",
+    "printer_of",
+    "scale_printer_of",
+    "table",
+]
+
+#: What `includeObject` may be; empty means Metadata.
+_INCLUDE = ("None", "Metadata", "Object", "")
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+def printer_of(resource: Resource) -> Printer:
+    """Return how a built-in kind is printed; a custom one is printed by `custom_columns` of its definition."""
+    return PRINTERS.get(resource.storage, DEFAULT_PRINTER)
+
+
+def scale_printer_of(resource: Resource) -> Printer:
+    """Return how the Scale of a kind is printed."""
+    return custom_columns(SCALE_COLUMNS) if resource.custom else PRINTERS["scales.autoscaling"]
+
+
+def columns(resource: Resource) -> list[Column]:
+    """Return the column definitions of a built-in kind."""
+    return printer_of(resource).columns
+
+
+def cells(resource: Resource, value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of an object of a built-in kind."""
+    return printer_of(resource).cells(value, now)
+
+
+def include_problem(include_object: str) -> str | None:
+    """Return what is wrong with the query parameter `includeObject`, which is answered with 400."""
+    if include_object in _INCLUDE:
+        return None
+    return (
+        f'Unable to convert to Table as requested: includeObject: Invalid value: "{include_object}": '
+        "must be 'Metadata', 'Object', 'None', or empty"
+    )
+
+
+def table(
+    printer: Printer,
+    objects: Iterable[KubeObject],
+    now: Instant,
+    *,
+    metadata: Mapping[str, Any],
+    include_object: str = "",
+    headers: bool = True,
+    version: str = "v1",
+) -> dict[str, Any]:
+    """Return the Table of `objects`, which have their version in `metadata.resourceVersion`.
+
+    `metadata` is that of the list (resourceVersion, continue, remainingItemCount), or of the one object, of which only
+    its version is told. Only the first event of a watch has `headers`. `version` is that of the group meta.k8s.io.
+    """
+    ordered = objects if printer.order is None else sorted(objects, key=printer.order)
+    rows = [_row(printer, value, now, include_object, version) for value in ordered]
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": {
+            field: metadata[field]
+            for field in ("resourceVersion", "continue", "remainingItemCount")
+            if metadata.get(field)
+        },
+        "columnDefinitions": printer.columns if headers else None,
+        "rows": rows or printer.no_rows,
+    }
+
+
+def _row(printer: Printer, value: KubeObject, now: Instant, include_object: str, version: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"cells": printer.cells(value, now)}
+    conditions = printer.conditions and printer.conditions(value)
+    if conditions:
+        row["conditions"] = conditions
+    row["object"] = _included(value, include_object, version)
+    return row
+
+
+def _included(value: KubeObject, include_object: str, version: str) -> KubeObject | None:
+    if include_object == "Object":
+        return value
+    metadata = value["metadata"]
+    if include_object == "None" and _INITIAL_EVENTS_END not in (metadata.get("annotations") or ()):
+        return None
+    if value.get("kind") == "DaemonSet":
+        metadata = _without_annotation(metadata, _TEMPLATE_GENERATION)
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": metadata}
+
+
+def _without_annotation(metadata: KubeObject, annotation: str) -> KubeObject:
+    """Return metadata as it is inside the real server, where this annotation is a field."""
+    annotations = {name: text for name, text in (metadata.get("annotations") or {}).items() if name != annotation}
+    rest = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**rest, "annotations": annotations} if annotations else rest

@@ -1,0 +1,213 @@
+"""Field selectors: choosing objects by a few fields that the real server knows for their kind.
+
+Unlike labels, fields can only be compared for equality, and only those of a table per kind may be named (Kubernetes:
+AddFieldLabelConversionFunc in pkg/apis/*/conversion.go for the names, ToSelectableFields in pkg/registry for the
+values). A custom resource lists its own in `selectableFields`. What is not allowed is refused in the server's words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from batkube.cluster.kinds import Resource
+from batkube.cluster.selectors import SelectorError
+from batkube.cluster.store import KubeObject
+from batkube.kernel.go_text import go_quote, go_value
+
+Getter = Callable[[KubeObject], str]
+"""Reads one selectable field of an object, as text; "" when it is not set."""
+
+NAME = "metadata.name"
+NAMESPACE = "metadata.namespace"
+
+
+class FieldTerm(msgspec.Struct, frozen=True):
+    """One condition: the field equals the value, or does not."""
+
+    field: str
+    value: str
+    negated: bool = False
+
+
+class FieldSelector:
+    """Conditions on the fields of objects of one kind, which must all hold."""
+
+    __slots__ = ("_tests", "terms")
+
+    def __init__(self, terms: tuple[FieldTerm, ...], fields: dict[str, Getter]) -> None:
+        self.terms = terms
+        self._tests = [(fields[term.field], term.value, term.negated) for term in terms]
+
+    def __bool__(self) -> bool:
+        """Whether it restricts anything."""
+        return bool(self.terms)
+
+    def exact(self, field: str) -> str | None:
+        """Return the value that `field` must have, if the selector says so: then a lookup can replace a search."""
+        return next((term.value for term in self.terms if term.field == field and not term.negated), None)
+
+    def matches(self, value: KubeObject) -> bool:
+        """Return whether the object is selected."""
+        for get, wanted, negated in self._tests:  # noqa: SIM110 - runs for every object listed; `all` costs twice
+            if (get(value) == wanted) is negated:
+                return False
+        return True
+
+
+def select_fields(text: str, resource: Resource) -> FieldSelector:
+    """Return the selector that the text of a query stands for when it asks for `resource`; raises SelectorError."""
+    terms = parse_fields(text)
+    if not terms:
+        return EVERYTHING
+    fields = _fields_of(resource)
+    for term in terms:
+        if term.field not in fields:
+            raise SelectorError(_refusal(term.field, resource))
+    return FieldSelector(terms, fields)
+
+
+def parse_fields(text: str) -> tuple[FieldTerm, ...]:
+    """Return the conditions of a text, whatever fields they name (Kubernetes: apimachinery/pkg/fields/selector.go)."""
+    found = []
+    for part in sorted(filter(None, _terms(text))):
+        pieces = _operator(part)
+        if pieces is None:
+            raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
+        field, operator, value = pieces.groups()
+        term = FieldTerm(field, _unescaped(value), operator == "!=")
+        if term.field or term.value:
+            found.append(term)
+    return tuple(found)
+
+
+#: Runs of anything but a comma, in which a backslash takes the next character along.
+_terms = re.compile(r"(?:[^,\\]|\\.?)+", re.DOTALL).findall
+_operator = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL).fullmatch
+_escape = re.compile(r"\\(.?)|[,=]", re.DOTALL)
+
+
+def _unescaped(value: str) -> str:
+    def plain(match: re.Match[str]) -> str:
+        if match[1] is None:
+            raise SelectorError(f"invalid field selector: unescaped character in value: {ord(match[0])}")
+        if match[1] not in ("\\", ",", "="):
+            raise SelectorError(f"invalid field selector: invalid escape sequence: {match[0]}")
+        return match[1]
+
+    return _escape.sub(plain, value)
+
+
+# How the value of a field is found
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def _path(text: str, unset: str = "") -> Getter:
+    """Return the getter of a plain field; `unset` is Go's zero value of its type."""
+    path = tuple(text.split("."))
+
+    def get(value: KubeObject) -> str:
+        found = _at(value, path)
+        return unset if found is None else found if isinstance(found, str) else go_value(found)
+
+    return get
+
+
+def _either(*paths: str) -> Getter:
+    """Return the getter of the first of several fields that is set."""
+    getters = [_path(path) for path in paths]
+    return lambda value: next(filter(None, (get(value) for get in getters)), "")
+
+
+def _pod_ip(pod: KubeObject) -> str:
+    """The first of a pod's addresses, which is what `status.podIP` shows."""
+    addresses = _at(pod, ("status", "podIPs"))
+    return (addresses[0].get("ip") or "") if addresses else _at(pod, ("status", "podIP")) or ""
+
+
+def _plain(*paths: str) -> dict[str, Getter]:
+    return {path: _path(path) for path in paths}
+
+
+_NAMED: dict[str, Getter] = {NAME: lambda value: value["metadata"].get("name", "")}
+_NAMESPACED: dict[str, Getter] = {**_NAMED, NAMESPACE: lambda value: value["metadata"].get("namespace", "")}
+
+_REGARDING = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_EVENT = {
+    **_NAMESPACED,
+    "reason": _path("reason"),
+    "type": _path("type"),
+}
+_REPORTER = _either("reportingComponent", "reportingController")
+#: An event is stored in the words of the core group or of events.k8s.io, and may be asked for in either.
+_INVOLVED = {part: _either(f"involvedObject.{part}", f"regarding.{part}") for part in _REGARDING}
+
+#: The selectable fields of the kinds that have any beside name and namespace, or not even both of these.
+_FIELDS: dict[str, dict[str, Getter]] = {
+    "pods": {
+        **_NAMESPACED,
+        **_plain("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"),
+        **_plain("status.phase", "status.nominatedNodeName"),
+        "spec.host": _path("spec.nodeName"),
+        "spec.hostNetwork": _path("spec.hostNetwork", unset="false"),
+        "status.podIP": _pod_ip,
+        # The real server accepts the name but has no value for it.
+        "status.podIPs": lambda _: "",
+    },
+    "nodes": {**_NAMED, "spec.unschedulable": _path("spec.unschedulable", unset="false")},
+    "namespaces": {**_NAMED, **_plain("status.phase")},
+    "secrets": {**_NAMESPACED, **_plain("type")},
+    "services": {**_NAMESPACED, **_plain("spec.clusterIP", "spec.type")},
+    "replicationcontrollers": {**_NAMESPACED, "status.replicas": _path("status.replicas", unset="0")},
+    "jobs.batch": {**_NAMESPACED, "status.successful": _path("status.succeeded", unset="0")},
+    "events": {
+        **_EVENT,
+        **{f"involvedObject.{part}": get for part, get in _INVOLVED.items()},
+        "reportingComponent": _REPORTER,
+        "source": _either(
+            "source.component", "deprecatedSource.component", "reportingComponent", "reportingController"
+        ),
+    },
+    "events.events.k8s.io": {
+        **_EVENT,
+        **{f"regarding.{part}": get for part, get in _INVOLVED.items()},
+        "reportingController": _REPORTER,
+    },
+    "certificatesigningrequests.certificates.k8s.io": {**_NAMED, **_plain("spec.signerName")},
+    "clustertrustbundles.certificates.k8s.io": {**_NAMED, **_plain("spec.signerName")},
+    "podcertificaterequests.certificates.k8s.io": {
+        **_NAMED,
+        **_plain("spec.signerName", "spec.podName", "spec.nodeName"),
+    },
+    "resourceslices.resource.k8s.io": {**_NAMED, **_plain("spec.nodeName", "spec.driver")},
+}
+
+EVERYTHING = FieldSelector((), {})
+
+
+def _fields_of(resource: Resource) -> dict[str, Getter]:
+    if not resource.custom:
+        return _FIELDS.get(resource.group_resource, _NAMESPACED)
+    paths = [path.removeprefix(".") for path in resource.selectable_fields]
+    return {**(_NAMESPACED if resource.namespaced else _NAMED), **_plain(*paths)}
+
+
+def _refusal(field: str, resource: Resource) -> str:
+    """Say that `field` cannot be selected by; the words differ from kind to kind."""
+    if resource.group_resource == "jobs.batch":
+        return f"field label {go_quote(field)} not supported for Job"
+    if resource.group_resource == "resourceslices.resource.k8s.io":
+        return f"field label not supported for {resource.api_version}, Kind={resource.kind}: {field}"
+    if resource.custom or resource.group_resource in _FIELDS:
+        return f"field label not supported: {field}"
+    return f"{go_quote(field)} is not a known field selector: only {go_quote(NAME)}, {go_quote(NAMESPACE)}"

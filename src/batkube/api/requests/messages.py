@@ -1,0 +1,90 @@
+"""Requests and answers, free of sockets: what the server thinks in, and the I/O modules carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+
+
+class Request(msgspec.Struct):
+    """One HTTP request; header names are lower-case."""
+
+    method: str
+    #: The path as sent, percent-decoded.
+    path: str
+    query: dict[str, list[str]]
+    headers: dict[str, str]
+    body: bytes = b""
+
+    def first(self, name: str, default: str = "") -> str:
+        """Return the first value of a query parameter."""
+        values = self.query.get(name)
+        return values[0] if values else default
+
+    def flag(self, name: str) -> bool:
+        """Return whether a boolean query parameter is on: if it is there, and neither false nor 0.
+
+        Kubernetes: apimachinery/pkg/runtime/conversion.go, Convert_Slice_string_To_bool.
+        """
+        return name in self.query and self.first(name).lower() not in ("false", "0")
+
+
+class Response(msgspec.Struct):
+    """A whole answer."""
+
+    status: int
+    body: bytes
+    content_type: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Sink(Protocol):
+    """Where a stream writes to; the I/O module implements it for a connection."""
+
+    @property
+    def writable(self) -> bool:
+        """Whether the reader keeps up; a stream holds back while not."""
+
+    def write(self, data: bytes) -> None:
+        """Send a piece."""
+
+    def close(self) -> None:
+        """End the stream in good order."""
+
+
+class Stream(Protocol):
+    """An answer without end: a watch."""
+
+    content_type: str
+    headers: tuple[tuple[str, str], ...]
+    #: Called, if anybody wants to know, when it has stopped.
+    when_stopped: Callable[[], None] | None
+
+    @property
+    def held_bytes(self) -> int:
+        """About how much memory is kept for this reader alone until it has read on."""
+
+    def start(self, sink: Sink) -> None:
+        """Begin to write into `sink`."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more to write at once, as far as the sink is writable."""
+
+    def resume(self) -> None:
+        """Write the next piece."""
+
+    def stop(self) -> None:
+        """The reader is gone."""
+
+
+class Timers(Protocol):
+    """Calls in the future on whatever clock the server runs: virtual in a run, real in `serve`."""
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` once `seconds` from now; the returned function cancels it."""

@@ -1,0 +1,316 @@
+"""The query parameters and bodies that steer a request, read and judged as the real server does."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from batkube.api.checks import field_errors as errors
+from batkube.api.checks.field_errors import FieldError, go_quote
+from batkube.api.checks.names import path_segment
+from batkube.api.requests.field_selectors import EVERYTHING, NAME, FieldSelector, parse_fields, select_fields
+from batkube.api.requests.messages import Request
+from batkube.api.requests.statuses import Failure, bad_request
+from batkube.cluster.kinds import Resource
+from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
+from batkube.kernel.numbers import int_of
+
+_INT64 = 1 << 63
+
+
+def invalid_options(kind: str, problems: list[FieldError]) -> Failure:
+    """Refuse the options themselves, which have a group and kind but no name."""
+    messages = [f"{problem.field}: {problem.message}" for problem in problems]
+    text = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"
+    causes = [{"reason": problem.reason, "message": problem.message, "field": problem.field} for problem in problems]
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": causes}
+    return Failure(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {text}', details)
+
+
+def parse_version(text: str) -> int:
+    """Read a resourceVersion; the ValueError carries the words of the real server."""
+    if text in ("", "0"):
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        raise _bad_version(text, "invalid syntax")
+    number = int_of(text)
+    if number is None or number >= 1 << 64:
+        raise _bad_version(text, "value out of range")
+    return number
+
+
+def _bad_version(text: str, problem: str) -> ValueError:
+    shown = go_quote(text)
+    return ValueError(f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}")
+
+
+def _integer(request: Request, name: str) -> int | None:
+    text = request.first(name)
+    if text == "":
+        if name in request.query:
+            raise bad_request('strconv.ParseInt: parsing "": invalid syntax')
+        return None
+    digits = text[1:] if text[0] in "+-" else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
+    number = int_of(text)
+    if number is None or not -_INT64 <= number < _INT64:
+        raise bad_request(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
+    return number
+
+
+class ListOptions(msgspec.Struct):
+    """How a list, watch or deletion of a collection chooses."""
+
+    labels: LabelSelector
+    fields: FieldSelector
+    watch: bool
+    version: str
+    version_match: str
+    limit: int
+    continue_token: str
+    timeout: int | None
+    bookmarks: bool
+    #: None when not given.
+    initial_events: bool | None
+
+
+def list_options(request: Request, resource: Resource, watch: bool) -> ListOptions:
+    """Read and judge the options of a list or watch (metav1 ListOptions).
+
+    Problems come in the order of the real server: the numbers, the grammar of the selectors, options that do not go
+    together, and last whether the fields can be selected by.
+    """
+    timeout = _integer(request, "timeoutSeconds")
+    limit = _integer(request, "limit")
+    field_text = request.first("fieldSelector")
+    with _refusing_selectors():
+        labels = parse_labels(request.first("labelSelector"))
+        parse_fields(field_text)
+    options = ListOptions(
+        labels,
+        EVERYTHING,
+        watch,
+        request.first("resourceVersion"),
+        request.first("resourceVersionMatch"),
+        max(limit or 0, 0),
+        request.first("continue"),
+        timeout,
+        request.flag("allowWatchBookmarks"),
+        request.flag("sendInitialEvents") if "sendInitialEvents" in request.query else None,
+    )
+    problems = _judge_watch(options) if watch else _judge_list(options)
+    if problems:
+        raise invalid_options("ListOptions", problems)
+    if field_text:
+        with _refusing_selectors():
+            options.fields = select_fields(field_text, resource)
+    return options
+
+
+def selected_name(request: Request) -> str:
+    """Return the name to which a list or watch is limited by its field selector; "" if to none, or if it is malformed.
+
+    A right to some names only covers it (Kubernetes: apiserver/pkg/endpoints/request/requestinfo.go).
+    """
+    if "fieldSelector" not in request.query:
+        return ""
+    try:
+        _integer(request, "timeoutSeconds")
+        _integer(request, "limit")
+        parse_labels(request.first("labelSelector"))
+        terms = parse_fields(request.first("fieldSelector"))
+    except (Failure, SelectorError):
+        return ""
+    name = next((term.value for term in terms if term.field == NAME and not term.negated), "")
+    return "" if path_segment(name, False) else name
+
+
+@contextlib.contextmanager
+def _refusing_selectors() -> Iterator[None]:
+    try:
+        yield
+    except SelectorError as problem:
+        raise bad_request(str(problem)) from problem
+
+
+_MATCH = "resourceVersionMatch"
+
+
+def _judge_list(options: ListOptions) -> list[FieldError]:
+    """Judge as apimachinery's ValidateListOptions does for a list."""
+    match, problems = options.version_match, []
+    if match:
+        if not options.version:
+            problems.append(errors.forbidden(_MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided"))
+        if options.continue_token:
+            problems.append(errors.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            allowed = '"Exact", "NotOlderThan", ""'
+            text = f"Unsupported value: {go_quote(match)}: supported values: {allowed}"
+            problems.append(FieldError("FieldValueNotSupported", _MATCH, text))
+        if match == "Exact" and options.version == "0":
+            problems.append(errors.forbidden(_MATCH, f'{_MATCH} "exact" is forbidden for resourceVersion "0"'))
+    if options.initial_events is not None:
+        problems.append(errors.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return problems
+
+
+def _judge_watch(options: ListOptions) -> list[FieldError]:
+    """Judge as apimachinery's validateWatchOptions."""
+    match, problems = options.version_match, []
+    if options.initial_events is not None:
+        if match != "NotOlderThan":
+            problems.append(errors.forbidden(_MATCH, f"sendInitialEvents requires setting {_MATCH} to NotOlderThan"))
+    elif match:
+        problems.append(
+            errors.forbidden(_MATCH, f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided")
+        )
+    if match and match != "NotOlderThan":
+        problems.append(errors.not_supported(_MATCH, match, ["NotOlderThan"]))
+    # From no version or any, a watch sends what there is: as if NotOlderThan were said (SetListOptionsDefaults).
+    is_said = match or (options.initial_events is None and options.version in ("", "0"))
+    if is_said and options.continue_token:
+        problems.append(errors.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
+    return problems
+
+
+_GO_DURATION = re.compile(r"[-+]?(0|(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+")
+
+
+def check_timeout(request: Request) -> None:
+    """Refuse a malformed `timeout`, which otherwise says nothing here: answers never take long."""
+    text = request.first("timeout")
+    if text and not _GO_DURATION.fullmatch(text):
+        known = re.fullmatch(r"[-+]?\d+(\.\d*)?", text)
+        problem = (
+            f"time: missing unit in duration {go_quote(text)}" if known else f"time: invalid duration {go_quote(text)}"
+        )
+        raise bad_request(f"invalid timeout specified in the request URL - {problem}")
+
+
+class WriteOptions(msgspec.Struct):
+    """How a create, update or patch is done."""
+
+    dry_run: bool
+    manager: str
+    validation: str
+    force: bool | None
+
+
+_PRINTABLE_LIMIT = 128
+
+
+def write_options(request: Request, kind: str) -> WriteOptions:
+    """Read and judge CreateOptions, UpdateOptions or PatchOptions (`kind`)."""
+    problems: list[FieldError] = []
+    is_apply = kind == "PatchOptions" and request.headers.get("content-type", "").startswith("application/apply-patch")
+    force = request.flag("force") if "force" in request.query else None
+    manager = request.first("fieldManager")
+    if kind == "PatchOptions":
+        if is_apply:
+            if not manager:
+                problems.append(errors.required("fieldManager", "is required for apply patch"))
+        elif force is not None:
+            problems.append(errors.forbidden("force", "may not be specified for non-apply patch"))
+    problems.extend(_judge_manager(manager))
+    problems.extend(_judge_dry_run(request.query.get("dryRun", [])))
+    validation = request.first("fieldValidation")
+    if validation not in ("", "Ignore", "Warn", "Strict"):
+        text = f'Unsupported value: {go_quote(validation)}: supported values: "", "Ignore", "Strict", "Warn"'
+        problems.append(FieldError("FieldValueNotSupported", "fieldValidation", text))
+    if problems:
+        raise invalid_options(kind, problems)
+    agent = request.headers.get("user-agent", "").partition("/")[0][:_PRINTABLE_LIMIT]
+    return WriteOptions(bool(request.query.get("dryRun")), manager or agent, validation or "Warn", force)
+
+
+def _judge_manager(manager: str) -> list[FieldError]:
+    problems = []
+    if len(manager.encode()) > _PRINTABLE_LIMIT:
+        problems.append(errors.too_long("fieldManager", _PRINTABLE_LIMIT))
+    for number, char in enumerate(manager):
+        if not char.isprintable():
+            problems.append(
+                errors.invalid("fieldManager", manager, f"invalid character {_go_rune(char)} (at position {number})")
+            )
+            break
+    return problems
+
+
+def _go_rune(char: str) -> str:
+    """Write a character as Go's %#U does."""
+    return f"U+{ord(char):04X}" + (f" '{char}'" if char.isprintable() else "")
+
+
+def _judge_dry_run(values: list[str]) -> list[FieldError]:
+    if any(value != "All" for value in values):
+        return [errors.not_among("dryRun", values, ["All"])]
+    return []
+
+
+class DeleteOptions(msgspec.Struct):
+    """How a deletion is done."""
+
+    grace: int | None = None
+    uid: str | None = None
+    version: str | None = None
+    propagation: str | None = None
+    orphan: bool | None = None
+    dry_run: bool = False
+
+
+def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptions:
+    """Read DeleteOptions from the body if there is one, from the query otherwise, and judge them."""
+    if body is not None:
+        options = _options_in(body)
+        dry = list(body.get("dryRun") or [])
+    else:
+        options = DeleteOptions(
+            _integer(request, "gracePeriodSeconds"),
+            request.first("uid") or None,
+            request.first("resourceVersion") or None,
+            request.first("propagationPolicy") if "propagationPolicy" in request.query else None,
+            request.flag("orphanDependents") if "orphanDependents" in request.query else None,
+        )
+        dry = request.query.get("dryRun", [])
+    return _judged(options, dry)
+
+
+def _judged(options: DeleteOptions, dry: list[str]) -> DeleteOptions:
+    problems = []
+    if options.propagation and options.orphan is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        problems.append(errors.invalid("propagationPolicy", options.propagation, detail))
+    if options.propagation is not None and options.propagation not in ("Foreground", "Background", "Orphan"):
+        allowed = '"Foreground", "Background", "Orphan", "nil"'
+        text = f"Unsupported value: {go_quote(options.propagation)}: supported values: {allowed}"
+        problems.append(FieldError("FieldValueNotSupported", "propagationPolicy", text))
+    problems.extend(_judge_dry_run(dry))
+    if problems:
+        raise invalid_options("DeleteOptions", problems)
+    options.dry_run = bool(dry)
+    return options
+
+
+def eviction_options(eviction: dict[str, Any]) -> DeleteOptions:
+    """Return the options that come with an eviction, and judge them."""
+    body = eviction.get("deleteOptions") or {}
+    return _judged(_options_in(body), list(body.get("dryRun") or []))
+
+
+def _options_in(body: dict[str, Any]) -> DeleteOptions:
+    """Return the options in a body, not judged."""
+    conditions = body.get("preconditions") or {}
+    return DeleteOptions(
+        body.get("gracePeriodSeconds"),
+        conditions.get("uid"),
+        conditions.get("resourceVersion"),
+        body.get("propagationPolicy"),
+        body.get("orphanDependents"),
+        bool(body.get("dryRun")),
+    )

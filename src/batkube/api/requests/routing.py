@@ -1,0 +1,92 @@
+"""What a path means: the verb, the resource and the object that a request is about.
+
+Follows apiserver/pkg/endpoints/request/requestinfo.go, so that authorization sees what the real server sees even where
+there is nothing behind a path.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from batkube.api.requests.messages import Request
+from batkube.cluster.store import Key
+
+_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+#: Sub-resources of a namespace, which are not resources within it.
+_OF_NAMESPACE = ("status", "finalize")
+
+
+class Route(msgspec.Struct):
+    """The meaning of one request."""
+
+    path: str
+    verb: str
+    #: Whether the path lies below /api/v1 or /apis/GROUP/VERSION.
+    is_resource: bool = False
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    name: str = ""
+    subresource: str = ""
+    #: More segments than an object and its sub-resource have.
+    rest: tuple[str, ...] = ()
+    #: Whether the path has `namespaces/NAME/` before the resource.
+    namespaced: bool = False
+    #: Whether it is a list or watch by its query, whose field selector may name the one object that it is about.
+    selects: bool = False
+
+    @property
+    def key(self) -> Key:
+        """The key of the object in the store."""
+        return Key(f"{self.namespace}/{self.name}" if self.namespace else self.name)
+
+
+def _segments(path: str) -> list[str]:
+    trimmed = path.strip("/")
+    return trimmed.split("/") if trimmed else []
+
+
+def route(request: Request) -> Route:
+    """Read the path, method and the query parameters that change the verb."""
+    path, method = request.path, request.method
+    verb = _VERBS.get(method, "")
+    parts = _segments(path)
+    if not parts or parts[0] not in ("api", "apis") or len(parts) < (3 if parts[0] == "api" else 4):
+        return Route(path, method.lower())
+    if parts[0] == "api":
+        found = Route(path, verb, True, "", parts[1])
+        parts = parts[2:]
+    else:
+        found = Route(path, verb, True, parts[1], parts[2])
+        parts = parts[3:]
+    if parts[0] in ("watch", "proxy") and len(parts) > 1:
+        found.verb = parts[0]
+        parts = parts[1:]
+    if parts[0] == "namespaces" and len(parts) > 1:
+        found.namespace = parts[1]
+        if len(parts) > 2 and parts[2] not in _OF_NAMESPACE:
+            found.namespaced = True
+            parts = parts[2:]
+    found.resource = parts[0]
+    if len(parts) > 1:
+        found.name = parts[1]
+    if len(parts) > 2:
+        found.subresource = parts[2]
+        found.rest = tuple(parts[3:])
+    if found.resource == "namespaces" and not found.namespaced:
+        found.namespace = ""
+    _collection_verbs(found, request)
+    return found
+
+
+def _collection_verbs(found: Route, request: Request) -> None:
+    """A get of no name is a list or watch, a delete of no name deletes a collection."""
+    if found.name:
+        return
+    if found.verb == "get":
+        found.verb = "watch" if request.flag("watch") else "list"
+        found.selects = True
+    elif found.verb == "delete":
+        found.verb = "deletecollection"

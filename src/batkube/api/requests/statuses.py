@@ -1,0 +1,120 @@
+"""Failures as clients see them: Status objects with reason, code, details and causes.
+
+Whatever goes wrong in a request is raised as a `Failure` and answered as its Status (Kubernetes:
+apimachinery/pkg/api/errors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from batkube.api.checks.field_errors import FieldError
+from batkube.cluster.kinds import Resource
+
+
+class Failure(Exception):
+    """A request that cannot be served, with the Status to answer."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        #: List metadata; a failed continuation tells here how to go on.
+        self.metadata = metadata or {}
+        #: Headers of the answer: warnings that came up before the failure.
+        self.headers: tuple[tuple[str, str], ...] = ()
+
+    def status(self) -> dict[str, Any]:
+        """Return the Status object."""
+        value: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": self.metadata,
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            value["reason"] = self.reason
+        if self.details is not None:
+            value["details"] = self.details
+        value["code"] = self.code
+        return value
+
+
+def _of(resource: Resource, name: str = "") -> dict[str, Any]:
+    """Return the details that name an object by its resource."""
+    details: dict[str, Any] = {"name": name} if name else {}
+    if resource.group:
+        details["group"] = resource.group
+    return {**details, "kind": resource.plural}
+
+
+def bad_request(message: str) -> Failure:
+    """The request is malformed."""
+    return Failure(400, "BadRequest", message)
+
+
+def not_found(resource: Resource, name: str) -> Failure:
+    """There is no such object."""
+    return Failure(404, "NotFound", f'{resource.group_resource} "{name}" not found', _of(resource, name))
+
+
+def already_exists(resource: Resource, name: str, *, going: bool = False) -> Failure:
+    """There is such an object already, or still: it is `going`."""
+    message = f'{resource.group_resource} "{name}" already exists'
+    return Failure(
+        409, "AlreadyExists", f"object is being deleted: {message}" if going else message, _of(resource, name)
+    )
+
+
+def name_taken(resource: Resource, name: str) -> Failure:
+    """There is an object of the name that was generated, or could have been."""
+    problem = "already exists, the server was not able to generate a unique name for the object"
+    details = {**_of(resource, name), "retryAfterSeconds": 1}
+    return Failure(409, "AlreadyExists", f'{resource.group_resource} "{name}" {problem}', details)
+
+
+def conflict(resource: Resource, name: str, problem: str) -> Failure:
+    """The object changed meanwhile, or a precondition does not hold."""
+    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {problem}'
+    return Failure(409, "Conflict", message, _of(resource, name))
+
+
+def forbidden(resource: Resource, name: str, problem: str) -> Failure:
+    """Admission or authorization refuses."""
+    what = f'{resource.group_resource} "{name}"' if name else resource.group_resource
+    return Failure(403, "Forbidden", f"{what} is forbidden: {problem}", _of(resource, name))
+
+
+def invalid(resource: Resource, name: str, errors: Sequence[FieldError], *, by_resource: bool = False) -> Failure:
+    """The object does not pass validation; the kind is named, or `by_resource` its plural as the real server may."""
+    return invalid_kind(resource.group, resource.plural if by_resource else resource.kind, name, errors)
+
+
+def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Failure:
+    """Something of a kind that need not be a resource does not pass validation."""
+    # Every problem is a cause, but is told only once in the message (field.ErrorList.ToAggregate).
+    messages = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
+    problem = messages[0] if len(messages) == 1 else "[" + ", ".join(messages) + "]"
+    what = f"{kind}.{group}" if group else kind
+    details: dict[str, Any] = {"name": name} if name else {}
+    if group:
+        details["group"] = group
+    details["kind"] = kind
+    details["causes"] = [{"reason": error.reason, "message": error.message, "field": error.field} for error in errors]
+    return Failure(422, "Invalid", f'{what} "{name}" is invalid: {problem}', details)
+
+
+def internal_error(message: str) -> Failure:
+    """What the real server answers with 500."""
+    return Failure(500, "", message)

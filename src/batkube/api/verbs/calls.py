@@ -1,0 +1,38 @@
+"""Calls: requests about objects, as far as they are understood, and who answers those that are special."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batkube.api.requests.messages import Request, Response, Stream
+from batkube.api.requests.negotiation import Form
+from batkube.api.requests.routing import Route
+from batkube.api.requests.users import User
+from batkube.api.requests.warnings import warning_headers
+from batkube.cluster.kinds import Resource
+from batkube.kernel.instants import Instant
+
+
+class Call:
+    """One request about objects, as far as it is understood."""
+
+    __slots__ = ("asked", "form", "now", "request", "resource", "user", "warnings")
+
+    def __init__(
+        self, request: Request, asked: Route, resource: Resource, user: User, now: Instant, form: Form
+    ) -> None:
+        self.request = request
+        self.asked = asked
+        self.resource = resource
+        self.user = user
+        self.now = now
+        self.form = form
+        self.warnings: list[str] = []
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Return the warnings as headers."""
+        return warning_headers(self.warnings) if self.warnings else ()
+
+
+Special = Callable[[Call], Response | Stream]
+"""Answers requests about something that is not kept in the store."""

@@ -1,0 +1,237 @@
+"""The log of a simulated container: a line when it started and one when it ended, which is all that happened.
+
+Options and refusals as of the real server and kubelet (Kubernetes: pkg/registry/core/pod/strategy.go, LogLocation;
+pkg/kubelet/kubelet_pods.go, validateContainerLogStatus).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from batkube.api.checks import field_errors
+from batkube.api.checks.problems import NOT_NEGATIVE
+from batkube.api.requests import statuses
+from batkube.api.requests.messages import TEXT, Response, Sink, Stream
+from batkube.api.requests.methods import no_such_method
+from batkube.api.verbs.calls import Call
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human, instant_of, rfc3339
+from batkube.kernel.numbers import int_of
+
+_POSITIVE = "must be greater than 0"
+#: The log of a pod that runs nowhere.
+NOTHING_YET = Response(204, b"", "")
+
+
+class Line(NamedTuple):
+    """One line of a log."""
+
+    at: Instant
+    text: str
+
+
+class Logs:
+    """Answers requests for `pods/log`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        #: Who follows the log of a container of each pod.
+        self._followers: dict[Key, dict[Following, None]] = {}
+        store.listen("pods", self._hear)
+
+    def answer(self, call: Call) -> Response | Stream:
+        """Return the log that a request asks for."""
+        if call.asked.verb != "get":
+            raise no_such_method()
+        pod = self._store.get("pods", Key(f"{call.asked.namespace}/{call.asked.name}"))
+        if pod is None:
+            raise statuses.not_found(call.resource, call.asked.name)
+        name = checked_container(call, pod)
+        if not pod["spec"].get("nodeName"):
+            return NOTHING_YET
+        lines = _lines(pod, name, previous=call.request.flag("previous"))
+        text = _chosen(call, lines)
+        if call.request.flag("follow") and len(lines) == 1:
+            return Following(self, pod, name, text, stamped=call.request.flag("timestamps"))
+        return Response(200, text.encode(), TEXT)
+
+    def attach(self, key: Key, follower: Following) -> None:
+        """Tell `follower` of every change of the pod."""
+        self._followers.setdefault(key, {})[follower] = None
+
+    def detach(self, key: Key, follower: Following) -> None:
+        """Tell `follower` no more."""
+        self._followers.get(key, {}).pop(follower, None)
+        if not self._followers.get(key, True):
+            del self._followers[key]
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        if self._followers:
+            for key, pod in zip(batch.keys, batch.objects, strict=True):
+                for follower in list(self._followers.get(key, ())):
+                    follower.tell(pod, gone=batch.type is DELETED)
+
+
+class Following:
+    """A log that is read as it is written (a Stream of `messages`), to the end of the container's present run."""
+
+    content_type = TEXT
+    headers: tuple[tuple[str, str], ...] = ()
+    held_bytes = 0
+    is_behind = False
+
+    def __init__(self, logs: Logs, pod: KubeObject, name: str, text: str, *, stamped: bool) -> None:
+        self._logs = logs
+        self._key = Key(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+        self._name = name
+        #: What was logged before it began.
+        self._text = text
+        self._stamped = stamped
+        self._started = _status_of(pod, name)["state"]["running"]["startedAt"]
+        self._sink: Sink | None = None
+        self.when_stopped: Callable[[], None] | None = None
+
+    def start(self, sink: Sink) -> None:
+        """Write what there is, and wait for more."""
+        self._sink = sink
+        self._logs.attach(self._key, self)
+        if self._text:
+            sink.write(self._text.encode())
+
+    def resume(self) -> None:
+        """There is never more to write than one line."""
+
+    def stop(self) -> None:
+        """The reader is gone."""
+        self._sink = None
+        self._logs.detach(self._key, self)
+        if self.when_stopped is not None:
+            self.when_stopped()
+            self.when_stopped = None
+
+    def tell(self, pod: KubeObject, *, gone: bool) -> None:
+        """Write the last line if the run has ended."""
+        status, sink = _status_of(pod, self._name), self._sink
+        state = status.get("state", {})
+        if sink is None or (state.get("running", {}).get("startedAt") == self._started and not gone):
+            return
+        ended = state.get("terminated") or status.get("lastState", {}).get("terminated")
+        if ended is not None and ended["startedAt"] == self._started:
+            last = _run(pod, status, self._started, ended)[-1]
+            sink.write(_text([last], stamped=self._stamped).encode())
+        self.stop()
+        sink.close()
+
+
+def checked_container(call: Call, pod: KubeObject) -> str:
+    """Return the container whose log is asked for; raises Failure, also for options that make no sense."""
+    given = {name: _number(call.request.first(name)) for name in ("tailLines", "limitBytes", "sinceSeconds")}
+    least = {"tailLines": (0, NOT_NEGATIVE), "limitBytes": (1, _POSITIVE), "sinceSeconds": (1, _POSITIVE)}
+    problems = [
+        field_errors.invalid(name, number, least[name][1])
+        for name, number in given.items()
+        if number is not None and number < least[name][0]
+    ]
+    if problems:
+        raise statuses.invalid_kind("", "PodLogOptions", call.asked.name, problems)
+    return _container_name(pod, call.request.first("container"))
+
+
+_is_number = re.compile("-?[0-9]+").fullmatch
+_MANY = 2**63 - 1
+
+
+def _number(text: str) -> int | None:
+    """Return the number that a text is, None if it is none; one beyond all lines and bytes is as good as any."""
+    if not _is_number(text):
+        return None
+    number = int_of(text)
+    return _MANY if number is None else number
+
+
+def _container_name(pod: KubeObject, asked: str) -> str:
+    """Return the container meant; refuse one that is not there, and silence where there are several."""
+    name, spec = pod["metadata"]["name"], pod["spec"]
+    containers = [one["name"] for one in spec["containers"]]
+    first = [one["name"] for one in spec.get("initContainers") or ()]
+    known = [*containers, *first, *(one["name"] for one in spec.get("ephemeralContainers") or ())]
+    if asked:
+        if asked not in known:
+            raise statuses.bad_request(f"container {asked} is not valid for pod {name}")
+        return asked
+    if len(containers) == 1 and not first:
+        return str(containers[0])
+    choices = f"choose one of: [{' '.join(containers)}]"
+    if first:
+        choices += f" or one of the init containers: [{' '.join(first)}]"
+    raise statuses.bad_request(f"a container name must be specified for pod {name}, {choices}")
+
+
+def _lines(pod: KubeObject, name: str, *, previous: bool) -> list[Line]:
+    """Return everything a container has logged in its present, or its previous, run."""
+    found = _status_of(pod, name)
+    who = f'container "{name}" in pod "{pod["metadata"]["name"]}"'
+    if not found:
+        raise statuses.bad_request(f"{who} is not available")
+    state, last = found["state"], found.get("lastState", {}).get("terminated")
+    if previous:
+        if last is None:
+            raise statuses.bad_request(f"previous terminated {who} not found")
+        return _run(pod, found, last["startedAt"], last)
+    if "running" in state:
+        return _run(pod, found, state["running"]["startedAt"], None)
+    ended = state.get("terminated") or last
+    if ended is not None:
+        return _run(pod, found, ended["startedAt"], ended)
+    reason = state.get("waiting", {}).get("reason", "ContainerCreating")
+    raise statuses.bad_request(f"{who} is waiting to start: {reason}")
+
+
+def _status_of(pod: KubeObject, name: str) -> KubeObject:
+    """Return what the kubelet tells of a container; nothing before it knows of it."""
+    status = pod.get("status", {})
+    known = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    return next((one for one in known if one["name"] == name), {})
+
+
+def _run(pod: KubeObject, container: KubeObject, started: str, ended: KubeObject | None) -> list[Line]:
+    where = f"{container['image']} on {pod['spec']['nodeName']}"
+    begin = instant_of(started)
+    lines = [Line(begin, f"batkube: simulated container {container['name']} ({where}) started")]
+    if ended is not None:
+        end = instant_of(ended["finishedAt"])
+        told = f"ended with exit code {ended['exitCode']} after {human(end - begin)}"
+        lines.append(Line(end, f"batkube: simulated container {container['name']} {told}"))
+    return lines
+
+
+def _chosen(call: Call, lines: list[Line]) -> str:
+    """Return the part of a log that the options of a request ask for, as text."""
+    first = call.request.first
+    if (seconds := _number(first("sinceSeconds"))) is not None:
+        since = Instant(call.now - seconds * NANOSECONDS_PER_SECOND)
+        lines = [line for line in lines if line.at >= since]
+    elif first("sinceTime"):
+        since = _since(first("sinceTime"))
+        lines = [line for line in lines if line.at >= since]
+    if (count := _number(first("tailLines"))) is not None:
+        lines = lines[max(0, len(lines) - count) :]
+    text = _text(lines, stamped=call.request.flag("timestamps"))
+    limit = _number(first("limitBytes"))
+    return text if limit is None else text[:limit]
+
+
+def _since(text: str) -> Instant:
+    try:
+        return instant_of(text)
+    except ValueError:
+        # Go: time.Parse.
+        raise statuses.bad_request(
+            f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"'
+        ) from None
+
+
+def _text(lines: list[Line], *, stamped: bool) -> str:
+    return "".join(f"{rfc3339(line.at) + ' ' if stamped else ''}{line.text}\n" for line in lines)

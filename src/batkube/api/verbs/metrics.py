@@ -1,0 +1,158 @@
+"""metrics.k8s.io: what nodes and pods use, for `kubectl top` and autoscalers.
+
+Nothing really runs, so a running container uses exactly what it requests, and nothing of what it does not; a rule that
+matches it may tell otherwise (`workloads.rules`), and before it the annotations `batkube.io/cpu-usage` and
+`batkube.io/memory-usage` on its pod. A node uses what its pods do. Kubernetes: k8s.io/metrics, metrics-server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from batkube.api.requests import statuses
+from batkube.api.requests.messages import JSON, Response
+from batkube.api.requests.methods import no_such_method
+from batkube.api.requests.negotiation import YAML
+from batkube.api.requests.options import list_options
+from batkube.api.verbs.calls import Call, Special
+from batkube.api.verbs.encoding import encode
+from batkube.api.verbs.selection import Selection
+from batkube.cluster.store import Key, KubeObject, Store
+from batkube.kernel.instants import Duration, Instant, instant_of, rfc3339
+from batkube.kernel.quantities import CPU, MEMORY, Format, Quantity, format_amount, parse_quantity
+from batkube.workloads.rules import ContainerRules
+
+CPU_USAGE, MEMORY_USAGE = "batkube.io/cpu-usage", "batkube.io/memory-usage"
+_VERSION = "metrics.k8s.io/v1beta1"
+#: Over how long the use is said to be measured; metrics-server's default resolution is of this order.
+_WINDOW = "15s"
+_NOTHING = Quantity(0)
+
+
+class MetricsApi:
+    """Answers requests for the use of pods and nodes."""
+
+    def __init__(self, store: Store, rules: ContainerRules) -> None:
+        self._store = store
+        self._rules = rules
+
+    def handlers(self) -> dict[str, Special]:
+        """Return the handlers by resource."""
+        return {"pods.metrics.k8s.io": self._pods, "nodes.metrics.k8s.io": self._nodes}
+
+    def _pods(self, call: Call) -> Response:
+        asked = call.asked
+        if asked.verb == "get":
+            pod = self._store.get("pods", Key(f"{asked.namespace}/{asked.name}"))
+            if pod is None or not _is_running(pod):
+                raise statuses.not_found(call.resource, f"{asked.namespace}/{asked.name}")
+            return _answer(call, self._pod_metrics(call, pod))
+        found = [
+            self._pod_metrics(call, pod)
+            for _, (pod, _) in _selection(call).of(self._store.entries("pods"))
+            if _is_running(pod)
+        ]
+        return _answer(call, _list(call, found))
+
+    def _nodes(self, call: Call) -> Response:
+        asked = call.asked
+        usage = self._usage_by_node(call.now)
+        if asked.verb == "get":
+            node = self._store.get("nodes", Key(asked.name))
+            if node is None:
+                raise statuses.not_found(call.resource, asked.name)
+            return _answer(call, _measured(call, node, "NodeMetrics", usage=_written(usage.get(asked.name, {}))))
+        found = [
+            _measured(call, node, "NodeMetrics", usage=_written(usage.get(key, {})))
+            for key, (node, _) in _selection(call).of(self._store.entries("nodes"))
+        ]
+        return _answer(call, _list(call, found))
+
+    def _usage_by_node(self, now: Instant) -> dict[str, dict[str, Quantity]]:
+        totals: dict[str, dict[str, Quantity]] = {}
+        for pod, _ in self._store.entries("pods").values():
+            if _is_running(pod):
+                total = totals.setdefault(pod["spec"]["nodeName"], {})
+                for usage in self._usages(pod, now).values():
+                    for resource, used in usage.items():
+                        total[resource] = total.get(resource, _NOTHING) + used
+        return totals
+
+    def _pod_metrics(self, call: Call, pod: KubeObject) -> KubeObject:
+        usages = self._usages(pod, call.now)
+        containers = [{"name": name, "usage": _written(usage)} for name, usage in usages.items()]
+        return _measured(call, pod, "PodMetrics", containers=containers)
+
+    def _usages(self, pod: KubeObject, now: Instant) -> dict[str, dict[str, Quantity]]:
+        """Return what each running container of a pod uses."""
+        annotations = pod["metadata"].get("annotations") or {}
+        told = {CPU: annotations.get(CPU_USAGE), MEMORY: annotations.get(MEMORY_USAGE)}
+        told = {resource: text for resource, text in told.items() if text is not None}
+        statuses_by_name = {one["name"]: one for one in pod["status"].get("containerStatuses") or ()}
+        usages = {}
+        for container in pod["spec"]["containers"]:
+            status = statuses_by_name.get(container["name"], {})
+            if "running" in status.get("state", {}):
+                requests = (container.get("resources") or {}).get("requests") or {}
+                texts = {**requests, **self._by_rule(pod, container, status, now), **told}
+                usages[container["name"]] = {name: _quantity(texts.get(name, "0")) for name in (CPU, MEMORY)}
+        return usages
+
+    def _by_rule(self, pod: KubeObject, container: KubeObject, status: KubeObject, now: Instant) -> dict[str, str]:
+        """Return what a rule says that a running container uses."""
+        conduct = self._rules.conduct(pod, container, status["restartCount"], is_init=False)
+        age = Duration(now - instant_of(status["state"]["running"]["startedAt"]))
+        curves = {CPU: conduct.cpu, MEMORY: conduct.memory}
+        return {name: format_amount(name, curve.at(age)) for name, curve in curves.items() if curve is not None}
+
+
+def _is_running(pod: KubeObject) -> bool:
+    return bool(pod.get("status", {}).get("phase") == "Running")
+
+
+def _quantity(text: str) -> Quantity:
+    try:
+        return parse_quantity(text)
+    except ValueError:
+        return _NOTHING
+
+
+def _written(usage: dict[str, Quantity]) -> dict[str, str]:
+    """Return use as metrics-server writes it: cpu in billionths of a core, memory in Ki."""
+    cpu, memory = usage.get(CPU, _NOTHING), usage.get(MEMORY, _NOTHING)
+    whole_ki = memory.value // 1024 * 1024
+    return {
+        CPU: f"{cpu.nanos}n" if cpu.nanos else "0",
+        MEMORY: f"{whole_ki // 1024}Ki" if whole_ki else str(Quantity(0, Format.BINARY_SI)),
+    }
+
+
+def _measured(call: Call, of: KubeObject, kind: str, **measures: object) -> KubeObject:
+    metadata = of["metadata"]
+    kept = {name: metadata[name] for name in ("name", "namespace", "labels") if metadata.get(name)}
+    return {
+        "kind": kind,
+        "apiVersion": _VERSION,
+        "metadata": {**kept, "creationTimestamp": rfc3339(call.now)},
+        "timestamp": rfc3339(call.now),
+        "window": _WINDOW,
+        **measures,
+    }
+
+
+def _selection(call: Call) -> Selection:
+    """Return what a list asks for. Fields count, too: a client may have been let in for the one name they choose."""
+    if call.asked.verb != "list":
+        raise no_such_method()
+    return Selection(call.asked.namespace, "", list_options(call.request, call.resource, watch=False))
+
+
+def _list(call: Call, items: Iterable[KubeObject]) -> KubeObject:
+    kind = f"{call.resource.kind}List"
+    return {"kind": kind, "apiVersion": _VERSION, "metadata": {}, "items": list(items)}
+
+
+def _answer(call: Call, value: KubeObject) -> Response:
+    """Answer in JSON or YAML; a client that prefers protobuf takes JSON too, and these are read rarely."""
+    media_type = YAML if call.form.media_type == YAML else JSON
+    return Response(200, encode(value, media_type), media_type, call.headers())

@@ -1,0 +1,320 @@
+"""Requests about objects: from the path and the query to the registry, and back in the form asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batkube.api.admission import check_deletion
+from batkube.api.groups.validation import validate_scale
+from batkube.api.requests import statuses
+from batkube.api.requests.field_selectors import NAME
+from batkube.api.requests.messages import TEXT, Request, Response, Stream
+from batkube.api.requests.methods import (
+    check_method,
+    check_segments,
+    has_table,
+    is_allowed,
+    no_such_method,
+    no_such_resource,
+)
+from batkube.api.requests.negotiation import BUILT_IN, CUSTOM, Form, negotiate
+from batkube.api.requests.options import (
+    ListOptions,
+    check_timeout,
+    delete_options,
+    list_options,
+    parse_version,
+    write_options,
+)
+from batkube.api.requests.routing import Route
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import User
+from batkube.api.requests.writes import Write
+from batkube.api.verbs import deletion, listing, subresources
+from batkube.api.verbs.bodies import Bodies
+from batkube.api.verbs.calls import Call, Special
+from batkube.api.verbs.deletion import Deleter
+from batkube.api.verbs.encoding import ObjectView, check_stream, encode
+from batkube.api.verbs.owners import drop_repeated_owners
+from batkube.api.verbs.patching import Patching, patch_type
+from batkube.api.verbs.registry import Registry, match_name
+from batkube.api.verbs.selection import Selection
+from batkube.api.verbs.served import Served
+from batkube.api.verbs.watches import Watch, Watches
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
+
+NO_SUCH_PATH = Response(404, b"404 page not found\n", TEXT)
+_AT_ONCE_S = 0.001
+_EVERYTHING = 2**63 - 1
+#: What Go takes for true (strconv.ParseBool).
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+_STREAMABLE = ("list", "watch")
+_OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+
+class Objects:
+    """Answers every request below /api/v1 and /apis/GROUP/VERSION."""
+
+    def __init__(
+        self,
+        served: Served,
+        registry: Registry,
+        deleter: Deleter,
+        bodies: Bodies,
+        patching: Patching,
+        watches: Watches,
+        special: dict[str, Special],
+    ) -> None:
+        self._served = served
+        self._registry = registry
+        self._deleter = deleter
+        self._bodies = bodies
+        self._patching = patching
+        self._watches = watches
+        #: Resources and sub-resources (`pods/log`) that are not objects of the store.
+        self._special = special
+        self._verbs: dict[str, Callable[[Call], Response | Stream]] = {
+            "get": self._get,
+            "list": self._list,
+            "watch": self._watch,
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+
+    def serves_group(self, group: str) -> bool:
+        """Return whether any resource of the group is served; if not, the path is unknown rather than the resource."""
+        return self._served.has_group(group)
+
+    def handle(self, request: Request, asked: Route, user: User, now: Instant) -> Response | Stream:
+        """Answer one request."""
+        resource = self._served.resource(asked)
+        if resource is None:
+            return self._missing(asked)
+        if not resource.custom:
+            check_method(resource, asked, request.method)
+        form = negotiate(
+            request.headers.get("accept", ""),
+            CUSTOM if resource.custom else BUILT_IN,
+            streams=asked.verb in _STREAMABLE,
+            tables=has_table(resource, asked),
+        )
+        if request.first("pretty") in _TRUE:
+            form = Form(form.media_type, form.transform, form.version, True)
+        call = Call(request, asked, resource, user, now, form)
+        try:
+            return self._handled(call)
+        except Failure as failure:
+            failure.headers = call.headers()
+            raise
+
+    def _handled(self, call: Call) -> Response | Stream:
+        resource, asked = call.resource, call.asked
+        if asked.verb != "watch":
+            check_timeout(call.request)
+        check_segments(asked)
+        call.warnings += self._served.warnings(resource, asked)
+        special = self._special.get(
+            f"{resource.storage}/{asked.subresource}" if asked.subresource else resource.group_resource
+        )
+        if special is not None:
+            return special(call)
+        verb = self._verbs.get(asked.verb)
+        if verb is None or (resource.custom and not is_allowed(resource, asked)):
+            raise no_such_method()
+        return verb(call)
+
+    def _missing(self, asked: Route) -> Response:
+        """Tell that nothing is there; custom resources are served by another handler, which says it its own way."""
+        custom = self._served.custom_group(asked)
+        if custom is None:
+            raise no_such_resource()
+        if custom.namespaced == asked.namespaced and asked.subresource and asked.version == custom.version:
+            raise statuses.not_found(custom, asked.name)
+        return NO_SUCH_PATH
+
+    # Reading
+
+    def _view(self, call: Call) -> ObjectView:
+        return self._served.view(call.resource, call.form, call.request.first("includeObject"))
+
+    def _answer(self, call: Call, status: int, value: KubeObject, view: ObjectView | None = None) -> Response:
+        body = (view or self._view(call)).object(value, call.now)
+        return Response(status, body, call.form.media_type, call.headers())
+
+    def _plain(self, call: Call, status: int, value: KubeObject) -> Response:
+        """Answer with an object that is not of the resource itself, such as a Status or a Scale."""
+        schema = self._served.schema_of(value)
+        return Response(status, encode(value, call.form.media_type, schema), call.form.media_type, call.headers())
+
+    def _scale_answer(self, call: Call, value: KubeObject) -> Response:
+        """Answer with the Scale of an object."""
+        view = self._served.scale_view(call.resource, call.form, call.request.first("includeObject"))
+        return self._answer(call, 200, self._served.scale(call.resource).read(value), view)
+
+    def _get(self, call: Call) -> Response:
+        asked = call.asked
+        version = call.request.first("resourceVersion")
+        if version:
+            try:
+                known = parse_version(version)
+            except ValueError as problem:
+                raise statuses.internal_error(str(problem)) from problem
+            if known > self._registry.store.version:
+                raise listing.too_large(known, self._registry.store.version)
+        value = self._registry.get(call.resource, asked.namespace, asked.name)
+        if asked.subresource == "scale":
+            return self._scale_answer(call, value)
+        return self._answer(call, 200, value)
+
+    def _list(self, call: Call) -> Response:
+        options = list_options(call.request, call.resource, watch=False)
+        selection = Selection(call.asked.namespace, "", options)
+        page = listing.list_page(self._registry.store, call.resource.storage, call.asked.namespace, selection, options)
+        body = self._view(call).list(page.entries, page.metadata, call.now)
+        return Response(200, body, call.form.media_type, call.headers())
+
+    def _watch(self, call: Call) -> Stream:
+        check_stream(call.form, call.request.first("includeObject"))
+        options = list_options(call.request, call.resource, watch=True)
+        if call.asked.name and options.fields.exact(NAME) not in (None, call.asked.name):
+            raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
+        selection = Selection(call.asked.namespace, call.asked.name, options)
+        try:
+            version = parse_version(options.version)
+        except ValueError as problem:
+            raise statuses.internal_error(str(problem)) from problem
+        store, events = self._registry.store, self._view(call).events(self._watches.now)
+        initial, ends, timeout_s = None, False, float(options.timeout or 0)
+        if options.initial_events or (version == 0 and options.initial_events is None):
+            if version > store.version:
+                raise listing.too_large(version, store.version)
+            initial = [entry for _, entry in selection.of(store.entries(call.resource.storage))]
+            ends = options.bookmarks
+        if initial is not None or version == 0:
+            version = store.version
+        if timeout_s < 0:
+            # It is over before it begins.
+            initial, ends, timeout_s = [], False, _AT_ONCE_S
+        watch = Watch(
+            self._watches,
+            call.resource.storage,
+            selection,
+            events,
+            version,
+            initial=initial,
+            bookmarks=options.bookmarks,
+            marks_end=ends,
+            timeout=timeout_s,
+        )
+        watch.headers = call.headers()
+        return watch
+
+    # Writing
+
+    def _write(self, call: Call) -> Write:
+        asked = call.asked
+        return Write(
+            call.resource,
+            self._served.stored(call.resource),
+            asked.namespace,
+            asked.name,
+            asked.subresource,
+            write_options(call.request, _OPTIONS[asked.verb]),
+            call.user,
+            call.now,
+            call.warnings,
+            asked.name,
+        )
+
+    def _create(self, call: Call) -> Response:
+        write = self._write(call)
+        if call.asked.subresource == "binding" or call.resource.storage == "bindings":
+            return self._bind(call, write)
+        if call.asked.subresource == "eviction":
+            eviction = self._bodies.other(call, write, "policy", "v1", "Eviction")
+            return self._plain(call, 201, subresources.evict(self._registry, self._deleter, write, eviction))
+        value = self._bodies.object(call, write)
+        return self._answer(call, 201, self._registry.create(write, value))
+
+    def _bind(self, call: Call, write: Write) -> Response:
+        binding = self._bodies.other(call, write, "", "v1", "Binding")
+        Registry.match_namespace(write, binding)
+        name = binding["metadata"].get("name", "")
+        if not write.name:
+            write.name = name
+        elif write.name != name:
+            raise statuses.bad_request("name in URL does not match name in Binding object")
+        write.resource = write.stored = self._served.pods
+        return self._plain(call, 201, subresources.bind(self._registry, write, binding))
+
+    def _update(self, call: Call) -> Response:
+        write = self._write(call)
+        if write.subresource == "scale":
+            return self._update_scale(call, write, self._bodies.other(call, write, "autoscaling", "v1", "Scale"))
+        value = self._bodies.object(call, write)
+        Registry.match_namespace(write, value)
+        match_name(value, write.name)
+        drop_repeated_owners(value, write.warnings)
+        uid = value["metadata"].get("uid", "")
+        upsert = not write.subresource and self._served.allows_create_on_update(write.stored)
+        result, created = self._registry.update(write, lambda _: value, upsert=upsert, uid=uid)
+        return self._answer(call, 201 if created else 200, result)
+
+    def _update_scale(self, call: Call, write: Write, scale: KubeObject) -> Response:
+        Registry.match_namespace(write, scale)
+        match_name(scale, write.name)
+        handler = self._served.scale(call.resource)
+        problems = () if call.resource.custom else validate_scale(scale)
+        if problems:
+            raise statuses.invalid(self._served.scale_resource, write.name, problems)
+        uid = scale["metadata"].get("uid", "")
+
+        def produce(live: KubeObject | None) -> KubeObject:
+            assert live is not None
+            value = handler.written(live, scale)
+            owners = self._served.scale_ownership(call.resource, live)
+            entries = owners.updated(scale, handler.read_for_update(live), manager=write.options.manager, now=write.now)
+            value["metadata"]["managedFields"] = entries
+            return value
+
+        result, _ = self._registry.update(write, produce, uid=uid, applied=True)
+        return self._scale_answer(call, result)
+
+    def _patch(self, call: Call) -> Response:
+        patch_type(call)
+        write = self._write(call)
+        result, created = self._patching.patch(call, write)
+        if write.subresource == "scale":
+            return self._scale_answer(call, result)
+        return self._answer(call, 201 if created else 200, result)
+
+    # Deleting
+
+    def _delete(self, call: Call) -> Response:
+        options = delete_options(call.request, self._bodies.delete_options(call))
+        check_deletion(call.resource, call.asked.name)
+        call.warnings += self._served.deletion_warnings(call.resource, options)
+        done = self._deleter.delete(call.resource, call.asked.namespace, call.asked.name, options, call.now)
+        if done.gone and not done.whole:
+            return self._plain(call, 200, deletion.status_of(call.resource, done))
+        return self._answer(call, 200, done.value)
+
+    def _delete_collection(self, call: Call) -> Response:
+        chosen: ListOptions = list_options(call.request, call.resource, watch=False)
+        options = delete_options(call.request, self._bodies.delete_options(call))
+        call.warnings += self._served.deletion_warnings(call.resource, options)
+        # It is listed page by page, and so at exactly the version asked for.
+        chosen.limit = chosen.limit or _EVERYTHING
+        namespace = call.asked.namespace
+        page = listing.list_page(
+            self._registry.store, call.resource.storage, namespace, Selection(namespace, "", chosen), chosen
+        )
+        for value, _ in page.entries:
+            meta = value["metadata"]
+            self._deleter.delete(call.resource, meta.get("namespace", ""), meta["name"], options, call.now)
+        body = self._view(call).list(page.entries, page.metadata, call.now)
+        return Response(200, body, call.form.media_type, call.headers())

@@ -1,0 +1,326 @@
+"""The verbs that write, for every kind alike: create, update and patch against the store.
+
+Follows the order of apiserver/pkg/registry/generic/registry/store.go and rest/{create,update}.go, since the order
+decides which of several faults a client hears of.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Protocol
+
+from batkube.api.checks.field_errors import FieldError
+from batkube.api.groups.strategies import strategy_of
+from batkube.api.ownership import tracking
+from batkube.api.requests import statuses
+from batkube.api.requests.options import parse_version
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.writes import Behaviour, Write, key_of
+from batkube.api.verbs.owners import drop_repeated_owners
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import Key, KubeObject, Store
+from batkube.kernel.instants import rfc3339
+
+_NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_MAX_GENERATED = 63
+_SUFFIX = 5
+_NAME_ATTEMPTS = 8
+_NOT_ON_CREATION = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_STALE = "the object has been modified; please apply your changes to the latest version and try again"
+
+#: Where the real server keeps a kind in etcd, if not under its plural; clients see it in conflict messages.
+_ETCD_PREFIXES = {
+    "nodes": "minions",
+    "services": "services/specs",
+    "endpoints": "services/endpoints",
+    "replicationcontrollers": "controllers",
+    "ingresses.networking.k8s.io": "ingress",
+    "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/customresourcedefinitions",
+    "apiservices.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
+}
+#: What a job without any labels is labelled with: its pods' labels, of which it learns only when it is read.
+_JOB_LABELS = ("job-name", "batch.kubernetes.io/job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
+
+Produce = Callable[[KubeObject | None], KubeObject]
+"""Makes the new object out of the live one."""
+
+
+def with_version(value: KubeObject, version: int) -> KubeObject:
+    """Return the object as clients see it: with the version of its latest change."""
+    return {**value, "metadata": {**value["metadata"], "resourceVersion": str(version)}}
+
+
+def etcd_key(resource: Resource, key: Key) -> str:
+    """Return the key under which the real server would keep the object."""
+    if resource.custom:
+        return f"/registry/{resource.group}/{resource.plural}/{key}"
+    return f"/registry/{_ETCD_PREFIXES.get(resource.storage, resource.plural)}/{key}"
+
+
+def precondition_failed(resource: Resource, key: Key, name: str, problem: str) -> Failure:
+    """A uid or version given with a write is not that of the live object."""
+    text = (
+        f"StorageError: invalid object, Code: 4, Key: {etcd_key(resource, key)}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: {problem}"
+    )
+    return statuses.conflict(resource, name, text)
+
+
+class Versions(Protocol):
+    """How objects are shown in other versions of their kind than the stored one."""
+
+    def shown(self, resource: Resource, value: KubeObject) -> KubeObject:
+        """Return a stored object in the version of `resource`."""
+
+    def converter(self, resource: Resource) -> tracking.Convert | None:
+        """Return how an object in the version of `resource` is shown in others; None if there is but one."""
+
+
+class Registry:
+    """Creates and changes objects in the store as the API promises."""
+
+    def __init__(
+        self,
+        store: Store,
+        behaviours: Callable[[Resource], Behaviour],
+        versions: Versions,
+        review: Callable[[Write, KubeObject, KubeObject | None], Callable[[], None]],
+        chance: random.Random,
+    ) -> None:
+        self.store = store
+        self._behaviours = behaviours
+        self._versions = versions
+        #: The last word of admission before a write, when the object is whole; what it returns is called when the
+        #: write is done, and charges the quotas.
+        self._review = review
+        #: Draws uids and the ends of generated names.
+        self._chance = chance
+        #: New objects that the real server stores before their last defaults, which it fills in on every read: the
+        #: first update of one is a change even if it changes nothing that can be seen.
+        self._half_stored: dict[tuple[str, Key], bool] = {}
+
+    def get(self, resource: Resource, namespace: str, name: str) -> KubeObject:
+        """Return a live object with its version, or fail with 404."""
+        entry = self.store.entry(resource.storage, key_of(namespace, name))
+        if entry is None:
+            raise statuses.not_found(resource, name)
+        return with_version(*entry)
+
+    # Create
+
+    def create(self, write: Write, value: KubeObject) -> KubeObject:
+        """Add a decoded and defaulted object."""
+        behaviour = self._behaviours(write.resource)
+        self.match_namespace(write, value)
+        for field in _NOT_ON_CREATION:
+            value["metadata"].pop(field, None)
+        write.name = write.name or value["metadata"].get("name", "")
+        drop_repeated_owners(value, write.warnings)
+        self.own(write, value, None)
+        behaviour.admit(write, value, None)
+        return self._insert(write, behaviour.store_form(write, value))
+
+    def _insert(self, write: Write, value: KubeObject) -> KubeObject:
+        behaviour, meta = self._behaviours(write.resource), value["metadata"]
+        meta["uid"] = self.new_uid()
+        meta["creationTimestamp"] = rfc3339(write.now)
+        if meta.get("generateName") and not meta.get("name"):
+            meta["name"] = self._unused(write, meta["generateName"])
+        version = meta.pop("resourceVersion", "")
+        behaviour.prepare_create(write, value)
+        name = meta.get("name", "")
+        problems = behaviour.validate_create(write, value)
+        if problems:
+            raise statuses.invalid(write.stored, name, problems)
+        if version not in ("", "0"):
+            raise statuses.internal_error("resourceVersion should not be set on objects to be created")
+        write.name = name
+        charge = self._review(write, value, None)
+        existing = self.store.get(write.stored.storage, write.key)
+        if existing is not None and meta.get("generateName"):
+            raise statuses.name_taken(write.resource, name)
+        if existing is not None:
+            raise statuses.already_exists(write.resource, name, going="deletionTimestamp" in existing["metadata"])
+        if write.options.dry_run:
+            return value
+        charge()
+        self.store.create(write.stored.storage, [write.key], [value], write.now)
+        if _is_half_stored(write.stored, value):
+            self._half_stored[write.stored.storage, write.key] = True
+        return with_version(value, self.store.version)
+
+    def new_uid(self) -> str:
+        """Draw a version-4 UUID."""
+        bits = self._chance.getrandbits(128)
+        bits = bits & ~(0xF << 76) & ~(0x3 << 62) | 0x4 << 76 | 0x2 << 62
+        text = f"{bits:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def _unused(self, write: Write, base: str) -> str:
+        """Return a generated name; one that is taken is drawn anew some times (RetryGenerateName, 1.32)."""
+        for _ in range(_NAME_ATTEMPTS):
+            suffix = "".join(self._chance.choices(_NAME_LETTERS, k=_SUFFIX))
+            name = base[: _MAX_GENERATED - _SUFFIX] + suffix
+            if self.store.get(write.stored.storage, key_of(write.namespace, name)) is None:
+                break
+        return name
+
+    @staticmethod
+    def match_namespace(write: Write, value: KubeObject) -> None:
+        """Put the namespace of the path into the object, or refuse another (rest/meta.go)."""
+        meta = value.setdefault("metadata", {})
+        given = meta.get("namespace", "")
+        if not write.resource.namespaced:
+            meta.pop("namespace", None)
+        elif not given:
+            meta["namespace"] = write.namespace
+        elif given != write.namespace:
+            raise statuses.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+
+    # Update
+
+    def update(
+        self, write: Write, produce: Produce, *, upsert: bool = False, uid: str = "", applied: bool = False
+    ) -> tuple[KubeObject, bool]:
+        """Replace the live object by what `produce` makes of it; return it, and whether it was created.
+
+        `produce` gets the live object with its version (None if there is none) and returns a decoded, defaulted one.
+        `uid` is a precondition; `applied` says that `produce` has settled the ownership of fields already.
+        """
+        behaviour = self._behaviours(write.resource)
+        entry = self.store.entry(write.stored.storage, write.key)
+        if entry is None:
+            if not upsert:
+                raise statuses.not_found(write.resource, write.name)
+            return self._upsert(write, produce(None), uid, applied), True
+        old, version = entry
+        if uid and uid != old["metadata"]["uid"]:
+            problem = f"UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
+            raise precondition_failed(write.resource, write.key, write.name, problem)
+        shown = with_version(old, version)
+        value = produce(shown)
+        if not applied:
+            self.own(write, value, shown)
+        behaviour.admit(write, value, old)
+        drop_repeated_owners(value, write.warnings, admitted=True)
+        value = behaviour.store_form(write, value)
+        self._match_version(write, value, version)
+        self._before_update(write, behaviour, value, old)
+        charge = self._review(write, value, old)
+        if _deletable(value):
+            if not write.options.dry_run:
+                self.store.delete(write.stored.storage, [write.key], write.now)
+            return with_version(value, version), False
+        tracking.keep_times(value, old)
+        half_stored = self._half_stored.pop((write.stored.storage, write.key), False)
+        if value == old and not half_stored:
+            return shown, False
+        if write.options.dry_run:
+            return with_version(value, version), False
+        charge()
+        self.store.replace(write.stored.storage, [write.key], [value], write.now)
+        return with_version(value, self.store.version), False
+
+    def _upsert(self, write: Write, value: KubeObject, uid: str, applied: bool) -> KubeObject:
+        """Create on update, for the kinds that allow it and for server-side apply."""
+        if uid:
+            problem = f"UID in precondition: {uid}, UID in object meta: "
+            raise precondition_failed(write.stored, write.key, write.name, problem)
+        value["metadata"].pop("resourceVersion", None)
+        if not applied:
+            self.own(write, value, None)
+        elif value["metadata"].get("uid"):
+            given = value["metadata"]["uid"]
+            problem = f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
+            raise statuses.conflict(write.resource, write.name, problem)
+        behaviour = self._behaviours(write.resource)
+        behaviour.admit(write, value, None)
+        return self._insert(write, behaviour.store_form(write, value))
+
+    def _match_version(self, write: Write, value: KubeObject, version: int) -> None:
+        """Refuse a write that was made from an older version than the live one (optimistic concurrency)."""
+        given = value["metadata"].pop("resourceVersion", "")
+        try:
+            expected = parse_version(given)
+        except ValueError as problem:
+            raise statuses.internal_error("strconv" + str(problem).partition("strconv")[2]) from problem
+        if expected == 0:
+            if write.stored.custom or not strategy_of(write.stored.storage).unconditional:
+                text = "Invalid value: 0: must be specified for an update"
+                error = FieldError("FieldValueInvalid", "metadata.resourceVersion", text)
+                raise statuses.invalid(write.resource, write.name, [error], by_resource=True)
+        elif expected != version:
+            raise statuses.conflict(write.resource, write.name, _STALE)
+
+    @staticmethod
+    def _before_update(write: Write, behaviour: Behaviour, value: KubeObject, old: KubeObject) -> None:
+        meta, before = value["metadata"], old["metadata"]
+        _keep(meta, before, "generation")
+        meta.pop("selfLink", None)
+        behaviour.prepare_update(write, value, old)
+        meta = value["metadata"]
+        if not meta.get("uid"):
+            meta["uid"] = before["uid"]
+        meta["creationTimestamp"] = before["creationTimestamp"]
+        if "deletionTimestamp" in before:
+            meta["deletionTimestamp"] = before["deletionTimestamp"]
+        if "deletionGracePeriodSeconds" in before:
+            meta.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
+        problems = behaviour.validate_update(write, value, old)
+        if problems:
+            raise statuses.invalid(write.stored, write.name, problems)
+
+    def own(self, write: Write, value: KubeObject, live: KubeObject | None) -> None:
+        """Settle who owns which field (metadata.managedFields), in the version of the request."""
+        entries = tracking.updated(
+            value,
+            None if live is None else self._versions.shown(write.resource, live),
+            write.resource,
+            manager=write.options.manager,
+            subresource=write.subresource,
+            now=write.now,
+            convert=self._versions.converter(write.resource),
+        )
+        if entries:
+            value["metadata"]["managedFields"] = entries
+        else:
+            value["metadata"].pop("managedFields", None)
+
+
+def _is_half_stored(resource: Resource, value: KubeObject) -> bool:
+    if resource.storage == "jobs.batch":
+        labels = value["metadata"].get("labels") or {}
+        return not value["spec"].get("manualSelector") and all(label in _JOB_LABELS for label in labels)
+    return resource.storage == "persistentvolumeclaims"
+
+
+def _keep(meta: KubeObject, before: KubeObject, field: str) -> None:
+    if field in before:
+        meta[field] = before[field]
+    else:
+        meta.pop(field, None)
+
+
+def _deletable(value: KubeObject) -> bool:
+    """Return whether an update took the last finalizer of an object that is being deleted."""
+    meta = value["metadata"]
+    return (
+        "deletionTimestamp" in meta
+        and not meta.get("finalizers")
+        and not meta.get("deletionGracePeriodSeconds")
+        and not value.get("spec", {}).get("finalizers")
+    )
+
+
+def match_name(value: KubeObject, name: str) -> None:
+    """Refuse an object that is not the one of the path."""
+    given = value.get("metadata", {}).get("name", "")
+    if not given:
+        raise statuses.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if given != name:
+        raise statuses.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")

@@ -1,0 +1,209 @@
+"""The kinds that are served now, and what is special about each: its behaviour, columns, scale and warnings."""
+
+from __future__ import annotations
+
+from batkube.api.custom.behaviour import CustomBehaviour
+from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
+from batkube.api.groups.autoscaling.scales import CustomScale, Scale
+from batkube.api.groups.conversion import convert
+from batkube.api.groups.strategies import strategy_of
+from batkube.api.ownership.scales import ScaleOwnership
+from batkube.api.ownership.tracking import Convert
+from batkube.api.printing.tables import printer_of, scale_printer_of
+from batkube.api.requests.negotiation import Form
+from batkube.api.requests.options import DeleteOptions
+from batkube.api.requests.routing import Route
+from batkube.api.requests.writes import Behaviour
+from batkube.api.verbs.behaviours import BuiltIn
+from batkube.api.verbs.encoding import ObjectView
+from batkube.cluster.kinds import KindTable, Resource
+from batkube.cluster.schemas import Schema
+from batkube.cluster.store import KubeObject
+
+#: The version in which a kind of several versions is stored, where it is not the preferred one.
+_STORED_VERSIONS = {
+    "events": ("", "v1"),
+    "horizontalpodautoscalers.autoscaling": ("autoscaling", "v2"),
+}
+
+#: Versions that clients are warned of (Kubernetes: APILifecycleDeprecated of the types).
+_DEPRECATED = {
+    ("", "v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ("", "v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
+}
+
+_JOBS_KEEP_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
+
+
+class Served:
+    """What is served, built in and custom."""
+
+    def __init__(
+        self,
+        table: KindTable,
+        custom: CustomKinds,
+        builtin: BuiltIn,
+        of_definitions: BuiltIn,
+        of_custom: CustomBehaviour,
+    ) -> None:
+        self.table = table
+        self._builtin = builtin
+        self._of_definitions = of_definitions
+        self._of_custom = of_custom
+        self._custom = custom
+        pods = table.resource("", "v1", "pods")
+        assert pods is not None
+        self.pods = pods
+        self.scale_resource = self.kind("autoscaling", "v1", "Scale")
+        self.delete_options = table.definition_of("meta.k8s.io", "v1", "DeleteOptions")
+        self.status = table.definition_of("meta.k8s.io", "v1", "Status")
+        self._views: dict[tuple[Resource, Form, str], ObjectView] = {}
+
+    # Finding
+
+    def has_group(self, group: str) -> bool:
+        """Return whether any resource of the group is served."""
+        return self.table.has_group(group)
+
+    def resource(self, asked: Route) -> Resource | None:
+        """Return the resource that a path names, if there is one at exactly that path."""
+        found = self.table.resource(asked.group, asked.version, asked.resource)
+        if found is None or asked.rest or (asked.namespaced and not found.namespaced):
+            return None
+        if asked.name and found.namespaced and not asked.namespaced:
+            return None
+        if asked.subresource and asked.subresource not in found.subresources:
+            return None
+        return found
+
+    def custom_group(self, asked: Route) -> Resource | None:
+        """Return a custom resource of the group of a path, the one it names if there is one; None if it has none."""
+        named = self.table.resource(asked.group, asked.version, asked.resource)
+        if named is not None:
+            return named if named.custom else None
+        return next((each for each in self.table.resources() if each.custom and each.group == asked.group), None)
+
+    def stored_as(self, storage: str) -> Resource | None:
+        """Return the resource whose objects have this name in the store, in the stored version."""
+        plural, _, group = storage.partition(".")
+        versions = next((each.versions for each in self.table.groups() if each.name == group), ())
+        found = next((res for version in versions if (res := self.table.resource(group, version, plural))), None)
+        return None if found is None else self.stored(found)
+
+    def kind(self, group: str, version: str, kind: str) -> Resource:
+        """Return something like a resource for a kind that has no path of its own, such as Scale."""
+        found = self.table.of_kind(group, version, kind)
+        if found is not None:
+            return found
+        schema = self.table.definition_of(group, version, kind)
+        return Resource(group, version, kind, kind.lower() + "s", kind.lower(), True, (), schema)
+
+    def knows(self, group: str, version: str, kind: str) -> bool:
+        """Return whether there is such a kind at all."""
+        return self.table.knows_kind(group, version, kind)
+
+    def schema_of(self, value: KubeObject) -> Schema | None:
+        """Return the schema of any built-in object by its apiVersion and kind."""
+        group, _, version = value["apiVersion"].rpartition("/")
+        if value["kind"] == "Status":
+            group = "meta.k8s.io"
+        return self.table.definition_of(group, version, value["kind"])
+
+    # What is special
+
+    def behaviour(self, resource: Resource) -> Behaviour:
+        """Return what the kind adds to the verbs."""
+        if resource.custom:
+            return self._of_custom
+        return self._of_definitions if resource.storage == DEFINITIONS else self._builtin
+
+    def stored(self, resource: Resource) -> Resource:
+        """Return the resource in the version in which it is stored."""
+        if resource.custom:
+            return self._custom.stored(resource)
+        if resource.today is not None:
+            return self.stored(resource.today)
+        elsewhere = _STORED_VERSIONS.get(resource.storage)
+        if elsewhere is None:
+            return resource
+        found = self.table.resource(*elsewhere, resource.plural)
+        assert found is not None
+        return found
+
+    def shown(self, resource: Resource, value: KubeObject) -> KubeObject:
+        """Return a stored object in the version asked for."""
+        stored = self.stored(resource)
+        if stored is resource:
+            return value
+        if resource.custom:
+            return self._custom.convert(value, resource)
+        return convert(value, stored, resource)
+
+    def converter(self, resource: Resource) -> Convert | None:
+        """Return how objects of the kind are shown in another apiVersion, for the ownership of fields."""
+        if not resource.custom and resource.storage not in _STORED_VERSIONS and resource.today is None:
+            return None
+
+        def elsewhere(value: KubeObject, api_version: str) -> tuple[KubeObject, Schema] | None:
+            group, _, version = api_version.rpartition("/")
+            target = self.table.of_kind(group, version, resource.kind)
+            if target is None:
+                return None
+            if target is resource:
+                return value, resource.schema
+            if resource.custom:
+                return self._custom.convert(value, target), target.schema
+            return convert(value, resource, target), target.schema
+
+        return elsewhere
+
+    def scale_ownership(self, resource: Resource, live: KubeObject) -> ScaleOwnership:
+        """Return who owns the replicas of an object."""
+        paths = self._custom.replica_paths(resource) if resource.custom else None
+        return ScaleOwnership(live, resource, self.scale_resource, paths)
+
+    def view(self, resource: Resource, form: Form, include_object: str) -> ObjectView:
+        """Return how objects of the kind are shown in one form."""
+        key = (resource, form, include_object)
+        found = self._views.get(key)
+        if found is None:
+            if len(self._views) > 1000:
+                self._views.clear()
+            printer = self._custom.printer(resource) if resource.custom else printer_of(resource)
+            if self.stored(resource) is resource and not resource.custom:
+                shown = _same
+            else:
+                shown = lambda value: self.shown(resource, value)  # noqa: E731 - one line says it
+            found = self._views[key] = ObjectView(resource, form, include_object, shown, printer, self.table)
+        return found
+
+    def scale_view(self, resource: Resource, form: Form, include_object: str) -> ObjectView:
+        """Return how the Scales of a kind are shown in one form."""
+        return ObjectView(self.scale_resource, form, include_object, _same, scale_printer_of(resource), self.table)
+
+    def scale(self, resource: Resource) -> Scale:
+        """Return how the replicas of a kind are read and written."""
+        return CustomScale(self._custom.scale_paths(resource)) if resource.custom else Scale(resource)
+
+    def allows_create_on_update(self, resource: Resource) -> bool:
+        """Return whether a PUT to a name that does not exist creates the object."""
+        return not resource.custom and strategy_of(resource.storage).created_by_update
+
+    def warnings(self, resource: Resource, asked: Route) -> list[str]:
+        """Return what clients are told about the version they use."""
+        if resource.custom:
+            return self._custom.warnings(resource)
+        text = _DEPRECATED.get((resource.group, resource.version, resource.kind))
+        return [text] if text else []
+
+    def deletion_warnings(self, resource: Resource, options: DeleteOptions) -> list[str]:
+        """Return what clients are told about a deletion."""
+        silent = options.propagation is not None or options.orphan is not None
+        return [_JOBS_KEEP_PODS] if resource.storage == "jobs.batch" and not silent else []
+
+
+def _same(value: KubeObject) -> KubeObject:
+    return value

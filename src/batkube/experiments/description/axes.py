@@ -1,0 +1,134 @@
+"""Axes: what varies in an experiment, and the values it takes.
+
+A value has a label, by which it is known in tables and figures, and settings: the keys of a scenario that it sets. A
+plain value sets one key, which the axis names or is named after; a labelled value may set several at once, and so pairs
+a workload with its platform, say. A dot leads into a mapping: `scheduler-args.threshold`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from batkube.experiments.description.ranges import RANGE_WORDS, spread
+from batkube.experiments.description.spelling import check_names, nearest
+from batkube.kernel.errors import InputError
+from batkube.simulation.scenario import KEYS
+
+#: The words of an axis that is more than a list or labels.
+_AXIS_WORDS = ("key", "values", *RANGE_WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of an axis."""
+
+    label: str
+    #: What it sets: keys of a scenario, with dots to lead into mappings.
+    settings: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One thing that varies; at least one value, labels all different."""
+
+    name: str
+    values: tuple[Value, ...]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels in order."""
+        return [value.label for value in self.values]
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of a scenario that any of the values sets, each once."""
+        return list(dict.fromkeys(key for value in self.values for key in value.settings))
+
+
+class AxisReader:
+    """Reads one axis of an experiment file."""
+
+    def __init__(self, name: str, source: Path) -> None:
+        self._name = name
+        self._source = source
+        self._at = f"axes.{name}"
+        #: What plain values set.
+        self._key = name
+
+    def read(self, given: object) -> Axis:
+        """Return the axis. Raises InputError."""
+        if isinstance(given, Mapping) and any(word in given for word in _AXIS_WORDS):
+            check_names(given, _AXIS_WORDS, self._source, self._at, "a word of an axis")
+            self._key = str(given.get("key", self._name))
+            words = {word: value for word, value in given.items() if word != "key"}
+            if "values" in words and len(words) > 1:
+                raise self._error("has both 'values' and a range", "put the range into the values, as one of them")
+            given = words.get("values", [words])
+        values = list(self._values(given))
+        if not values:
+            raise self._error("has no values", "give a list, labels, or from, to and step")
+        labels = [value.label for value in values]
+        for label, count in Counter(labels).items():
+            if count > 1:
+                raise self._error(f"has the value {label!r} twice", "give each value its own label")
+        return Axis(self._name, tuple(values))
+
+    def _values(self, given: object) -> Iterator[Value]:
+        if isinstance(given, Mapping):
+            for label, settings in given.items():
+                yield self._labelled(str(label), settings)
+            return
+        if not isinstance(given, list | tuple):
+            raise self._error(f"{given!r} is not a list of values", f"write [{given}]")
+        for entry in given:
+            if not isinstance(entry, Mapping):
+                yield self._plain(label_of(entry), entry)
+            elif any(word in entry for word in RANGE_WORDS):
+                yield from self._range(entry)
+            else:
+                yield from self._values(entry)
+
+    def _range(self, words: Mapping[str, object]) -> Iterator[Value]:
+        check_names(words, RANGE_WORDS, self._source, self._at, "a word of a range")
+        try:
+            spread_out = spread(words)
+        except ValueError as error:
+            raise self._error(str(error), "such as {from: 0ms, to: 50ms, step: 5ms}") from error
+        for entry in spread_out:
+            yield self._plain(label_of(entry), entry)
+
+    def _labelled(self, label: str, given: object) -> Value:
+        if not isinstance(given, Mapping):
+            return self._plain(label, given)
+        for key in given:
+            self._check_key(str(key), f"{self._at}.{label}.{key}")
+        return Value(label, {str(key): value for key, value in given.items()})
+
+    def _plain(self, label: str, value: object) -> Value:
+        self._check_key(self._key, f"{self._at}.key" if self._key != self._name else self._at)
+        return Value(label, {self._key: value})
+
+    def _check_key(self, key: str, at: str) -> None:
+        if key == "seed":
+            raise InputError(self._source, at=at, problem="seeds are no axis", remedy="write seeds: 10, or a list")
+        if key.split(".")[0] not in KEYS:
+            hint = nearest(key.split(".")[0], KEYS)
+            named = "" if key != self._name else ", which the axis could be named after; or name it with 'key'"
+            raise InputError(self._source, at=at, problem=f"{key!r} is not a key of a scenario{named}", remedy=hint)
+
+    def _error(self, problem: str, remedy: str) -> InputError:
+        return InputError(self._source, at=self._at, problem=problem, remedy=remedy)
+
+
+def label_of(value: object) -> str:
+    """Return how a plain value is called in tables."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "+".join(label_of(one) for one in value)
+    return str(value)

@@ -1,0 +1,80 @@
+"""What the columns of an experiment's tables are called for people, in which unit, and which way is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from batkube.experiments.description.columns import COMPLETED
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A number that each run has."""
+
+    name: str
+    label: str
+    #: s, %, bytes, jobs… or empty.
+    unit: str = ""
+    #: -1 when less is better, 1 when more is better, 0 when neither.
+    better: int = 0
+    #: What a value is multiplied with to be in the unit: shares are shown as percentages.
+    factor: float = 1.0
+    decimals: int = 2
+    #: True of real time, CPU and memory: it differs between runs that are otherwise identical.
+    is_measured: bool = False
+
+    @property
+    def is_time(self) -> bool:
+        """True when it is told in seconds."""
+        return self.unit == "s"
+
+
+_KNOWN = (
+    Column(COMPLETED, "runs completed", "%", 1, 100.0, 1),
+    Column("makespan", "makespan", "s", -1),
+    Column("mean_waiting_time", "mean wait", "s", -1),
+    Column("max_waiting_time", "longest wait", "s", -1),
+    Column("mean_turnaround_time", "mean turnaround", "s", -1),
+    Column("max_turnaround_time", "longest turnaround", "s", -1),
+    Column("mean_slowdown", "mean slowdown", "", -1, decimals=3),
+    Column("max_slowdown", "largest slowdown", "", -1, decimals=3),
+    Column("mean_utilisation", "utilisation", "%", 1, 100.0),
+    Column("success_rate", "success rate", "%", 1, 100.0),
+    Column("nb_jobs", "jobs", decimals=0),
+    Column("nb_jobs_finished", "jobs finished", "", 1, decimals=0),
+    Column("nb_jobs_success", "jobs succeeded", "", 1, decimals=0),
+    Column("nb_jobs_killed", "jobs killed", "", -1, decimals=0),
+    Column("nb_computing_machines", "machines", decimals=0),
+    Column("time_computing", "machine time computing", "s"),
+    Column("time_idle", "machine time idle", "s", -1),
+    Column("overallocations", "over-allocations", "", -1, decimals=0),
+    Column("cycles", "cycles", decimals=0),
+    Column("cycles_cut_short", "cycles cut short", decimals=0),
+    Column("decisions", "decisions", decimals=0),
+    Column("late_decisions", "late decisions", "", -1, decimals=0),
+    Column("mean_lateness", "mean lateness", "s", -1, decimals=3),
+    Column("max_lateness", "largest lateness", "s", -1, decimals=3),
+    Column("real_s", "real time", "s", -1, is_measured=True),
+    Column("cpu_s", "CPU time", "s", -1, is_measured=True),
+    Column("scheduler_cpu_s", "scheduler's CPU time", "s", -1, is_measured=True),
+    Column("peak_memory_bytes", "peak memory", "MiB", -1, 1 / 2**20, 0, is_measured=True),
+    Column("virtual_per_real", "speed", "× real time", 1, decimals=0, is_measured=True),
+)
+_BY_NAME = {column.name: column for column in _KNOWN}
+
+#: The columns that an experiment's first table shows, those that its runs have.
+MAIN = (
+    "makespan",
+    "mean_waiting_time",
+    "max_waiting_time",
+    "mean_slowdown",
+    "mean_utilisation",
+    "success_rate",
+    "overallocations",
+    "real_s",
+)
+
+
+def column_of(name: str) -> Column:
+    """Return how to show the column called `name`; one that is not known is told by its name."""
+    return _BY_NAME.get(name) or Column(name, name.replace("_", " "))

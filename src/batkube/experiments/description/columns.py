@@ -1,0 +1,61 @@
+"""The columns of results.csv and timings.csv."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from batkube.kernel.instants import START
+from batkube.outputs.files.schedule_csv import summary_of
+
+#: What says which run a row is of; the axes stand after the first.
+RUN, SEED, REPEAT, STATE = "run", "seed", "repeat", "state"
+#: What schedule.csv holds more where time is paced (`simulation.paced_tally`).
+PACED = ("cycles", "cycles_cut_short", "decisions", "late_decisions", "mean_lateness", "max_lateness")
+#: How many pods were bound to a node without room for them: from schedule.csv where time is paced, which counts them
+#: under its own name, and else from the fidelity notes.
+OVERALLOCATIONS, COUNTED_WHEN_PACED = "overallocations", "over_allocations"
+#: The columns of timings.csv after the run, in order. They are real, so they are kept out of results.csv.
+TIMINGS = ("real_s", "cpu_s", "scheduler_cpu_s", "peak_memory_bytes", "virtual_per_real")
+#: What reports add to each run: the digest of its journal, and 1 if it completed or else 0.
+DIGEST, COMPLETED = "digest", "completed"
+
+#: Columns of schedule.csv that are not taken over: there for Batsim's sake, or told otherwise.
+_SILENT = (
+    COUNTED_WHEN_PACED,
+    "batsim_version",
+    "consumed_joules",
+    "nb_grouped_switches",
+    "nb_machine_switches",
+    "scheduling_time",
+    "simulation_time",
+    "time_sleeping",
+    "time_switching_off",
+    "time_switching_on",
+)
+
+
+@functools.cache
+def measured_columns() -> tuple[str, ...]:
+    """Return the columns of every schedule.csv that are results, in their order."""
+    empty = summary_of(
+        (), machines=(), whole_machines=True, busy_machine_ns=0, busy_until=START, job_count=0, version=""
+    )
+    return results_among(empty)
+
+
+def results_among(names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the columns of a schedule.csv that are results."""
+    return tuple(name for name in names if name not in _SILENT)
+
+
+@functools.cache
+def number_columns() -> tuple[str, ...]:
+    """Return the columns that hold a number of each run: what figures can show."""
+    return (*measured_columns(), *PACED, OVERALLOCATIONS, *TIMINGS, COMPLETED)
+
+
+@functools.cache
+def reserved_columns() -> tuple[str, ...]:
+    """Return the names that no axis may have."""
+    return (RUN, SEED, REPEAT, STATE, DIGEST, *number_columns())

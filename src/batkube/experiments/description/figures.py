@@ -1,0 +1,244 @@
+"""The `figures:` section of an experiment file, read and checked.
+
+An entry says what to draw: which column against which axis, a line or bar per value of another axis, panels for the
+values of a third, and what of others to draw next to it (a theoretical value, published data). Everything wrong in it
+is found before anything is run: see docs/reference/figures.md for the keys.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from batkube.experiments.description.column_labels import column_of
+from batkube.experiments.description.columns import SEED, number_columns, reserved_columns
+from batkube.experiments.description.conditions import Condition, as_number, read_conditions
+from batkube.experiments.description.spelling import check_names
+from batkube.kernel.errors import InputError
+
+
+class FigureKind(enum.StrEnum):
+    """How a figure is drawn."""
+
+    LINE = "line"
+    BAR = "bar"
+    BOX = "box"
+    SCATTER = "scatter"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A value to compare with that no run has, such as one from theory."""
+
+    label: str
+    value: float
+    #: The column it is a value of; empty when the figure has only one.
+    y: str = ""
+    #: The facets it is drawn in; all of them when empty.
+    facets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Data of others, drawn next to ours: a CSV file with a row per run, or a jobs.csv per run."""
+
+    label: str
+    file: str = ""
+    #: A glob of jobs.csv files; each is one run, and its columns are those of schedule.csv.
+    jobs: str = ""
+    x: str = ""
+    #: Their column for each of ours.
+    y: Mapping[str, str] = field(default_factory=dict)
+    #: What to multiply their numbers with to have our units.
+    x_factor: float = 1.0
+    y_factor: float = 1.0
+    where: tuple[Condition, ...] = ()
+    facets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSpec:
+    """One figure as asked for."""
+
+    title: str
+    kind: FigureKind
+    x: str
+    y: tuple[str, ...]
+    by: str = ""
+    facet: str = ""
+    caption: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    where: tuple[Condition, ...] = ()
+    baselines: tuple[Baseline, ...] = ()
+    published: tuple[Published, ...] = ()
+
+
+#: The keys of an entry, and of the mappings inside it.
+KEYS = ("title", "kind", "x", "y", "by", "facet", "caption", "log", "where", "baselines", "published")
+_BASELINE_KEYS = ("label", "value", "y", "facet")
+_PUBLISHED_KEYS = ("file", "jobs", "x", "y", "label", "where", "facet", "x-unit", "y-unit")
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "%": 0.01}
+
+
+def read_figures(content: object, source: Path, axes: Mapping[str, Sequence[str]]) -> list[FigureSpec]:
+    """Return the figures that `content`, a list of entries, asks for. Raises InputError.
+
+    `axes` are the experiment's own, with their labels: they and the columns of its results are what a figure may be of.
+    """
+    if content is None:
+        return []
+    if not isinstance(content, list | tuple):
+        raise InputError(source, at="figures", problem="is not a list of figures", remedy="begin each with `- title:`")
+    return [_figure(entry, source, f"figures[{number}]", axes) for number, entry in enumerate(content, start=1)]
+
+
+def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[str]]) -> FigureSpec:
+    values = _mapping(entry, KEYS, source, at)
+    x, y = _text(values, "x", source, at), _texts(values.get("y"), source, f"{at}.y")
+    by, facet = _text(values, "by", source, at), _text(values, "facet", source, at)
+    if not x or not y:
+        raise InputError(source, at=at, problem=f"says no {'x' if not x else 'y'}", remedy="name an axis or a column")
+    check_names([x], (*axes, SEED, *number_columns()), source, f"{at}.x", "an axis or a column of numbers")
+    check_names(y, number_columns(), source, f"{at}.y", "a column of numbers")
+    check_names([by] if by else [], axes, source, f"{at}.by", "an axis of this experiment")
+    check_names([facet] if facet else [], axes, source, f"{at}.facet", "an axis of this experiment")
+    where = read_conditions(values.get("where"), source, f"{at}.where")
+    columns = (*axes, *reserved_columns())
+    check_names((each.column for each in where), columns, source, f"{at}.where", "an axis or a column of the results")
+    log = _text(values, "log", source, at)
+    check_names([log] if log else [], ("x", "y", "xy"), source, f"{at}.log", "a choice of logarithmic axes")
+    return FigureSpec(
+        title=_text(values, "title", source, at) or usual_title(x, y),
+        kind=_kind(values, source, at, x in axes),
+        x=x,
+        y=y,
+        by=by,
+        facet=facet,
+        caption=_text(values, "caption", source, at),
+        log_x="x" in log,
+        log_y="y" in log,
+        where=where,
+        baselines=_baselines(values.get("baselines"), y, axes.get(facet, ()), source, f"{at}.baselines"),
+        published=tuple(
+            _published(one, y, axes.get(facet, ()), source, f"{at}.published{place}")
+            for one, place in _one_or_several(values.get("published"))
+        ),
+    )
+
+
+def usual_title(x: str, y: Sequence[str]) -> str:
+    """Return what a figure is called that has no title."""
+    words = f"{' and '.join(column_of(name).label for name in y)} by {column_of(x).label}"
+    return words[0].upper() + words[1:]
+
+
+def _kind(values: Mapping[str, object], source: Path, at: str, x_is_axis: bool) -> FigureKind:
+    kind = _text(values, "kind", source, at) or (FigureKind.LINE if x_is_axis else FigureKind.SCATTER)
+    check_names([kind], list(FigureKind), source, f"{at}.kind", "a kind of figure")
+    return FigureKind(kind)
+
+
+def _baselines(given: object, y: Sequence[str], panels: Sequence[str], source: Path, at: str) -> tuple[Baseline, ...]:
+    """Return `{theory: 2210}` or a list of `{label, value, y, facet}`."""
+    if isinstance(given, Mapping):
+        given = [{"label": label, "value": value} for label, value in given.items()]
+    entries = [
+        (_mapping(entry, _BASELINE_KEYS, source, f"{at}{place}"), f"{at}{place}")
+        for entry, place in _one_or_several(given)
+    ]
+    made = []
+    for values, place in entries:
+        value = as_number(values.get("value"))
+        if value is None:
+            raise InputError(source, at=place, problem=f"{values.get('value')!r} is not a number")
+        column = _chosen_column(values, y, source, place)
+        facets = _facets(values, panels, source, place)
+        made.append(Baseline(_text(values, "label", source, place) or "baseline", value, column, facets))
+    return tuple(made)
+
+
+def _chosen_column(values: Mapping[str, object], y: Sequence[str], source: Path, at: str) -> str:
+    column = _text(values, "y", source, at)
+    if column in y or (not column and len(y) == 1):
+        return column or y[0]
+    raise InputError(
+        source,
+        at=at,
+        problem=f"{column!r} is not drawn in this figure" if column else "does not say which y it is a value of",
+        remedy=f"y: {' or '.join(y)}",
+    )
+
+
+def _facets(values: Mapping[str, object], panels: Sequence[str], source: Path, at: str) -> tuple[str, ...]:
+    """Return the panels that something is drawn in; `panels` are those of the figure."""
+    facets = _texts(values.get("facet"), source, f"{at}.facet")
+    check_names(facets, panels, source, f"{at}.facet", "a panel of this figure")
+    return facets
+
+
+def _published(entry: object, y: Sequence[str], panels: Sequence[str], source: Path, at: str) -> Published:
+    values = _mapping(entry, _PUBLISHED_KEYS, source, at)
+    file, jobs = _text(values, "file", source, at), _text(values, "jobs", source, at)
+    if bool(file) == bool(jobs):
+        raise InputError(
+            source, at=at, problem="needs either a file or jobs", remedy="file: data.csv, or jobs: runs/*_jobs.csv"
+        )
+    theirs = values.get("y")
+    if isinstance(theirs, Mapping):
+        columns = {_chosen_column({"y": ours}, y, source, f"{at}.y"): str(name) for ours, name in theirs.items()}
+    elif theirs is None:
+        columns = {name: name for name in y}
+    else:
+        columns = {_chosen_column({}, y, source, f"{at}.y"): str(theirs)}
+    return Published(
+        label=_text(values, "label", source, at) or "published",
+        file=file,
+        jobs=jobs,
+        x=_text(values, "x", source, at),
+        y=columns,
+        x_factor=_factor(values, "x-unit", source, at),
+        y_factor=_factor(values, "y-unit", source, at),
+        where=read_conditions(values.get("where"), source, f"{at}.where"),
+        facets=_facets(values, panels, source, at),
+    )
+
+
+def _factor(values: Mapping[str, object], key: str, source: Path, at: str) -> float:
+    unit = _text(values, key, source, at)
+    check_names([unit] if unit else [], _UNITS, source, f"{at}.{key}", "a unit")
+    return _UNITS[unit] if unit else 1.0
+
+
+def _one_or_several(given: object) -> list[tuple[object, str]]:
+    """Return each entry with its place in error messages; one mapping alone may stand for a list of it."""
+    if given is None:
+        return []
+    return (
+        [(one, f"[{number}]") for number, one in enumerate(given, start=1)]
+        if isinstance(given, list)
+        else [(given, "")]
+    )
+
+
+def _mapping(entry: object, keys: Sequence[str], source: Path, at: str) -> Mapping[str, object]:
+    if not isinstance(entry, Mapping):
+        raise InputError(source, at=at, problem="is not a mapping", remedy=f"keys: {', '.join(keys)}")
+    check_names(entry, keys, source, at, "a key here")
+    return entry
+
+
+def _text(values: Mapping[str, object], key: str, source: Path, at: str) -> str:
+    value = values.get(key)
+    if isinstance(value, list | Mapping):
+        raise InputError(source, at=f"{at}.{key}", problem="is not a text")
+    return "" if value is None else str(value)
+
+
+def _texts(given: object, source: Path, at: str) -> tuple[str, ...]:
+    if isinstance(given, Mapping) or (isinstance(given, list) and any(isinstance(one, list | dict) for one in given)):
+        raise InputError(source, at=at, problem="is neither a text nor a list of them")
+    listed = given if isinstance(given, list) else [] if given is None else [given]
+    return tuple(dict.fromkeys(str(one) for one in listed))

@@ -1,0 +1,168 @@
+"""The experiment file: a base scenario, what varies about it, and how often each point is run.
+
+What can be known to be wrong is refused here, with its place and the nearest right word, before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from batkube.experiments.description.axes import Axis, AxisReader, label_of
+from batkube.experiments.description.columns import reserved_columns
+from batkube.experiments.description.figures import read_figures
+from batkube.experiments.description.ranges import spread
+from batkube.experiments.description.spelling import check_names, nearest
+from batkube.kernel.documents import read_yaml
+from batkube.kernel.errors import InputError
+from batkube.simulation.scenario import KEYS, TIME_LIMIT
+
+_WORDS = ("title", "description", "base", "axes", "seeds", "repeats", "exclude", "figures")
+#: What stands for the file where there is none, in messages and to resolve paths against.
+_NO_FILE = Path("experiment")
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Several scenarios that answer one question."""
+
+    #: The file; its folder is what paths are relative to.
+    source: Path
+    title: str
+    description: str
+    base: Mapping[str, object]
+    axes: tuple[Axis, ...]
+    seeds: tuple[int, ...]
+    repeats: int
+    #: A point that has one of the labels of every name in one of these is left out; a name is an axis or `seed`.
+    exclude: tuple[Mapping[str, tuple[str, ...]], ...]
+    #: For the report, as written; what is wrong in them is found here (`figures.py`).
+    figures: tuple[Mapping[str, object], ...]
+
+
+def read_experiment(given: Path | Mapping[str, object]) -> Experiment:
+    """Return the experiment that a file, or a mapping like one, describes. Raises InputError."""
+    source = _NO_FILE if isinstance(given, Mapping) else given
+    content = given if isinstance(given, Mapping) else read_yaml(given)
+    if not isinstance(content, Mapping):
+        raise InputError(source, problem="is not an experiment: a mapping is expected", remedy=nearest("", _WORDS))
+    if "base" not in content and "workload" in content:
+        remedy = "put its keys below 'base', or use `batkube run`"
+        raise InputError(source, problem="is a scenario, not an experiment", remedy=remedy)
+    check_names(content, _WORDS, source, "", "a word of an experiment")
+    base = _mapping(content, "base", source)
+    check_names((key.split(".")[0] for key in base), KEYS, source, "base", "a key of a scenario")
+    axes = _axes(content, source)
+    figures = _mappings(content, "figures", source)
+    read_figures(figures, source, {axis.name: axis.labels for axis in axes})
+    seeds = _seeds(content, base, source)
+    return Experiment(
+        source=source,
+        title=_text(content, "title", source),
+        description=_text(content, "description", source),
+        base=base,
+        axes=axes,
+        seeds=seeds,
+        repeats=_repeats(content, source),
+        exclude=_exclude(content, axes, seeds, source),
+        figures=tuple(figures),
+    )
+
+
+def with_time_limit(experiment: Experiment, limit: object) -> Experiment:
+    """Return the experiment whose runs may take so long in real time each; None leaves it as its file says."""
+    return experiment if limit is None else replace(experiment, base={**experiment.base, TIME_LIMIT: limit})
+
+
+def _axes(content: Mapping[str, object], source: Path) -> tuple[Axis, ...]:
+    axes: list[Axis] = []
+    for name, given in _mapping(content, "axes", source).items():
+        if name in reserved_columns():
+            hint = "write seeds: 10, or a list" if name == "seed" else "choose another name, and say 'key' if need be"
+            raise InputError(source, at=f"axes.{name}", problem="is the name of a column of the results", remedy=hint)
+        axis = AxisReader(name, source).read(given)
+        for other in axes:
+            for key in axis.keys:
+                if any(_overlap(key, set_before) for set_before in other.keys):
+                    problem = f"sets {key!r}, which the axis {other.name!r} sets too"
+                    raise InputError(source, at=f"axes.{name}", problem=problem, remedy="let one axis set each key")
+        axes.append(axis)
+    return tuple(axes)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Say whether two keys are the same or one leads into the other."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+
+
+def _seeds(content: Mapping[str, object], base: Mapping[str, object], source: Path) -> tuple[int, ...]:
+    """Return the seeds: those listed, or as many as said from 0 on, or the base's only one."""
+    given = content.get("seeds")
+    if given is None:
+        given = [base.get("seed", 0)]
+    elif "seed" in base:
+        raise InputError(source, at="base.seed", problem="is given beside 'seeds'", remedy="keep one of them")
+    if isinstance(given, Mapping):
+        try:
+            given = spread({"step": 1, **given})
+        except ValueError as error:
+            raise InputError(source, at="seeds", problem=str(error), remedy=_SEEDS) from error
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        given = list(range(given))
+    whole = isinstance(given, list) and all(isinstance(one, int) and not isinstance(one, bool) for one in given)
+    if not isinstance(given, list) or not given or not whole or len(dict.fromkeys(given)) < len(given):
+        raise InputError(source, at="seeds", problem=f"{given!r} is not a list of different seeds", remedy=_SEEDS)
+    return tuple(int(one) for one in given)
+
+
+_SEEDS = "a count, such as 10 (from 0 to 9), a list of whole numbers, or {from: 1, to: 10}"
+
+
+def _repeats(content: Mapping[str, object], source: Path) -> int:
+    given = content.get("repeats", 1)
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise InputError(source, at="repeats", problem=f"{given!r} is not a number of times", remedy="1 or more")
+    return given
+
+
+def _exclude(
+    content: Mapping[str, object], axes: tuple[Axis, ...], seeds: tuple[int, ...], source: Path
+) -> tuple[Mapping[str, tuple[str, ...]], ...]:
+    known = {axis.name: axis.labels for axis in axes} | {"seed": [str(seed) for seed in seeds]}
+    rules = []
+    for number, rule in enumerate(_mappings(content, "exclude", source), start=1):
+        at = f"exclude[{number}]"
+        check_names(rule, known, source, at, "an axis")
+        labels = {name: _labels(given) for name, given in rule.items()}
+        for name, wanted in labels.items():
+            check_names(wanted, known[name], source, f"{at}.{name}", f"a value of {name}")
+        if not labels:
+            raise InputError(source, at=at, problem="would leave out every run", remedy="name an axis and its values")
+        rules.append(labels)
+    return tuple(rules)
+
+
+def _labels(given: object) -> tuple[str, ...]:
+    return tuple(label_of(one) for one in given) if isinstance(given, list | tuple) else (label_of(given),)
+
+
+def _mapping(content: Mapping[str, object], word: str, source: Path) -> dict[str, object]:
+    given = content.get(word) or {}
+    if not isinstance(given, Mapping):
+        raise InputError(source, at=word, problem="is not a mapping", remedy=f"write {word}: and its keys below it")
+    return {str(key): value for key, value in given.items()}
+
+
+def _mappings(content: Mapping[str, object], word: str, source: Path) -> list[dict[str, object]]:
+    given = content.get(word) or []
+    if not isinstance(given, list | tuple) or not all(isinstance(one, Mapping) for one in given):
+        raise InputError(source, at=word, problem="is not a list of mappings", remedy="begin each one with '- '")
+    return [{str(key): value for key, value in one.items()} for one in given]
+
+
+def _text(content: Mapping[str, object], word: str, source: Path) -> str:
+    given = content.get(word) or ""
+    if not isinstance(given, str):
+        raise InputError(source, at=word, problem=f"{given!r} is not text", remedy=f'write {word}: "…"')
+    return given.strip()

@@ -1,0 +1,1 @@
+"""Charts of an experiment: computed first, drawn then."""

@@ -1,0 +1,121 @@
+"""Bars and boxes: a name per row, so that names of any length are read without turning the head."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from batkube.experiments.description.column_labels import Column
+from batkube.experiments.figures.data import Chart, ChartPoint, Panel
+from batkube.experiments.figures.marks import Mark
+from batkube.experiments.figures.numbers import told
+from batkube.outputs.charts.axes import worded
+from batkube.outputs.pages.colours import LIGHT
+
+_BAR_IN, _GAP_IN = 0.22, 0.16
+#: Fewer runs than this make no box, only dots.
+_LEAST_FOR_BOX = 5
+
+
+def bar_height_in(chart: Chart) -> float:
+    """Return the height of a panel: each row has room for all its bars."""
+    return max(0.7, len(chart.x.categories) * (_depth(chart) * _BAR_IN + _GAP_IN))
+
+
+def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -> None:
+    """Draw a panel of a bar or box chart."""
+    slots, depth = _slots(panel, chart), _depth(chart)
+    share = _BAR_IN / (depth * _BAR_IN + _GAP_IN)
+    reach = _reach(panel)
+    if chart.log_y:
+        axes.set_xscale("log")
+    for series in panel.series:
+        for point in series.points:
+            alone = series.is_published and series.label in chart.x.categories
+            y = point.x if alone else point.x + (slots[series.label] - (depth - 1) / 2) * share
+            if chart.kind == "box":
+                _box(axes, point, y, share, marks[series.label])
+            else:
+                _bar(axes, point, y, share, marks[series.label], panel.column, reach)
+    for level in panel.levels:
+        mark = marks[level.label]
+        axes.axvline(level.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.3, zorder=4)
+    names = chart.x.categories
+    axes.set_yticks(range(len(names)), [worded(name, 34) for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    if not chart.log_y:
+        low = 0.0 if chart.kind == "bar" else _low(panel, reach)
+        # Numbers stand beside bars, and need more of a narrow panel.
+        room = 0.22 + 0.14 * min(3, len(chart.rows[0])) if chart.kind == "bar" else 0.05
+        axes.set_xlim(low, reach + (reach - low) * room or 1.0)
+    axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.6)
+
+
+def _slots(panel: Panel, chart: Chart) -> dict[str, int]:
+    """Return the place of each series within a row of names; one that has rows of its own needs none."""
+    own = [series.label for series in panel.series if not (series.is_published and series.label in chart.x.categories)]
+    places = {label: number for number, label in enumerate(own)}
+    return places | {series.label: 0 for series in panel.series if series.label not in places}
+
+
+def _depth(chart: Chart) -> int:
+    """Return how many bars a row of names has room for."""
+    return max((place + 1 for panel in chart.panels for place in _slots(panel, chart).values()), default=1)
+
+
+def _reach(panel: Panel) -> float:
+    points = [point for series in panel.series for point in series.points]
+    ends = [max(point.sample.high, *point.values) for point in points] + [level.value for level in panel.levels]
+    return max(ends, default=1.0)
+
+
+def _low(panel: Panel, reach: float) -> float:
+    values = [value for series in panel.series for point in series.points for value in point.values]
+    low = min([*values, *(level.value for level in panel.levels)], default=0.0)
+    return 0.0 if 0 <= low < reach * 0.5 else low - max((reach - low) * 0.08, abs(reach) * 1e-3)
+
+
+def _bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark, column: Column, reach: float) -> None:
+    sample = point.sample
+    axes.barh(y, sample.mean, share * 0.86, color=mark.colour, hatch=mark.hatch, edgecolor="white", lw=0, zorder=2)
+    end = max(sample.mean, sample.high)
+    if sample.has_interval and sample.half:
+        error = ([sample.mean - sample.low], [sample.high - sample.mean])
+        axes.errorbar(
+            sample.mean, y, xerr=error, fmt="none", ecolor=LIGHT["ink"], elinewidth=1.0, capsize=2.6, zorder=3
+        )
+    axes.annotate(
+        f"{told(sample, column)} {column.unit}",
+        (end, y),
+        (5, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8,
+        annotation_clip=False,
+    )
+
+
+def _box(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
+    values = np.array(point.values)
+    if len(values) >= _LEAST_FOR_BOX:
+        low, middle, high = np.percentile(values, [25, 50, 75])
+        tall = share * 0.7
+        axes.plot([values.min(), values.max()], [y, y], color=mark.colour, linewidth=1.0, zorder=2)
+        axes.add_patch(
+            Rectangle((low, y - tall / 2), high - low, tall, facecolor=mark.colour, alpha=0.3, linewidth=0, zorder=2)
+        )
+        axes.plot([middle, middle], [y - tall / 2, y + tall / 2], color=mark.colour, linewidth=1.8, zorder=3)
+    axes.plot(
+        values,
+        np.full(len(values), y),
+        linestyle="none",
+        marker=mark.marker,
+        markersize=3.4,
+        color=mark.colour,
+        markerfacecolor="none" if mark.is_hollow else mark.colour,
+        alpha=0.75,
+        zorder=4,
+        clip_on=False,
+    )

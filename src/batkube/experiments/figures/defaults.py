@@ -1,0 +1,48 @@
+"""Which figures an experiment gets that asks for none: those that its axes suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from batkube.experiments.description.columns import COMPLETED
+from batkube.experiments.description.figures import FigureKind, FigureSpec, usual_title
+from batkube.experiments.figures.data import scale_of
+
+#: More panels than this are no longer looked at.
+_MOST_FACETS = 6
+_SHOWN = ("makespan", "mean_waiting_time")
+
+
+def default_figures(axes: Mapping[str, Sequence[str]], *, has_failures: bool = False) -> list[FigureSpec]:
+    """Return a line over each axis of numbers, else bars; a series for each scheduler, panels for the inputs."""
+    varied = {name: labels for name, labels in axes.items() if len(labels) > 1}
+    if not varied:
+        return []
+    numeric = [name for name, labels in varied.items() if not scale_of(name, labels, is_log=False).categories]
+    figures = [_line(name, varied) for name in numeric] or [_bars(varied)]
+    if has_failures:
+        figures.append(replace(figures[0], title="Runs completed", y=(COMPLETED,)))
+    return figures
+
+
+def _line(x: str, varied: Mapping[str, Sequence[str]]) -> FigureSpec:
+    by, facet = _others(x, varied)
+    return FigureSpec(usual_title(x, _SHOWN), FigureKind.LINE, x, _SHOWN, by, facet)
+
+
+def _bars(varied: Mapping[str, Sequence[str]]) -> FigureSpec:
+    x = "scheduler" if "scheduler" in varied else max(varied, key=lambda name: len(varied[name]))
+    facet, by = _others(x, varied)
+    if facet and len(varied[facet]) > _MOST_FACETS:
+        facet, by = "", facet
+    return FigureSpec(usual_title(x, _SHOWN), FigureKind.BAR, x, _SHOWN, by, facet)
+
+
+def _others(x: str, varied: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    """Return the axes for series and panels: the scheduler makes series, what it works on makes panels."""
+    others = [name for name in varied if name != x]
+    others.sort(key=lambda name: (name != "scheduler", name in ("workload", "platform")))
+    by = others[0] if others else ""
+    facet = next((name for name in reversed(others[1:]) if len(varied[name]) <= _MOST_FACETS), "")
+    return by, facet

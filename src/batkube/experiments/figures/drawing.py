@@ -1,0 +1,142 @@
+"""Charts as matplotlib figures: the page's layout, and what all kinds of chart share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from batkube.experiments.figures.bars import bar_height_in, draw_bars
+from batkube.experiments.figures.charts import OURS
+from batkube.experiments.figures.data import Chart, Panel
+from batkube.experiments.figures.lines import draw_lines
+from batkube.experiments.figures.marks import Mark, marks_of
+from batkube.outputs.charts.axes import dress, worded
+from batkube.outputs.charts.style import chart_style
+
+_WIDTH_IN = {1: 7.2, 2: 9.6, 3: 12.0}
+_MOST_COLUMNS = 3
+_LINE_PANEL_IN = 2.55
+#: Panels whose values differ by no more than this factor are told in one unit.
+_ALIKE = 20
+_TITLE_IN, _LEGEND_ROW_IN, _MARGIN_IN, _FACET_IN, _AXIS_IN = 0.36, 0.24, 0.12, 0.26, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Legend:
+    handles: list[Artist]
+    columns: int
+
+    @property
+    def height_in(self) -> float:
+        return math.ceil(len(self.handles) / self.columns) * _LEGEND_ROW_IN + 0.06 if self.handles else 0.0
+
+
+def draw(chart: Chart, *, with_title: bool = True) -> Figure:
+    """Return the chart as a figure; without its title where the page around it has one."""
+    marks = marks_of(chart)
+    facets = len(chart.rows[0])
+    columns = math.ceil(facets / math.ceil(facets / _MOST_COLUMNS))
+    lines = [row[start : start + columns] for row in chart.rows for start in range(0, facets, columns)]
+    width = _WIDTH_IN[columns]
+    legend = _legend(chart, marks, width)
+    panel_in = bar_height_in(chart) if chart.x.categories and chart.kind in ("bar", "box") else _LINE_PANEL_IN
+    facet_in = _FACET_IN if any(panel.facet for panel in chart.panels) else 0.0
+    line_in = panel_in + _AXIS_IN + facet_in
+    top = _MARGIN_IN + (_TITLE_IN if with_title else 0.0) + legend.height_in
+    height = top + line_in * len(lines)
+    with chart_style():
+        layout = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - top / height), h_pad=0.06, w_pad=0.06, wspace=0.04)
+        figure = Figure(figsize=(width, height), dpi=160, facecolor="white", layout=layout)
+        grid = figure.subplots(len(lines), columns, squeeze=False)
+        for number, line in enumerate(lines):
+            for place, axes in enumerate(grid[number]):
+                if place < len(line):
+                    _draw_panel(axes, chart, line[place], marks)
+                else:
+                    axes.set_visible(False)
+        _dress_values(chart, [axes for axes in figure.axes if axes.get_visible()])
+        if with_title:
+            figure.text(0.012, 1 - 0.1 / height, worded(chart.title, 90), fontsize=12, weight="bold", va="top")
+        if legend.handles:
+            below = (_MARGIN_IN + (_TITLE_IN if with_title else 0.0) - 0.06) / height
+            figure.legend(
+                handles=legend.handles,
+                loc="upper left",
+                bbox_to_anchor=(0.0, 1 - below),
+                ncols=legend.columns,
+                frameon=False,
+                fontsize=8.5,
+                handlelength=2.6,
+                columnspacing=1.6,
+                borderaxespad=0.2,
+            )
+    return figure
+
+
+def _draw_panel(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -> None:
+    if chart.kind in ("bar", "box"):
+        draw_bars(axes, chart, panel, marks)
+    else:
+        draw_lines(axes, chart, panel, marks)
+    if panel.facet:
+        axes.set_title(worded(panel.facet), fontsize=9, weight="bold", loc="left")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _dress_values(chart: Chart, drawn: list[Axes]) -> None:
+    """Give the axes of values their ticks: panels of one column have one unit, unless their sizes are far apart."""
+    across = chart.kind in ("bar", "box")
+    facets = len(chart.rows[0])
+    for number, row in enumerate(chart.rows):
+        own = [axes.xaxis if across else axes.yaxis for axes in drawn[number * facets : (number + 1) * facets]]
+        reaches = [sorted(axis.get_view_interval()) for axis in own]
+        spans = [high - low for low, high in reaches]
+        low, high = reaches[spans.index(max(spans))]
+        shared = (low, high) if max(spans) <= _ALIKE * min(spans) else None
+        for axis, panel in zip(own, row, strict=True):
+            dress(
+                axis,
+                panel.column.label,
+                panel.column.unit,
+                is_log=chart.log_y,
+                most_ticks=5 if across else 6,
+                is_whole=panel.column.decimals == 0,
+                reach=shared,
+            )
+
+
+def _legend(chart: Chart, marks: dict[str, Mark], width_in: float) -> _Legend:
+    series = [one.label for panel in chart.panels for one in panel.series]
+    # What has its name beside it needs no other.
+    labels = [label for label in chart.labels if label not in chart.x.categories]
+    if labels == [OURS]:
+        labels = []
+    handles = [_handle(label, marks[label], chart.kind, label in series) for label in labels]
+    widest = max((len(worded(label)) for label in labels), default=1)
+    columns = max(1, min(len(handles), int(width_in / (0.62 + 0.083 * widest))))
+    # matplotlib fills columns first; people read rows.
+    return _Legend([handle for column in range(columns) for handle in handles[column::columns]], columns)
+
+
+def _handle(label: str, mark: Mark, kind: str, is_series: bool) -> Artist:
+    if kind == "bar" and is_series:
+        return Patch(facecolor=mark.colour, hatch=mark.hatch, edgecolor="white", label=worded(label))
+    return Line2D(
+        [],
+        [],
+        color=mark.colour,
+        linestyle="none" if kind in ("scatter", "box") and is_series and not mark.is_hollow else mark.dashes,
+        linewidth=1.5,
+        marker=mark.marker,
+        markersize=4.5,
+        markerfacecolor="none" if mark.is_hollow else mark.colour,
+        label=worded(label),
+    )

@@ -1,0 +1,59 @@
+"""The figures of an experiment: those that its file asks for, or those that its axes suggest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from batkube.experiments.description.figures import FigureSpec, read_figures
+from batkube.experiments.figures.charts import chart_of
+from batkube.experiments.figures.data import Chart
+from batkube.experiments.figures.defaults import default_figures
+from batkube.experiments.results.findings import Findings, read_findings
+from batkube.kernel.errors import InputError
+
+#: What figures can be written as.
+FORMATS = ("svg", "png", "pdf")
+
+
+def figures_asked(findings: Findings) -> list[FigureSpec]:
+    """Return the figures of an experiment as asked for, or by default. Raises InputError."""
+    asked = read_figures(findings.description.get("figures"), findings.file, findings.axes)
+    return asked or default_figures(findings.axes, has_failures=bool(findings.failed))
+
+
+def charts_of(findings: Findings) -> tuple[list[Chart], list[str]]:
+    """Return the charts, and the titles of those for which no run has anything to draw."""
+    charts, empty = [], []
+    for spec in figures_asked(findings):
+        chart = chart_of(spec, findings)
+        if chart is None:
+            empty.append(spec.title)
+        else:
+            charts.append(chart)
+    return charts, empty
+
+
+def save_figures(folder: Path, target: Path, kind: str = "svg") -> list[Path]:
+    """Write every figure of the experiment in `folder` into the folder `target`, and return the files."""
+    from batkube.experiments.figures.drawing import draw
+    from batkube.outputs.charts.inline_svg import rendered
+    from batkube.outputs.files.products import write_product
+
+    if kind not in FORMATS:
+        raise InputError("--format", problem=f"{kind!r} is not one of {', '.join(FORMATS)}")
+    charts, _ = charts_of(read_findings(folder))
+    if not charts:
+        raise InputError(folder, problem="has nothing to draw: nothing varies in it, or no run completed")
+    paths = [target / f"{number:02}-{_file_name(chart.title)}.{kind}" for number, chart in enumerate(charts, start=1)]
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(target, problem=f"cannot be written: {error.strerror}") from error
+    for chart, path in zip(charts, paths, strict=True):
+        write_product(path, rendered(draw(chart), kind))
+    return paths
+
+
+def _file_name(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "figure"

@@ -1,0 +1,45 @@
+"""How the series of a chart are told apart: by colour, marker and dashes, the same in every panel."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from batkube.experiments.figures.data import Chart
+from batkube.outputs.pages.colours import LIGHT, SERIES
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+Dashes = Literal["-", "none"] | tuple[float, tuple[float, ...]]
+_OWN_DASHES: tuple[Dashes, ...] = ("-", (0.0, (6.0, 1.5)), (0.0, (1.0, 1.2)))
+_PUBLISHED_DASHES: Dashes = (0.0, (3.5, 1.6))
+_LEVEL_DASHES: tuple[Dashes, ...] = ((0.0, (1.2, 1.6)), (0.0, (5.0, 1.5, 1.2, 1.5)), (0.0, (8.0, 3.0)))
+
+
+class Mark(NamedTuple):
+    """What one series looks like."""
+
+    colour: str
+    marker: str
+    dashes: Dashes
+    #: Drawn with open markers: data of others.
+    is_hollow: bool = False
+    hatch: str | None = None
+
+
+def marks_of(chart: Chart) -> dict[str, Mark]:
+    """Return a mark for every series and level of a chart."""
+    plain = [one.label for panel in chart.panels for one in panel.levels if one.sample is None]
+    others = [one.label for panel in chart.panels for one in panel.series if one.is_published]
+    others += [one.label for panel in chart.panels for one in panel.levels if one.is_published]
+    series = [one.label for panel in chart.panels for one in panel.series]
+    marks: dict[str, Mark] = {}
+    coloured = [label for label in chart.labels if label not in plain]
+    for number, label in enumerate(coloured):
+        colour = SERIES[number % len(SERIES)]
+        marker = _MARKERS[number % len(_MARKERS)] if label in series else ""
+        if label in others:
+            marks[label] = Mark(colour, marker, _PUBLISHED_DASHES, is_hollow=True, hatch="////")
+        else:
+            marks[label] = Mark(colour, marker, _OWN_DASHES[number // len(SERIES) % len(_OWN_DASHES)])
+    for number, label in enumerate(dict.fromkeys(plain)):
+        marks[label] = Mark(LIGHT["quiet"], "", _LEVEL_DASHES[number % len(_LEVEL_DASHES)])
+    return marks

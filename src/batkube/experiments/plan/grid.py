@@ -1,0 +1,68 @@
+"""The grid: every combination of the axes' values, with every seed, so many times.
+
+The order is the file's: the first axis varies slowest, then the others, then the seeds; repeats vary fastest. Tables
+keep that order, whatever order the runs end in.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from batkube.experiments.description.reading import Experiment
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run of the grid."""
+
+    #: The label on each axis, by the axis' name.
+    labels: Mapping[str, str]
+    seed: int
+    #: Counted from 1.
+    repeat: int
+    #: The keys of its scenario, as written in the file.
+    content: Mapping[str, object]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What a rule may go by: the labels by axis, and the seed and the repeat."""
+        return {**self.labels, "seed": str(self.seed), "repeat": str(self.repeat)}
+
+    def told(self) -> str:
+        """Return which point this is, for people."""
+        return ", ".join([*(f"{name}={label}" for name, label in self.labels.items()), f"seed={self.seed}"])
+
+
+def points(experiment: Experiment) -> Iterator[Point]:
+    """Yield the points of the grid in order, without those that are excluded."""
+    for values in itertools.product(*(axis.values for axis in experiment.axes)):
+        labels = {axis.name: value.label for axis, value in zip(experiment.axes, values, strict=True)}
+        content = dict(experiment.base)
+        for value in values:
+            content = with_settings(content, value.settings)
+        for seed in experiment.seeds:
+            for repeat in range(1, experiment.repeats + 1):
+                point = Point(labels, seed, repeat, {**content, "seed": seed})
+                if not any(matches(point, rule) for rule in experiment.exclude):
+                    yield point
+
+
+def with_settings(content: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:
+    """Return `content` with `settings` made in it; a dotted key sets one entry of a mapping and keeps the others."""
+    changed = dict(content)
+    for key, value in settings.items():
+        outer, dot, inner = key.partition(".")
+        if dot:
+            held = changed.get(outer)
+            changed[outer] = with_settings(held if isinstance(held, Mapping) else {}, {inner: value})
+        else:
+            changed[key] = value
+    return changed
+
+
+def matches(point: Point, rule: Mapping[str, Collection[str]]) -> bool:
+    """Say whether a point has one of the labels that a rule lists, for each name in it."""
+    names = point.names
+    return all(names[name] in wanted for name, wanted in rule.items())

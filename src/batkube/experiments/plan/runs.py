@@ -1,0 +1,195 @@
+"""The plan: each point of the grid as a run with a scenario, a name and a folder.
+
+A run's name says to people which one it is, and ends in a hash of all that is given to it: the scenario, the content
+of its input files, and the programs. Where files lie does not count, so an experiment may be moved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from batkube.execution.latencies import read_latencies
+from batkube.experiments.description.reading import Experiment
+from batkube.experiments.plan.grid import Point, points
+from batkube.experiments.plan.parts import Part, in_part
+from batkube.kernel.errors import InputError
+from batkube.outputs.files.manifest import fingerprint
+from batkube.platforms.reading import read_platform
+from batkube.policies.catalogue import load_policy
+from batkube.simulation.attached import Builder
+from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, TIME_LIMIT, Scenario, make_scenario, scenario_values
+from batkube.workloads.rules_reading import read_rules
+
+_Found = TypeVar("_Found")
+
+PolicyCheck = Callable[[str, Mapping[str, str]], object]
+"""Raises InputError when there is no policy of that name that takes those arguments."""
+
+#: Characters of the hash in a run's name, and of the rest at most.
+_HASH_LENGTH = 10
+_LABELS_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One run of an experiment."""
+
+    #: The run's name, and its folder's.
+    name: str
+    point: Point
+    scenario: Scenario
+    #: The programs that it runs, by the name that the scenario has for them.
+    programs: Mapping[str, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All runs of an experiment, in the order of the grid."""
+
+    experiment: Experiment
+    runs: Sequence[PlannedRun]
+    #: SHA-256 of every input file, by its path as the scenarios have it.
+    inputs: Mapping[Path, str]
+
+
+def make_plan(
+    experiment: Experiment,
+    builder: Builder,
+    limit: int | None = None,
+    only: Part | None = None,
+    policy_check: PolicyCheck = load_policy,
+) -> Plan:
+    """Return the runs of an experiment, or those of a part of it, the first `limit` of them if that is given.
+
+    Every scenario is checked, every input file is read and every scheduler is built, once and before the first run.
+    A policy is tried out by `policy_check`.
+    """
+    planner = _Planner(experiment, builder, policy_check)
+    wanted = in_part(list(points(experiment)), only or {}, experiment)[:limit]
+    if not wanted:
+        raise InputError(experiment.source, at="exclude", problem="leaves no run", remedy="exclude less")
+    return Plan(experiment, [planner.planned(point) for point in wanted], planner.inputs)
+
+
+class _Planner:
+    """Plans runs, looking at each file, each policy and each program once."""
+
+    def __init__(self, experiment: Experiment, builder: Builder, policy_check: PolicyCheck) -> None:
+        self._experiment = experiment
+        self._builder = builder
+        self._policy_check = policy_check
+        self.inputs: dict[Path, str] = {}
+        #: What was looked at, and what was found.
+        self._seen: dict[tuple[object, ...], Any] = {}
+
+    def planned(self, point: Point) -> PlannedRun:
+        scenario = self._scenario(point)
+        for path in scenario.input_files:
+            self.inputs[path] = self._hash(path)
+        self._check_parts(scenario)
+        programs = self._programs(scenario) if scenario.is_outside else {}
+        return PlannedRun(self._name(point, scenario, programs), point, scenario, programs)
+
+    def _once(self, what: str, which: tuple[object, ...], find: Callable[[], _Found]) -> _Found:
+        """Return what `find` gives for `which`, calling it only the first time."""
+        key = (what, *which)
+        if key not in self._seen:
+            self._seen[key] = find()
+        found: _Found = self._seen[key]
+        return found
+
+    def _scenario(self, point: Point) -> Scenario:
+        source = self._experiment.source
+        try:
+            values = scenario_values(dict(point.content), source)
+            for required in REQUIRED:
+                if not values.get(required):
+                    remedy = f"add `{required}` below `base`, or let an axis set it"
+                    raise InputError(source, problem=f"no {required} given", remedy=remedy)
+            return make_scenario(values, source)
+        except InputError as error:
+            if error.source != str(source):
+                raise
+            place = f"the run {point.told()}"
+            at = f"{place}: {error.at}" if error.at else place
+            raise InputError(source, at=at, problem=error.problem, remedy=error.remedy) from error
+
+    def _check_parts(self, scenario: Scenario) -> None:
+        """Refuse parts that no run could use; whether jobs and machines go together is for the run to say."""
+        self._once("platform", (scenario.platform,), lambda: read_platform(scenario.platform))
+        latencies = scenario.latencies
+        if latencies is not None:
+            self._once("latencies", (latencies,), lambda: read_latencies(latencies))
+        rules = scenario.rules
+        if rules is not None:
+            self._once("rules", (rules,), lambda: read_rules(rules))
+        if not scenario.is_outside:
+            name, arguments = scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args
+            self._once("policy", (name, *arguments.items()), lambda: self._policy_check(name, arguments))
+
+    def _programs(self, scenario: Scenario) -> dict[str, Path]:
+        """Return the programs of a scenario, which are checked with their configuration."""
+        from batkube.simulation.choosing import outside_programs
+
+        texts = (scenario.scheduler, *scenario.more_schedulers, "", *scenario.attach)
+
+        def find() -> dict[str, Path]:
+            return {program.name: program.binary for program in outside_programs(scenario, self._build)}
+
+        return self._once("programs", (*texts, scenario.scheduler_config), find)
+
+    def _build(self, name: str) -> Path:
+        return self._once("build", (name,), lambda: self._builder(name))
+
+    def _name(self, point: Point, scenario: Scenario, programs: Mapping[str, Path]) -> str:
+        # Of a program that a dry run does not build, nothing is known.
+        hashes = {name: self._hash(path) if path.exists() else "" for name, path in programs.items()}
+        contents = {str(path): self.inputs[path] for path in scenario.input_files}
+        contents |= {name: digest for name, digest in hashes.items() if "/" in name}
+        described = {key: value for key, value in scenario.describe().items() if key != TIME_LIMIT}
+        decisive = {
+            "scenario": _without_places(described, contents),
+            "programs": list(hashes.values()),
+            "labels": dict(point.labels),
+            "repeat": point.repeat,
+        }
+        text = json.dumps(decisive, sort_keys=True, default=str)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
+        readable = self._readable(point)
+        return f"{readable}-{digest}" if readable else digest
+
+    def _readable(self, point: Point) -> str:
+        """Return what is special about the run, in characters that folders may have."""
+        parts = [label.removeprefix(POLICY_PREFIX) for label in point.labels.values()]
+        parts += [f"s{point.seed}"] if len(self._experiment.seeds) > 1 else []
+        parts += [f"r{point.repeat}"] if self._experiment.repeats > 1 else []
+        return re.sub(r"[^A-Za-z0-9.=+_]+", "-", "-".join(parts)).strip("-.")[:_LABELS_LENGTH]
+
+    def _hash(self, path: Path) -> str:
+        return self._once("hash", (path,), lambda: _hash_of(path))
+
+
+def _hash_of(path: Path) -> str:
+    try:
+        return fingerprint(path)["sha256"]
+    except OSError as error:
+        raise InputError(path, problem=f"cannot be read: {error.strerror}", remedy="check the path") from error
+
+
+def _without_places(value: object, contents: Mapping[str, str]) -> object:
+    """Return a scenario's description with what files hold in the place of where they are."""
+    if isinstance(value, Mapping):
+        return {key: _without_places(one, contents) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_places(one, contents) for one in value]
+    if not isinstance(value, str):
+        return value
+    prefix = POLICY_PREFIX if value.startswith(POLICY_PREFIX) else ""
+    path, colon, name = value.removeprefix(prefix).rpartition(":") if prefix else (value, "", "")
+    return f"{prefix}{contents[path]}{colon}{name}" if path in contents else value

@@ -1,0 +1,1 @@
+"""The report of an experiment, section by section."""

@@ -1,0 +1,36 @@
+"""Cells of a report's tables that hold a number of runs."""
+
+from __future__ import annotations
+
+from batkube.experiments.description.column_labels import Column
+from batkube.experiments.figures.numbers import mean_and_spread
+from batkube.outputs.measures.intervals import Sample
+from batkube.outputs.pages.markup import element, join
+from batkube.outputs.pages.tables import Cell
+
+#: What a mark looks like, and what it says.
+_MARKS = {"best": ("★", "the best"), "alike": ("≈", "no clear difference to the best"), "": ("", None)}
+
+
+def mean_cell(sample: Sample | None, column: Column, mark: str = "") -> Cell:
+    """Return a cell with a mean, its interval, and the mark `best` or `alike`."""
+    if sample is None:
+        return Cell("–")
+    mean, spread = mean_and_spread(sample, column)
+    sign, said = _MARKS[mark]
+    shown = join(
+        (
+            mean,
+            element("span", f" {spread}", class_="spread") if spread else None,
+            element("span", sign, class_="mark", title=said),
+        )
+    )
+    return Cell(shown, sample.mean, "best" if mark == "best" else "")
+
+
+def value_cell(value: float, column: Column) -> Cell:
+    """Return a cell with the number of one run, as the tables of runs hold it."""
+    if value != value:
+        return Cell("–")
+    shown = value * column.factor
+    return Cell(f"{shown:,.{column.decimals}f}", shown)

@@ -1,0 +1,73 @@
+"""The report of an experiment: one HTML file that tells what was asked, what came out, and how to repeat it."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from pathlib import Path
+
+from batkube.experiments.report.figures import figures_section
+from batkube.experiments.report.gantts import begin_gantts
+from batkube.experiments.report.results import results_section, runs_section
+from batkube.experiments.report.sources import method_section, sources_section
+from batkube.experiments.report.troubles import failures_section, fidelity_section
+from batkube.experiments.results.findings import Findings, read_findings
+from batkube.experiments.running.workers import Here
+from batkube.outputs.pages.markup import Markup, element
+from batkube.outputs.pages.page import Section, page, page_place, paragraph, write_page
+
+
+def write_report(folder: Path, target: Path | None = None, executor: Executor | None = None) -> Path:
+    """Write the report of the experiment in `folder` and return its path, which is `folder`/report.html unless told.
+
+    The Gantt charts are drawn by `executor`, or else here. The same folder gives the same bytes. Raises InputError.
+    """
+    path = page_place(folder) if target is None else target
+    return write_page(path, report_page(read_findings(folder), executor or Here()))
+
+
+def prepare_report() -> None:
+    """Import what drawing takes, best while others are at work."""
+    import batkube.experiments.figures.drawing  # noqa: F401
+
+
+def report_page(findings: Findings, executor: Executor) -> str:
+    """Return the report as HTML."""
+    gantts = begin_gantts(findings, executor)
+    sections: list[Section | None] = [
+        failures_section(findings),
+        results_section(findings),
+        figures_section(findings),
+        gantts.section(),
+        fidelity_section(findings),
+        runs_section(findings),
+        sources_section(findings),
+        method_section(findings),
+    ]
+    return page(findings.title, _lead(findings), [section for section in sections if section is not None])
+
+
+def _lead(findings: Findings) -> list[Markup]:
+    """Return what was asked, and how much of it is answered."""
+    described = str(findings.description.get("description") or "").strip()
+    total = int(findings.description.get("total") or len(findings.runs))
+    over, failed = len(findings.runs), len(findings.failed)
+    shape = " × ".join(
+        [f"{name.replace('_', ' ')} ({len(labels)})" for name, labels in findings.axes.items()]
+        + [
+            f"{count} {word}"
+            for word, count in (
+                ("seeds", len(findings.description.get("seeds") or ())),
+                ("repeats", int(findings.description.get("repeats") or 1)),
+            )
+            if count > 1
+        ]
+    )
+    lead = [paragraph(" ".join(part.split()), class_="told") for part in described.split("\n\n") if part.strip()]
+    counted = f"{over:,} run{'s' * (over != 1)}" + (f": {shape}" if shape else "")
+    lead.append(paragraph(f"{counted}. Batkube {findings.description.get('batkube', '')}."))
+    if over < total:
+        lead.append(paragraph(f"{total - over:,} of {total:,} runs are not finished yet.", class_="warning"))
+    if failed:
+        link = element("a", f"{failed:,} of {over:,} runs failed", href="#failures")
+        lead.append(paragraph(link, " and do not count in what follows.", class_="bad"))
+    return lead

@@ -1,0 +1,140 @@
+"""The figures of an experiment's report, each with its caption and its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.experiments.figures.data import Chart, Panel
+from batkube.experiments.figures.gallery import charts_of
+from batkube.experiments.report.cells import mean_cell
+from batkube.experiments.results.findings import Findings
+from batkube.outputs.charts.inline_svg import inline, rendered
+from batkube.outputs.pages.markup import Markup, element, join
+from batkube.outputs.pages.page import Section, fold, paragraph
+from batkube.outputs.pages.tables import Cell, Heading, table
+
+_KINDS = {
+    "line": "Points are means, bars and bands their 95 % confidence intervals.",
+    "bar": "Bars are means, whiskers their 95 % confidence intervals.",
+    "box": "Dots are runs. Boxes hold the middle half of five runs or more, the thick line is the median.",
+    "scatter": "Every dot is a run.",
+}
+
+
+def figures_section(findings: Findings) -> Section | None:
+    """Return the figures; None when nothing varies, so that there is nothing to draw."""
+    charts, empty = charts_of(findings)
+    if not charts and not empty:
+        return None
+    parts = [_figure(chart, number) for number, chart in enumerate(charts, start=1)]
+    parts += [
+        paragraph(f"“{title}” is not drawn: no run has anything to show in it.", class_="note") for title in empty
+    ]
+    return Section("figures", "Figures", join(parts))
+
+
+def _figure(chart: Chart, number: int) -> Markup:
+    from batkube.experiments.figures.drawing import draw
+
+    svg = rendered(draw(chart, with_title=False), "svg").decode()
+    drawing = inline(svg, prefix=f"chart{number}", title=chart.title, description=described(chart))
+    caption = " ".join(filter(None, (chart.caption, counts_told(chart), *chart.remarks)))
+    return join(
+        (
+            element("h3", chart.title),
+            element(
+                "figure",
+                element("div", drawing, class_="scroll", tabindex=0),
+                element("figcaption", caption),
+                class_="chart",
+            ),
+            fold("The numbers", _numbers(chart)) if chart.kind != "scatter" else None,
+        )
+    )
+
+
+def described(chart: Chart) -> str:
+    """Return the figure in words, for those who do not see it."""
+    words = [f"A {chart.kind} chart over {chart.x.label}."]
+    for panel in chart.panels:
+        place = f" in {panel.facet}" if panel.facet else ""
+        for series in panel.series:
+            means = [point.sample.mean for point in series.points]
+            words.append(
+                f"{panel.column.label}{place}, {series.label}: from {min(means):,.6g} to {max(means):,.6g} "
+                f"{panel.column.unit}".rstrip()
+                + "."
+            )
+        words += [
+            f"{level.label}{place}: {level.value:,.6g} {panel.column.unit}.".replace(" .", ".")
+            for level in panel.levels
+        ]
+    return " ".join(words)
+
+
+def counts_told(chart: Chart) -> str:
+    """Say what is drawn, and how many runs each point is of; the table below has each."""
+    own, others = _counts(chart, published=False), _counts(chart, published=True)
+    if chart.kind in ("line", "bar") and own in ([], [1]) and others in ([], [1]):
+        return "Every value is of one run, so there are no intervals."
+    told = [_KINDS[chart.kind]]
+    if own and chart.kind != "scatter":
+        theirs = f", of published data n = {_spread(others)}" if others else ""
+        told.append(f"n = {_spread(own)} run{'s' * (own != [1])} each{theirs}.")
+    return " ".join(told)
+
+
+def _counts(chart: Chart, *, published: bool) -> list[int]:
+    counts = {
+        point.sample.n
+        for panel in chart.panels
+        for series in panel.series
+        for point in series.points
+        if series.is_published is published
+    }
+    return sorted(counts)
+
+
+def _spread(counts: Sequence[int]) -> str:
+    return str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+
+
+def _numbers(chart: Chart) -> Markup:
+    facets = any(panel.facet for panel in chart.panels)
+    heads = [Heading("")] + [Heading("panel")] * facets
+    heads += [Heading("series"), Heading(chart.x.label, chart.x.unit, is_number=not chart.x.categories)]
+    heads += [Heading("n", is_number=True), Heading("mean", is_number=True)]
+    heads += [Heading("least", is_number=True), Heading("most", is_number=True)]
+    rows = [row for panel in chart.panels for row in _rows(chart, panel, facets)]
+    return table(heads, rows)
+
+
+def _rows(chart: Chart, panel: Panel, facets: bool) -> list[list[Cell]]:
+    column = panel.column
+    head = [Cell(f"{column.label} ({column.unit})" if column.unit else column.label)]
+    head += [Cell(panel.facet)] * facets
+    rows = []
+    for series in panel.series:
+        for point in series.points:
+            x = chart.x.categories[int(point.x)] if chart.x.categories else f"{point.x:,.10g}"
+            ends = [Cell(f"{end:,.{column.decimals}f}", end) for end in (min(point.values), max(point.values))]
+            place = Cell(x, None if chart.x.categories else point.x)
+            rows.append(
+                [
+                    *head,
+                    Cell(series.label, kind="label"),
+                    place,
+                    Cell(point.sample.n),
+                    mean_cell(point.sample, column),
+                    *ends,
+                ]
+            )
+    for level in panel.levels:
+        mean = (
+            mean_cell(level.sample, column)
+            if level.sample
+            else Cell(f"{level.value:,.{column.decimals}f}", level.value)
+        )
+        count = Cell(level.sample.n if level.sample else "–")
+        rows.append([*head, Cell(level.label, kind="label"), Cell("–"), count, mean, Cell("–"), Cell("–")])
+    return rows

@@ -1,0 +1,90 @@
+"""What an experiment's report rests on: versions, hashes, seeds, digests, the command, and the method."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from typing import Any
+
+from batkube.experiments.figures.data import without_copies
+from batkube.experiments.results.findings import Findings
+from batkube.outputs.pages.markup import element, join
+from batkube.outputs.pages.page import Section, definitions, fold, paragraph, verbatim
+from batkube.outputs.report.notes import inputs_table, programs_table
+
+
+def sources_section(findings: Findings) -> Section:
+    """Return what was run, and enough to run it again."""
+    described = findings.description
+    programs = _programs(findings)
+    inputs = [(str(path), str(digest)) for path, digest in (described.get("inputs") or {}).items()]
+    parts = [definitions(_facts(findings))]
+    command = described.get("command") or []
+    if command:
+        said = command if isinstance(command, str) else shlex.join(str(word) for word in command)
+        parts += [element("h3", "To repeat it"), verbatim(said)]
+        parts.append(paragraph("Runs that are finished are not run again; --force runs them anew.", class_="note"))
+    if programs:
+        parts += [element("h3", "Programs"), programs_table(programs)]
+    if inputs:
+        parts += [element("h3", "Input files"), inputs_table(inputs)]
+    base = described.get("base")
+    if base:
+        text = json.dumps(base, indent=2, ensure_ascii=False)
+        parts.append(fold("The scenario that all runs have in common", verbatim(text)))
+    return Section("sources", "What was run", join(parts))
+
+
+def method_section(findings: Findings) -> Section:
+    """Return how the numbers are computed."""
+    counted = len(without_copies(findings.frame[findings.frame["state"] == "done"], list(findings.axes)))
+    parts = [
+        paragraph(
+            "The interval of a mean is m ± t·s/√n: s is the standard deviation of the n runs (divided by n − 1), t the "
+            "97.5 % quantile of Student's distribution with n − 1 degrees of freedom (12.71 for two runs, 2.78 for "
+            "five, 2.26 for ten). It supposes that runs are independent, as runs with different seeds are, and that "
+            "their numbers are not far from normally distributed. It tells how well the mean is known, not where "
+            "single runs lie."
+        ),
+        paragraph(
+            "A run that is identical to the byte with another of the same seed is no further observation: "
+            f"{counted:,} of {len(findings.runs):,} runs count. Measured times differ between identical runs, and "
+            "there every run counts."
+        ),
+        paragraph(
+            "Two means are called different when Welch's 95 % interval of their difference, which does not suppose "
+            "equal spreads, leaves out 0. Shares of runs have Wilson's interval."
+        ),
+        paragraph("Runs that failed have no numbers. A number that is unknown is a dash, never a guess."),
+    ]
+    return Section("method", "How the numbers are computed", join(parts))
+
+
+def _facts(findings: Findings) -> list[tuple[str, Any]]:
+    described = findings.description
+    seeds = [int(seed) for seed in described.get("seeds") or ()]
+    digests = sorted(f"{run.get('run')}={run.get('digest')}" for run in findings.runs)
+    whole = hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    facts: list[tuple[str, Any]] = [("Batkube", str(described.get("batkube", "")))]
+    facts.append(("experiment file", str(described.get("file", ""))))
+    facts += [(name.replace("_", " "), ", ".join(labels)) for name, labels in findings.axes.items()]
+    if seeds:
+        facts.append(("seeds", _ranges(seeds)))
+    facts.append(("repeats", str(described.get("repeats") or 1)))
+    facts.append(("digest of all runs", element("code", whole)))
+    return facts
+
+
+def _ranges(seeds: list[int]) -> str:
+    consecutive = len(seeds) > 2 and seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    return f"{seeds[0]} to {seeds[-1]}" if consecutive else ", ".join(str(seed) for seed in seeds)
+
+
+def _programs(findings: Findings) -> list[dict[str, Any]]:
+    """Return the different programs of all runs, each once."""
+    different: dict[str, dict[str, Any]] = {}
+    for run in findings.runs:
+        for program in run.get("programs") or ():
+            different.setdefault(f"{program.get('name')} {program.get('sha256')}", program)
+    return list(different.values())

@@ -1,0 +1,91 @@
+"""An experiment's folder, read back for a report: what was asked, the runs, and their numbers as one frame.
+
+Axes are kept as their labels, in the experiment's order: figures and tables see for themselves which are numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batkube.experiments.description.columns import COMPLETED, DIGEST, RUN, STATE, number_columns
+from batkube.experiments.results.reading import read_description
+from batkube.experiments.running.folder import RESULTS, TIMES, RunState, run_folder
+from batkube.outputs.measures.tables import read_table
+from batkube.outputs.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an experiment has found out so far."""
+
+    folder: Path
+    #: experiment.json.
+    description: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """What the experiment is called."""
+        return str(self.description.get("title") or self.folder.resolve().name)
+
+    @property
+    def file(self) -> Path:
+        """The experiment file; paths of published data are relative to its folder."""
+        return Path(str(self.description.get("file") or "experiment"))
+
+    @cached_property
+    def axes(self) -> dict[str, list[str]]:
+        """The labels of each axis, in the order in which the experiment names them."""
+        return {str(axis["name"]): [str(one) for one in axis["values"]] for axis in self.description.get("axes") or ()}
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """The runs that are over, as experiment.json lists them."""
+        return list(self.description.get("runs") or ())
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """The runs that failed."""
+        return [run for run in self.runs if run.get("state") == RunState.FAILED]
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A row per run: run, axes (text), seed, repeat, state, and every number there is, NaN where unknown."""
+        import pandas as pd
+
+        frame = self._read(RESULTS)
+        if (self.folder / TIMES).is_file():
+            frame = frame.merge(self._read(TIMES), on=RUN, how="left", validate="one_to_one")
+        digests = {str(run.get("run")): str(run.get("digest") or "") for run in self.runs}
+        frame[DIGEST] = pd.Series([digests.get(run, "") for run in frame[RUN]], dtype=object)
+        frame[COMPLETED] = (frame[STATE] == RunState.DONE).astype("float64")
+        missing = {name: float("nan") for name in number_columns() if name not in frame}
+        return frame.assign(**missing)
+
+    def results(self, run: str) -> Results:
+        """Return the outputs of one run. Raises InputError when it left none."""
+        return Results(self.run_folder(run))
+
+    def run_folder(self, run: str) -> Path:
+        """Return where a run's outputs are."""
+        return run_folder(self.folder, run)
+
+    def _read(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        table = read_table(self.folder / name)
+        table.require((RUN,), "give the --out of `batkube experiment`")
+        texts = (RUN, STATE, *self.axes)
+        return pd.DataFrame(
+            {column: table.text(column) if column in texts else table.numbers(column) for column in table.columns}
+        )
+
+
+def read_findings(folder: Path) -> Findings:
+    """Return the findings in an experiment's folder. Raises InputError."""
+    return Findings(folder, read_description(folder))

@@ -1,0 +1,132 @@
+"""Conducts an experiment: hands out the runs that are not finished, and takes note of how they end.
+
+It knows executors only by the interface of `concurrent.futures`, so runs may as well be done by a cluster that gives
+such an executor and sees the same files. What comes back from a run is only whether it went wrong: results are in
+its folder.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Executor, Future
+from dataclasses import dataclass
+
+from batkube.experiments.plan.runs import PlannedRun
+from batkube.experiments.running.folder import ExperimentFolder, RunState
+from batkube.experiments.running.performing import Order, perform
+from batkube.kernel.errors import InputError
+
+#: Real seconds between two looks at what is running.
+_INTERVAL_S = 0.25
+#: So many runs, from the first unfinished one on, are looked at to find those that are running.
+_LOOKED_AT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an experiment has come."""
+
+    total: int
+    done: int
+    failed: int
+    #: How many of those were over before we began.
+    before: int
+    running: tuple[str, ...] = ()
+    #: No more runs are begun: somebody has pressed Ctrl-C.
+    stopping: bool = False
+
+    @property
+    def left(self) -> int:
+        """How many runs are not over."""
+        return self.total - self.done - self.failed
+
+
+Listener = Callable[[Progress], None]
+"""Called whenever a run ends, and now and then in between."""
+
+
+class ExperimentConductor:
+    """Has the runs of one experiment done by an executor."""
+
+    def __init__(
+        self, runs: Sequence[PlannedRun], folder: ExperimentFolder, executor: Executor, listener: Listener
+    ) -> None:
+        self._folder = folder
+        self._executor = executor
+        self._listener = listener
+        self._futures: dict[str, Future[str | None]] = {}
+        self._over: queue.SimpleQueue[str] = queue.SimpleQueue()
+        states = {run.name: folder.ended(run.name) for run in runs}
+        self._to_do = [run for run in runs if states[run.name] is None]
+        self._total = len(runs)
+        self._before = len(runs) - len(self._to_do)
+        self._failed = sum(ended is not None and ended.state is RunState.FAILED for ended in states.values())
+        self._done = self._before - self._failed
+        self._stopping = False
+        #: Why nobody can do runs any more.
+        self._trouble: InputError | None = None
+
+    def conduct(self, command: Sequence[str]) -> None:
+        """Do all that is not finished; raises KeyboardInterrupt when stopped, once no run is going on any more.
+
+        When the machine refuses the processes that do runs, no run is at fault: then it is InputError that is raised.
+        """
+        self._report()
+        try:
+            for run in self._to_do:
+                self._submit(run, command)
+            self._gather()
+        except KeyboardInterrupt:
+            self._stop()
+            self._gather()
+            raise
+        if self._trouble is not None:
+            raise self._trouble
+
+    def _submit(self, run: PlannedRun, command: Sequence[str]) -> None:
+        order = Order(run.scenario, self._folder.run_folder(run.name).absolute(), run.programs, command)
+        future = self._executor.submit(perform, order)
+        self._futures[run.name] = future
+        future.add_done_callback(lambda _: self._over.put(run.name))
+
+    def _gather(self) -> None:
+        """Take note of ends until every run that was handed out is over."""
+        while self._futures:
+            try:
+                name = self._over.get(timeout=_INTERVAL_S)
+            except queue.Empty:
+                self._report()
+                continue
+            self._take(name, self._futures.pop(name))
+            self._report()
+
+    def _take(self, name: str, future: Future[str | None]) -> None:
+        try:
+            failure = future.result()
+        except CancelledError:
+            return
+        except InputError as error:
+            self._trouble = error
+            self._stop()
+            return
+        except Exception as error:
+            # A bug of ours, or a worker that crashed: it is this run's failure, and the others go on.
+            failure = str(error) or repr(error)
+        if failure is None:
+            self._done += 1
+        else:
+            self._failed += 1
+            self._folder.record_failure(name, failure)
+
+    def _stop(self) -> None:
+        """Begin no more runs."""
+        self._stopping = True
+        for future in self._futures.values():
+            future.cancel()
+
+    def _report(self) -> None:
+        looked_at = itertools.islice(self._futures.items(), _LOOKED_AT)
+        running = tuple(name for name, future in looked_at if future.running())
+        self._listener(Progress(self._total, self._done, self._failed, self._before, running, self._stopping))

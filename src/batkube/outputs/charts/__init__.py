@@ -1,0 +1,1 @@
+"""What all charts share: colours, axes, ticks."""

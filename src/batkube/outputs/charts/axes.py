@@ -1,0 +1,107 @@
+"""Ticks and labels of a chart's axes, in the unit a person would use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from matplotlib.axis import Axis
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+from batkube.outputs.charts.time_axis import time_axis
+from batkube.outputs.pages.markup import displayable
+
+#: From this length on, times are told in minutes and more.
+_LONG_S = 180
+_UNIT_S = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+#: Where a logarithmic axis of times has its ticks, as far as there are several: a factor of five to ten apart.
+_ROUND_TIMES_S = (
+    *(10.0**power for power in range(-9, 2)),
+    *(60.0, 600.0, 3600.0, 18000.0, 86400.0, 864000.0, 8640000.0, 86400000.0),
+)
+#: Ticks may stand at the points themselves when there are so few, and none closer than this part of the axis.
+_FEW, _CLOSEST = 9, 0.07
+
+
+def dress(
+    axis: Axis,
+    label: str,
+    unit: str,
+    *,
+    is_log: bool = False,
+    most_ticks: int = 7,
+    preferred: Sequence[float] = (),
+    is_whole: bool = False,
+    reach: tuple[float, float] | None = None,
+) -> None:
+    """Give an axis its label, with the unit, and ticks; its limits must be set.
+
+    Ticks stand at the `preferred` places where those are few and far enough apart; at whole numbers if it `is_whole`.
+    The unit of a time is that of the axis' own reach, or of a `reach` that it shares with its neighbours.
+    """
+    low, high = sorted(axis.get_view_interval())
+    if is_log:
+        _dress_log(axis, low, high, unit, most_ticks)
+        axis.set_label_text(worded(label) if unit in ("", "s") else f"{worded(label)} ({unit})")
+        return
+    unit = _time_unit(*(reach or (low, high))) if unit == "s" else unit
+    unit_s = _UNIT_S.get(unit, 1.0)
+    places = sorted(dict.fromkeys(preferred))
+    if 1 < len(places) <= _FEW and _apart(places, (high - low) * _CLOSEST):
+        axis.set_major_locator(FixedLocator(places))
+    elif unit in ("min", "h", "d") and unit == _time_unit(low, high):
+        axis.set_major_locator(FixedLocator(list(time_axis(low, high, most_ticks=most_ticks + 1).ticks_s)))
+    else:
+        regular = MaxNLocator(nbins=most_ticks, steps=[1, 2, 2.5, 5, 10], integer=is_whole)
+        axis.set_major_locator(
+            FixedLocator([tick * unit_s for tick in regular.tick_values(low / unit_s, high / unit_s)])
+        )
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value / unit_s)))
+    axis.set_label_text(f"{worded(label)} ({unit})" if unit else worded(label))
+
+
+def worded(text: str, most: int = 48) -> str:
+    """Return a user's text as a figure can show it: on one line, and not too long."""
+    return short(displayable(" ".join(text.split())), most)
+
+
+def short(name: str, most: int = 20) -> str:
+    """Return a name cut to at most so many characters."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _time_unit(low: float, high: float) -> str:
+    if high - low >= _LONG_S:
+        return time_axis(low, high).unit
+    return "ms" if max(abs(low), abs(high)) < 1 else "s"
+
+
+def _apart(places: Sequence[float], least: float) -> bool:
+    return all(after - before >= least for before, after in pairwise(places))
+
+
+def _dress_log(axis: Axis, low: float, high: float, unit: str, most_ticks: int) -> None:
+    places = [place for place in _ROUND_TIMES_S if low <= place <= high] if unit == "s" else []
+    decades = math.log10(high / low) if low > 0 else 3.0
+    if len(places) > 2:
+        axis.set_major_locator(FixedLocator(places[:: math.ceil(len(places) / most_ticks)]))
+    else:
+        subs = (1.0,) if decades * 3 > most_ticks else (1.0, 2.0, 5.0)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=most_ticks))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _time(value) if unit == "s" else _plain(value)))
+
+
+def _time(value: float) -> str:
+    """Return a time on an axis that may reach from nanoseconds to years, in the largest unit that divides it."""
+    for unit, unit_s in reversed(_UNIT_S.items()):
+        if value >= unit_s * 0.9995 and (unit_s <= 1 or value % unit_s == 0):
+            return f"{_plain(value / unit_s)} {unit}"
+    return f"{_plain(value * 1e9)} ns"
+
+
+def _plain(value: float) -> str:
+    rounded = float(f"{value:.10g}")
+    return f"{rounded:,.10g}" if abs(rounded) < 1e12 else f"{rounded:.3g}"

@@ -1,0 +1,71 @@
+"""A matplotlib figure as a part of a page, or as a file of its own.
+
+Inside a page a drawing keeps its text as text (it can be selected, found and read aloud), says what it shows, takes the
+page's colours, and shares no name with the drawings next to it. What only a file of its own needs is left out.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+from batkube.outputs.pages.colours import LIGHT
+from batkube.outputs.pages.markup import Markup, element, trusted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PNG_DPI = 200
+#: Fonts with the widths of the one that figures are laid out with come first.
+_FONTS = "'DejaVu Sans', Verdana, 'Bitstream Vera Sans', 'Segoe UI', Arial, sans-serif"
+
+_METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL)
+_NAMESPACES = re.compile(r'\s+xmlns(?::\w+)?="[^"]*"')
+_TAG = re.compile(r"<[^>]*>")
+_NAMES = re.compile(r'(\bid="|\bhref="#|url\(#)')
+_COLOURS = {value.lower(): name for name, value in LIGHT.items() if name not in ("paper", "raised")}
+_COLOUR = re.compile("|".join(_COLOURS), re.IGNORECASE)
+
+
+def rendered(figure: Figure, kind: str) -> bytes:
+    """Return the figure as `svg`, `png` or `pdf`. Neither a date nor a version is in it: same data, same bytes."""
+    unsaid = {
+        "svg": ("Date", "Creator"),
+        "png": ("Software",),
+        "pdf": ("CreationDate", "ModDate", "Creator", "Producer"),
+    }[kind]
+    from batkube.outputs.charts.style import chart_style
+
+    buffer = io.BytesIO()
+    with chart_style():
+        metadata: dict[str, None] = dict.fromkeys(unsaid)
+        figure.savefig(buffer, format=kind, dpi=_PNG_DPI, metadata=metadata, transparent=kind == "svg")
+    return buffer.getvalue()
+
+
+def inline(svg: str, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:
+    """Return an SVG file's drawing for a page; `prefix` must be its own within the page.
+
+    `recolour` makes the colours of `colours.py` follow the reader's setting; a drawing on white paper keeps its own.
+    """
+    drawing = svg[svg.index("<svg") :].rstrip()
+    drawing = _METADATA.sub("", drawing).replace("xlink:href", "href")
+    opening, _, rest = drawing.partition(">")
+
+    def adapted(tag: re.Match[str]) -> str:
+        named = _NAMES.sub(rf"\g<1>{prefix}-", tag[0])
+        if not recolour:
+            return named
+        coloured = _COLOUR.sub(lambda match: f"var(--{_COLOURS[match[0].lower()]}, {match[0]})", named)
+        return coloured.replace("'DejaVu Sans'", _FONTS)
+
+    # In tags alone: a label may well say `#222222`.
+    rest = _TAG.sub(adapted, rest)
+    told = element("title", title, id=f"{prefix}-title")
+    names = f"{prefix}-title"
+    if description:
+        told = trusted(told + element("desc", description, id=f"{prefix}-desc"))
+        names += f" {prefix}-desc"
+    opening = _NAMESPACES.sub("", opening)
+    return trusted(f'{opening} role="img" aria-labelledby="{names}">{told}{rest}')

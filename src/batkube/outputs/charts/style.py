@@ -1,0 +1,53 @@
+"""How all charts look, whatever the user's own matplotlib settings are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import matplotlib
+
+from batkube.outputs.pages.colours import LIGHT
+
+_STYLE = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.0,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": LIGHT["axis"],
+    "axes.axisbelow": True,
+    "text.color": LIGHT["ink"],
+    "axes.labelcolor": LIGHT["ink"],
+    "xtick.color": "#555555",
+    "ytick.color": "#555555",
+    "xtick.labelcolor": LIGHT["ink"],
+    "ytick.labelcolor": LIGHT["ink"],
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "hatch.linewidth": 0.5,
+    "svg.hashsalt": "batkube",
+    "svg.fonttype": "path",
+    "path.simplify": True,
+}
+#: Beyond the house style: text stays text, and a `$` in it is one.
+_WITH_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9.0, "text.parse_math": False}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Make figures look the same whatever the user's matplotlibrc says; also needed while saving."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
+        yield
+
+
+@contextmanager
+def chart_style() -> Iterator[None]:
+    """Draw as the house does, whatever the user's matplotlibrc says, with text that stays text."""
+    with house_style():
+        matplotlib.rcParams.update(_WITH_TEXT)  # type: ignore[arg-type]
+        with warnings.catch_warnings():
+            # The page's own fonts have the letters that the one for measuring lacks.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+            yield

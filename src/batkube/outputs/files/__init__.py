@@ -1,0 +1,1 @@
+"""What a run writes: a folder that is complete or not there, and the files in it."""

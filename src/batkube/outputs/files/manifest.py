@@ -1,0 +1,79 @@
+"""manifest.json: what was run, enough to run it again, and which files the run wrote.
+
+The files are listed with their sizes and SHA-256 hashes, for two questions: is a result still what the run wrote, and
+what may be removed when a new run takes its place. Nothing that is not listed is ever removed. The manifest holds a
+hash of its own content too, so that a list that somebody has edited is not believed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batkube.kernel.replacing import replacing
+from batkube.outputs.files.listing import Listing, stamp
+
+MANIFEST = "manifest.json"
+#: Keys of the manifest: which version of ours wrote it, the list, and the hash of all that stands before it.
+_MARK, _FILES, _SEAL = "batkube", "files", "seal"
+
+
+def write_manifest(folder: Path, content: Mapping[str, object], *, living: Collection[str] = ()) -> None:
+    """Write the manifest of the run in `folder`, once all its other files are there.
+
+    The files called `living` go on being written to, so only their names are kept.
+    """
+    write_json(folder / MANIFEST, _sealed({**content, _FILES: Listing.of(folder, living).files}))
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return what the manifest of a run holds; nothing when there is none that can be read, or it is not of ours."""
+    try:
+        content = msgspec.json.decode((folder / MANIFEST).read_bytes())
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) and isinstance(content.get(_MARK), str) else {}
+
+
+def listing_in(manifest: Mapping[str, Any]) -> Listing | None:
+    """Return the list of files that a manifest holds; None if it has none, or is not as it was written."""
+    unsealed = {key: value for key, value in manifest.items() if key != _SEAL}
+    if not isinstance(manifest.get(_FILES), dict) or _sealed(unsealed) != manifest:
+        return None
+    return Listing({**manifest[_FILES], MANIFEST: None})
+
+
+def enter(path: Path) -> None:
+    """Have the manifest list a file that was made from the run and lies beside it; elsewhere there is nothing to do."""
+    manifest = read_manifest(path.parent)
+    if listing_in(manifest) is None:
+        return
+    manifest.pop(_SEAL)
+    manifest[_FILES][path.name] = stamp(path)
+    with replacing(path.parent / MANIFEST) as partial:
+        write_json(partial, _sealed(manifest))
+
+
+def _sealed(content: Mapping[str, object]) -> dict[str, Any]:
+    """Return `content` as JSON has it, with its own hash at the end."""
+    encoded = msgspec.json.encode(content)
+    return {**msgspec.json.decode(encoded), _SEAL: hashlib.sha256(encoded).hexdigest()}
+
+
+def fingerprint(path: Path) -> dict[str, str]:
+    """Return an input file's path and SHA-256."""
+    return {"path": str(path), "sha256": stamp(path)["sha256"]}
+
+
+def json_text(content: object) -> bytes:
+    """Return `content` as JSON, indented, keys in the order given."""
+    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write `content` indented, keys in the order given."""
+    path.write_bytes(json_text(content))

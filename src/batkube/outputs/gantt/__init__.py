@@ -1,0 +1,1 @@
+"""Gantt charts: who was where, when."""

@@ -1,0 +1,206 @@
+"""Where each stay is drawn: from who was where, when, to rectangles that do not overlap.
+
+A machine's row is one unit high. A job that has the machine alone fills the row. Jobs that share it get *lanes* as
+high as their share of the cpu, first fit from the top; a job for which only scattered lanes are free is drawn in
+pieces, since cpu is not contiguous anyway. Where a scheduler over-allocated, the row shrinks for just that busy
+stretch, as in a calendar: what overlaps in time stands side by side and nothing is hidden.
+
+Pure: integers of millicores for the heights, so that lanes fit exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from batkube.outputs.measures.occupation import Bools, Floats, Ints, Stays
+
+#: Work without a cpu request is drawn as a fiftieth of its machine, so that it can be seen.
+_LEAST_SHARE = 50
+
+
+class Span(NamedTuple):
+    """One stay on one machine, as `assign_lanes` needs it."""
+
+    start: float
+    end: float
+    milli: int
+
+
+class Piece(NamedTuple):
+    """Part of a span: rows from `top` to `bottom`, as shares of the machine's row counted from its top."""
+
+    span: int
+    top: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """The rectangles of a chart, as parallel arrays. Time runs along x; machine i's row is y from i to i + 1."""
+
+    #: Row of the job in `RunFiles.jobs`.
+    job: Ints
+    lost: Bools
+    left: Floats
+    right: Floats
+    top: Floats
+    bottom: Floats
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    def within(self, start: float, end: float) -> Boxes:
+        """Return what shows between two times, cut at both."""
+        kept = (self.left <= end) & (self.right >= start)
+        return Boxes(
+            self.job[kept],
+            self.lost[kept],
+            np.maximum(self.left[kept], start),
+            np.minimum(self.right[kept], end),
+            self.top[kept],
+            self.bottom[kept],
+        )
+
+
+def boxes_of(stays: Stays, *, ignored_s: float = 0.0) -> Boxes:
+    """Return the rectangles of all stays; overlaps in time of at most `ignored_s` are not worth a lane.
+
+    Machines with consecutive ids that a job has alone make one rectangle, whatever their number.
+    """
+    shared = _shared_machines(stays, ignored_s)
+    sharing_before = np.concatenate(([0], np.cumsum(shared)))
+    alone = sharing_before[stays.last + 1] == sharing_before[stays.first]
+    rows: list[tuple[int, float, float]] = [
+        (int(stay), float(stays.first[stay]), float(stays.last[stay] + 1)) for stay in np.flatnonzero(alone)
+    ]
+    spans_by_machine: dict[int, list[int]] = {}
+    for stay in np.flatnonzero(~alone).tolist():
+        for first, last, is_shared in _cut(int(stays.first[stay]), int(stays.last[stay]), shared):
+            if is_shared:
+                spans_by_machine.setdefault(first, []).append(stay)
+            else:
+                rows.append((stay, float(first), float(last + 1)))
+    for machine in sorted(spans_by_machine):
+        members = spans_by_machine[machine]
+        capacity = int(stays.capacity[machine])
+        spans = [_span(stays, stay, capacity) for stay in members]
+        for span, top, bottom in assign_lanes(spans, capacity, ignored_s=ignored_s):
+            rows.append((members[span], machine + top, machine + bottom))
+    return _boxes(stays, rows)
+
+
+def assign_lanes(spans: Sequence[Span], capacity: int, *, ignored_s: float = 0.0) -> list[Piece]:
+    """Return pieces for all spans on one machine of `capacity` millicores; no two overlap in both time and height.
+
+    Spans that overlap in time by at most `ignored_s` count as one after the other.
+    """
+    pieces: list[Piece] = []
+    for stretch in _busy_stretches(spans, ignored_s):
+        height = max(capacity, _peak(spans, stretch, ignored_s))
+        #: (end, first, last) of the lanes taken at the moment looked at.
+        taken: list[tuple[float, int, int]] = []
+        for number in stretch:
+            span = spans[number]
+            taken = [lane for lane in taken if lane[0] - ignored_s > span.start]
+            # Only a span of hardly any length can find the row full: it is drawn over the others' first lanes.
+            for first, last in _free_lanes(taken, span.milli, height) or [(0, min(span.milli, height))]:
+                taken.append((span.end, first, last))
+                pieces.append(Piece(number, first / height, last / height))
+    return pieces
+
+
+def _busy_stretches(spans: Sequence[Span], ignored_s: float) -> Iterator[list[int]]:
+    """Yield the numbers of spans that hang together in time, each group in order of start."""
+    group: list[int] = []
+    reached = float("-inf")
+    for number in sorted(range(len(spans)), key=lambda number: (spans[number].start, number)):
+        if group and spans[number].start >= reached - ignored_s:
+            yield group
+            group = []
+        group.append(number)
+        reached = max(reached, spans[number].end)
+    if group:
+        yield group
+
+
+def _peak(spans: Sequence[Span], stretch: Sequence[int], ignored_s: float) -> int:
+    changes: list[tuple[float, int, int]] = []
+    for number in stretch:
+        span = spans[number]
+        if span.end - ignored_s > span.start:
+            changes.append((span.start, 1, span.milli))
+            changes.append((span.end - ignored_s, 0, -span.milli))
+    peak = load = 0
+    for _, _, change in sorted(changes):
+        load += change
+        peak = max(peak, load)
+    return peak
+
+
+def _free_lanes(taken: list[tuple[float, int, int]], milli: int, height: int) -> list[tuple[int, int]]:
+    """Return the first free lane of `milli`, or if there is none, the first free pieces that add up to it."""
+    gaps: list[tuple[int, int]] = []
+    reached = 0
+    for _, first, last in sorted(taken, key=lambda lane: lane[1]):
+        if first > reached:
+            gaps.append((reached, first))
+        reached = max(reached, last)
+    gaps.append((reached, height))
+    for first, last in gaps:
+        if last - first >= milli:
+            return [(first, first + milli)]
+    pieces: list[tuple[int, int]] = []
+    for first, last in gaps:
+        part = min(last - first, milli)
+        if part > 0:
+            pieces.append((first, first + part))
+            milli -= part
+    return pieces
+
+
+def _shared_machines(stays: Stays, ignored_s: float) -> Bools:
+    """Return for each machine whether any two stays overlap on it, or any takes less than all of it."""
+    shared = np.zeros(len(stays.capacity), dtype=np.bool_)
+    single = stays.per_machine()
+    order = np.lexsort((single.start, single.first))
+    machine, start = single.first[order], single.start[order]
+    reached = pd.Series(single.end[order]).groupby(machine).cummax().groupby(machine).shift().to_numpy()
+    shared[machine[reached > start + ignored_s]] = True
+    shared[machine[single.milli[order] != stays.capacity[machine]]] = True
+    return shared
+
+
+def _cut(first: int, last: int, shared: Bools) -> Iterator[tuple[int, int, bool]]:
+    """Yield the machines first…last as shared ones, each by itself, and the longest runs of others."""
+    begin = first
+    for machine in range(first, last + 1):
+        if shared[machine]:
+            if begin < machine:
+                yield begin, machine - 1, False
+            yield machine, machine, True
+            begin = machine + 1
+    if begin <= last:
+        yield begin, last, False
+
+
+def _span(stays: Stays, stay: int, capacity: int) -> Span:
+    milli = max(int(stays.milli[stay]), capacity // _LEAST_SHARE, 1)
+    return Span(float(stays.start[stay]), float(stays.end[stay]), milli)
+
+
+def _boxes(stays: Stays, rows: list[tuple[int, float, float]]) -> Boxes:
+    rows.sort()
+    stay = np.array([row[0] for row in rows], dtype=np.int64)
+    return Boxes(
+        stays.job[stay],
+        stays.lost[stay],
+        stays.start[stay],
+        stays.end[stay],
+        np.array([row[1] for row in rows], dtype=np.float64),
+        np.array([row[2] for row in rows], dtype=np.float64),
+    )

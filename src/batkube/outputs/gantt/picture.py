@@ -1,0 +1,130 @@
+"""What a Gantt chart shows, computed before anything is drawn. Knows no matplotlib."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import human, seconds
+from batkube.outputs.charts.palette import COLOURINGS, Colouring, colour_jobs
+from batkube.outputs.gantt.lanes import Boxes, boxes_of
+from batkube.outputs.measures.metrics import Metrics, metrics_of
+from batkube.outputs.measures.occupation import Bools, busy_of, horizon_s, stays_of
+from batkube.outputs.measures.run_files import RunFiles
+from batkube.outputs.measures.timelines import StepFunction, pod_queue_steps, queue_steps, utilisation_steps
+
+#: Overlaps of less than this part of the chart's length (half a point on paper) are not worth a lane.
+_SMALLEST_PART = 1 / 1600
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The content of one chart."""
+
+    title: str
+    subtitle: str
+    metrics: Metrics
+    machine_names: list[str]
+    job_ids: list[str]
+    boxes: Boxes
+    #: For each box: its job failed, was killed or reached its walltime.
+    alarming: Bools
+    colouring: Colouring
+    utilisation: StepFunction
+    queue: StepFunction
+    start_s: float
+    end_s: float
+
+    @property
+    def has_lanes(self) -> bool:
+        """True when many rows are divided into lanes, and so need height."""
+        return bool((self.boxes.top % 1 != 0).sum() > len(self.boxes) / 4)
+
+
+def picture_of(
+    results: RunFiles, *, title: str | None, color_by: str, window: tuple[float | None, float | None] | None
+) -> Picture:
+    """Return what to draw of a run; `window` is from and to in seconds, None standing for the run's own."""
+    if color_by not in COLOURINGS:
+        raise InputError("--by", problem=f"{color_by!r} is not one of {', '.join(COLOURINGS)}")
+    jobs = results.jobs
+    stays = stays_of(results)
+    if not len(stays):
+        raise InputError(results.path, problem="no job started on a known machine, so there is nothing to draw")
+    start_s, end_s = _stretch(results, window)
+    boxes = boxes_of(stays, ignored_s=(end_s - start_s) * _SMALLEST_PART).within(start_s, end_s)
+    if not len(boxes):
+        raise InputError(
+            results.path,
+            problem=f"nothing runs between {human(seconds(start_s))} and {human(seconds(end_s))}",
+            remedy=f"the run lasts until {human(seconds(horizon_s(jobs)))}",
+        )
+    ended_well = (jobs["final_state"] == "COMPLETED_SUCCESSFULLY") | jobs["finish_time"].isna()
+    metrics = metrics_of(results)
+    return Picture(
+        title=results.name if title is None else title,
+        subtitle=_subtitle(results, metrics, stays.unplaced) + _shown(window, start_s, end_s),
+        metrics=metrics,
+        machine_names=_without_domain(results.machine_names),
+        job_ids=jobs["job_id"].tolist(),
+        boxes=boxes,
+        alarming=~ended_well.to_numpy()[boxes.job],
+        colouring=colour_jobs(jobs, color_by),
+        utilisation=utilisation_steps(busy_of(stays, sharing=results.shares_machines)),
+        queue=_queue(results),
+        start_s=start_s,
+        end_s=end_s,
+    )
+
+
+def _stretch(results: RunFiles, window: tuple[float | None, float | None] | None) -> tuple[float, float]:
+    """By default from 0, where virtual time begins, or from the first submission of a trace that begins late."""
+    last = max(horizon_s(results.jobs), 1e-6)
+    first = float(results.jobs["submission_time"].min())
+    start, end = window or (None, None)
+    start_s = start if start is not None else (first if first > last / 5 else 0.0)
+    end_s = end if end is not None else last
+    if not 0 <= start_s < end_s:
+        raise InputError(
+            results.path,
+            problem=f"{start_s:g} s to {end_s:g} s is no stretch of time",
+            remedy=f"the run lasts until {last:g} s",
+        )
+    return start_s, end_s
+
+
+def _queue(results: RunFiles) -> StepFunction:
+    """From the jobs where each waited once, which is quick; else from the pods, if the run wrote them."""
+    jobs = results.jobs
+    waited_once = bool(jobs["starting_time"].notna().all() and (jobs["evictions"].fillna(0) == 0).all())
+    return queue_steps(jobs) if waited_once or results.pods.empty else pod_queue_steps(results.pods)
+
+
+def _shown(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:
+    """Say which part is shown when it is not the whole, since the numbers are of the whole run."""
+    if window is None or window == (None, None):
+        return ""
+    return f"  ·  whole run; shown: {human(seconds(start_s))} to {human(seconds(end_s))}"
+
+
+def _without_domain(names: list[str]) -> list[str]:
+    """Return host names without the domain they all share."""
+    domains = {name.partition(".")[2] for name in names}
+    return [name.partition(".")[0] for name in names] if len(domains) == 1 else names
+
+
+def _subtitle(results: RunFiles, metrics: Metrics, unplaced: int) -> str:
+    count = results.machine_count
+    parts = [results.scheduler] if results.scheduler else []
+    parts.append(f"{metrics.jobs:,} job{'s' * (metrics.jobs != 1)} on {count:,} machine{'s' * (count != 1)}")
+    if metrics.makespan_s is not None:
+        parts.append(f"makespan {human(seconds(metrics.makespan_s))}")
+    if metrics.wait_s_mean is not None:
+        parts.append(f"mean wait {human(seconds(metrics.wait_s_mean))}")
+    if metrics.utilisation is not None:
+        parts.append(f"utilisation {metrics.utilisation * 100:.1f} %")
+    if results.failure_told:
+        parts.append(results.failure_told)
+    if unplaced:
+        parts.append(f"{unplaced:,} not drawn: their machines are unknown")
+    return "  ·  ".join(parts)

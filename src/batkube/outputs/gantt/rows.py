@@ -1,0 +1,126 @@
+"""The rows of a Gantt chart: its boxes, their labels and the machines' names.
+
+All boxes are three collections (fine, alarming, lost), never an artist each; beyond a few thousand they become one
+bitmap inside the SVG.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba, to_rgba_array
+from matplotlib.patheffects import withStroke
+
+from batkube.outputs.charts.axes import short
+from batkube.outputs.gantt.lanes import Boxes
+from batkube.outputs.gantt.picture import Picture
+from batkube.outputs.measures.occupation import Floats
+from batkube.outputs.pages.colours import LIGHT
+
+#: More boxes than this are drawn as a bitmap, and get no hover texts.
+MOST_VECTOR_BOXES = 2_000
+
+ALARM, ALARM_HATCH = "#882255", "/////"
+LOST, LOST_HATCH = "#777777", "xxxx"
+
+
+def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float) -> None:
+    """Draw the machines' rows with the boxes and their labels into `axes`, which are as large as told."""
+    count = len(picture.machine_names)
+    axes.set_xlim(picture.start_s, picture.end_s)
+    axes.set_ylim(count, 0)
+    row_pt = height_in * 72 / count
+    point_s = (picture.end_s - picture.start_s) / (width_in * 72)
+    _draw_boxes(axes, picture, row_pt, point_s)
+    if len(picture.boxes) <= MOST_VECTOR_BOXES:
+        _draw_labels(axes, picture, row_pt, point_s)
+    ticks = _machine_ticks(count, height_in)
+    axes.set_yticks([tick + 0.5 for tick in ticks], [short(picture.machine_names[tick]) for tick in ticks], fontsize=7)
+    axes.tick_params(axis="y", length=0 if len(ticks) == count else 2.5)
+    if row_pt >= 8:
+        axes.hlines(
+            np.arange(1, count), picture.start_s, picture.end_s, colors=LIGHT["rule"], linewidth=0.5, zorder=0.5
+        )
+    axes.set_ylabel("machine")
+
+
+def _draw_boxes(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> None:
+    boxes = picture.boxes
+    dense = len(boxes) > MOST_VECTOR_BOXES
+    inset = min(0.06, 0.9 / row_pt) if row_pt >= 4 else 0.0
+    corners = _corners(boxes, inset)
+    fills = to_rgba_array(picture.colouring.fills)[boxes.job]
+    edges = fills.copy() if dense else np.broadcast_to(to_rgba("white"), fills.shape).copy()
+    # Dense: a hairline of the box's own colour keeps even the shortest job visible; an outline needs some room.
+    roomy = (boxes.right - boxes.left > 3 * point_s) | (not dense)
+    alarming = picture.alarming & ~boxes.lost
+    edges[alarming & roomy] = to_rgba(ALARM)
+    edges[boxes.lost & roomy] = to_rgba(LOST)
+    kinds = (
+        (~alarming & ~boxes.lost, None, 0.6),
+        (alarming, ALARM_HATCH, 0.9),
+        (boxes.lost, LOST_HATCH, 0.6),
+    )
+    for chosen, hatch, line_pt in kinds:
+        if not chosen.any():
+            continue
+        collection = PolyCollection(
+            # A whole array is a documented fast path (PolyCollection.set_verts) that its annotations do not know.
+            corners[chosen],  # type: ignore[arg-type]
+            facecolors=fills[chosen],
+            edgecolors=edges[chosen],
+            linewidths=0.25 if dense else line_pt,
+            hatch=None if dense else hatch,
+            zorder=2,
+        )
+        collection.set_rasterized(dense)
+        axes.add_collection(collection, autolim=False)
+
+
+def _corners(boxes: Boxes, inset: float) -> Floats:
+    """Return (box, corner, xy). Only edges on a machine's border are inset, so that lanes of one row touch."""
+    top = boxes.top + np.where(boxes.top % 1 == 0, inset, 0.0)
+    bottom = boxes.bottom - np.where(boxes.bottom % 1 == 0, inset, 0.0)
+    x = np.stack((boxes.left, boxes.left, boxes.right, boxes.right), axis=1)
+    y = np.stack((top, bottom, bottom, top), axis=1)
+    return np.stack((x, y), axis=2)
+
+
+def _draw_labels(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> None:
+    """Write each job's id into its boxes where it fits, judging by the average width of the font's characters."""
+    boxes = picture.boxes
+    for box in range(len(boxes)):
+        text = picture.job_ids[boxes.job[box]]
+        wide_pt = (boxes.right[box] - boxes.left[box]) / point_s
+        tall_pt = (boxes.bottom[box] - boxes.top[box]) * row_pt
+        size = min(7.0, tall_pt / 1.35, (wide_pt - 3) / (0.64 * len(text)))
+        if size >= 4.5:
+            label = axes.text(
+                (boxes.left[box] + boxes.right[box]) / 2,
+                (boxes.top[box] + boxes.bottom[box]) / 2,
+                text,
+                fontsize=size,
+                ha="center",
+                va="center_baseline",
+                color=LIGHT["ink"],
+                clip_on=True,
+                zorder=3,
+                parse_math=False,
+            )
+            if picture.alarming[box] or boxes.lost[box]:
+                fill = picture.colouring.fills[boxes.job[box]]
+                label.set_path_effects([withStroke(linewidth=2.5, foreground=fill)])
+
+
+def _machine_ticks(count: int, height_in: float) -> range:
+    """Return which rows get a name: all of them while there is room, else every 2nd, 5th, 10th…"""
+    most = int(height_in * 72 / 9)
+    if count <= most:
+        return range(count)
+    scale = 1
+    while True:
+        for factor in (1, 2, 5):
+            if count / (factor * scale) <= min(most, 25):
+                return range(0, count, factor * scale)
+        scale *= 10

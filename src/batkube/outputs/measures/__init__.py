@@ -1,0 +1,1 @@
+"""A run's files, read back and counted: frames, metrics, intervals, comparisons."""

@@ -1,0 +1,141 @@
+"""What a run's jobs.csv amounts to, in numbers. Every definition is in docs/reference/outputs.md, with its formula.
+
+Means, percentiles and maxima are over *finished* jobs (those with a start and a finish, whatever their final state), as
+Batsim's schedule.csv takes them. A number that the files cannot tell is None, never a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from batkube.outputs.measures.occupation import Floats, busy_of, executions_of
+from batkube.outputs.measures.run_files import RunFiles
+
+#: Jobs shorter than this count as this long in the bounded slowdown (Feitelson and Rudolph, JSSPP 1998: 10 s).
+BOUND_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The numbers of one run; units are last in the names, shares are 0 to 1."""
+
+    jobs: int
+    finished: int
+    #: Jobs by final state, in alphabetic order.
+    states: dict[str, int]
+    makespan_s: float | None
+    wait_s_mean: float | None
+    wait_s_median: float | None
+    wait_s_p90: float | None
+    wait_s_p95: float | None
+    wait_s_p99: float | None
+    wait_s_max: float | None
+    turnaround_s_mean: float | None
+    slowdown_mean: float | None
+    slowdown_max: float | None
+    bounded_slowdown_mean: float | None
+    utilisation: float | None
+    throughput_per_h: float | None
+    fairness: float | None
+    evictions: int
+
+
+def metrics_of(results: RunFiles) -> Metrics:
+    """Return the numbers of a run."""
+    jobs = results.jobs
+    done = finished_jobs(jobs)
+    wait = done["waiting_time"].to_numpy()
+    slowdowns = _slowdowns(done)
+    makespan = float(done["finish_time"].max()) if len(done) else None
+    p50, p90, p95, p99 = np.percentile(wait, [50, 90, 95, 99]).tolist() if len(wait) else [None] * 4
+    return Metrics(
+        jobs=len(jobs),
+        finished=len(done),
+        states={str(state): int(count) for state, count in jobs["final_state"].value_counts().sort_index().items()},
+        makespan_s=makespan,
+        wait_s_mean=_mean(wait),
+        wait_s_median=p50,
+        wait_s_p90=p90,
+        wait_s_p95=p95,
+        wait_s_p99=p99,
+        wait_s_max=_max(wait),
+        turnaround_s_mean=_mean(done["turnaround_time"].to_numpy()),
+        slowdown_mean=_mean(slowdowns),
+        slowdown_max=_max(slowdowns),
+        bounded_slowdown_mean=_mean(bounded_slowdowns(done)),
+        utilisation=utilisation(results),
+        throughput_per_h=len(done) / makespan * 3600 if makespan else None,
+        fairness=fairness_by_user(jobs),
+        evictions=int(jobs["evictions"].fillna(0).sum()),
+    )
+
+
+def finished_jobs(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the jobs that started and ended, in the same order."""
+    return jobs[jobs["starting_time"].notna() & jobs["finish_time"].notna()]
+
+
+def bounded_slowdowns(done: pd.DataFrame) -> Floats:
+    """Return max(1, turnaround / max(execution, 10 s)) of each finished job."""
+    ratio = done["turnaround_time"].to_numpy() / np.maximum(done["execution_time"].to_numpy(), BOUND_S)
+    bounded: Floats = np.maximum(1.0, ratio)
+    return bounded
+
+
+def utilisation(results: RunFiles) -> float | None:
+    """Return the busy share of the cluster from 0 to the makespan.
+
+    Busy cpu over all cpu when jobs share machines by their requests, busy machines over all machines otherwise. Work
+    that was lost to evictions does not count, as in schedule.csv. None when a job's machines are unknown.
+    """
+    done = finished_jobs(results.jobs)
+    stays = executions_of(results)
+    if stays.unplaced or not len(done):
+        return None
+    makespan_s = float(done["finish_time"].max())
+    if not results.shares_machines:
+        return busy_of(stays, sharing=False).share_until(makespan_s)
+    # From the jobs and not from their stays, which spread a job's cpu over its machines in whole millicores.
+    cores = done["requested_number_of_resources"].fillna(1) * done["cpu"].fillna(0)
+    offered = sum(results.cpu_milli) / 1000 * makespan_s
+    return float((cores * done["execution_time"]).sum() / offered) if offered else 0.0
+
+
+def jain_index(values: Floats) -> float:
+    """Return Jain's fairness index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything."""
+    return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
+
+
+def fairness_by_user(jobs: pd.DataFrame) -> float | None:
+    """Return Jain's index over the users' mean bounded slowdowns; None with fewer than two users."""
+    means = users_table(jobs)["bounded_slowdown_mean"].dropna().to_numpy(dtype=np.float64)
+    return jain_index(means) if len(means) > 1 else None
+
+
+def users_table(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per user, in alphabetic order: jobs, finished, mean wait, mean bounded slowdown."""
+    done = finished_jobs(jobs)
+    done = done.assign(bounded=bounded_slowdowns(done))
+    by_user = done.groupby("user")
+    table = pd.DataFrame({"jobs": jobs.groupby("user").size()})
+    table["finished"] = by_user.size().reindex(table.index, fill_value=0)
+    table["wait_s_mean"] = by_user["waiting_time"].mean()
+    table["bounded_slowdown_mean"] = by_user["bounded"].mean()
+    return table
+
+
+def _slowdowns(done: pd.DataFrame) -> Floats:
+    timed = done[done["execution_time"] > 0]
+    ratio: Floats = (timed["turnaround_time"] / timed["execution_time"]).to_numpy()
+    return ratio
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _max(values: Floats) -> float | None:
+    return float(values.max()) if len(values) else None

@@ -1,0 +1,174 @@
+"""The report of one run: its numbers, how jobs fared, who ran where, what was not placed, and what it rests on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import human, seconds
+from batkube.outputs.charts.inline_svg import inline, rendered
+from batkube.outputs.charts.palette import STATES
+from batkube.outputs.measures.comparison import metric_rows
+from batkube.outputs.measures.metrics import Metrics, users_table
+from batkube.outputs.pages.markup import Markup, element, join
+from batkube.outputs.pages.page import Section, folded_if_long, page, paragraph, write_page
+from batkube.outputs.pages.tables import Cell, Heading, table
+from batkube.outputs.report.distributions import draw_distributions
+from batkube.outputs.report.gantt import gantt_figure
+from batkube.outputs.report.notes import notes_table
+from batkube.outputs.report.pods import pods_section
+from batkube.outputs.report.sources import sources_section
+from batkube.outputs.results import Results
+
+_FEW_USERS, _MOST_USERS = 12, 200
+
+
+def write_run_report(path: Path, target: Path, *, title: str | None = None) -> Path:
+    """Write the report of the run at `path` (its folder, or a jobs.csv) to `target`. Same run, same bytes."""
+    return write_page(target, run_report(Results(path), title=title))
+
+
+def run_report(results: Results, *, title: str | None = None) -> str:
+    """Return the report as HTML."""
+    sections: list[Section | None] = [
+        _results_section(results),
+        _gantt_section(results),
+        _distributions_section(results),
+        _users_section(results),
+        pods_section(results),
+        _fidelity_section(results),
+        sources_section(results),
+    ]
+    return page(title or results.name, _lead(results), [section for section in sections if section is not None])
+
+
+def _lead(results: Results) -> list[Markup]:
+    metrics, count = results.metrics, results.machine_count
+    who = f"{results.scheduler}: " if results.scheduler else ""
+    lead = [paragraph(f"{who}{metrics.jobs:,} jobs on {count:,} machine{'s' * (count != 1)}.", class_="told")]
+    if results.failure_told:
+        lead.append(paragraph(f"This run {results.failure_told}.", class_="bad"))
+        reason = results.manifest.get("failure")
+        if reason:
+            lead.append(element("pre", str(reason), tabindex=0))
+    return lead
+
+
+def _results_section(results: Results) -> Section:
+    metrics = results.metrics
+    heads = [Heading("metric"), Heading("value", is_number=True), Heading("unit")]
+    rows: list[list[Any]] = [
+        [_metric_name(row.name), Cell(row.text, row.value), row.unit]
+        for row in metric_rows(metrics)
+        if row.value is not None
+    ]
+    note = "Means and percentiles are over the jobs that started and ended. What the files cannot tell is left out."
+    content = join((_headline(metrics), table(heads, rows, sortable=False), paragraph(note, class_="note")))
+    return Section("results", "Results", content)
+
+
+def _metric_name(name: str) -> str:
+    """Return what to call a metric; final states as the charts say them."""
+    state = STATES.get(name.strip().upper())
+    return f"jobs that {state.words}" if state else name.strip()
+
+
+def _headline(metrics: Metrics) -> Markup:
+    """Return the few numbers that everybody looks for first, as a person says them."""
+    shown = [("jobs finished", f"{metrics.finished:,} of {metrics.jobs:,}")]
+    for label, value in (
+        ("makespan", metrics.makespan_s),
+        ("mean wait", metrics.wait_s_mean),
+        ("longest wait", metrics.wait_s_max),
+    ):
+        if value is not None:
+            shown.append((label, human(seconds(value))))
+    if metrics.slowdown_mean is not None:
+        shown.append(("mean slowdown", f"{metrics.slowdown_mean:,.2f}"))
+    if metrics.utilisation is not None:
+        shown.append(("utilisation", f"{metrics.utilisation * 100:.1f} %"))
+    items = [element("li", element("b", value), element("span", label)) for label, value in shown]
+    return element("ul", *items, class_="headline")
+
+
+def _gantt_section(results: Results) -> Section:
+    try:
+        content = gantt_figure(results, prefix="gantt1")
+    except InputError as error:
+        content = paragraph(f"Not drawn: {error.problem}.", class_="note")
+    return Section("gantt", "Who ran where", content)
+
+
+def _distributions_section(results: Results) -> Section | None:
+    figure = draw_distributions(results)
+    if figure is None:
+        return None
+    count = results.metrics.finished
+    drawing = inline(
+        rendered(figure, "svg").decode(),
+        prefix="chart1",
+        title="Distribution of wait and bounded slowdown",
+        description=_described(results.metrics),
+    )
+    caption = (
+        f"Over {count:,} finished jobs. Bounded slowdown is turnaround over run time, which counts as 10 s at least."
+    )
+    content = element(
+        "figure",
+        element("div", drawing, class_="scroll", tabindex=0),
+        element("figcaption", caption),
+        class_="chart",
+    )
+    return Section("distributions", "How jobs fared", content)
+
+
+def _described(metrics: Metrics) -> str:
+    told = [
+        f"{label} {value:,.6g} s"
+        for label, value in (
+            ("median wait", metrics.wait_s_median),
+            ("90 % waited at most", metrics.wait_s_p90),
+            ("longest wait", metrics.wait_s_max),
+        )
+        if value is not None
+    ]
+    return "; ".join(told) + "."
+
+
+def _users_section(results: Results) -> Section | None:
+    users = users_table(results.jobs)
+    if len(users) < 2:
+        return None
+    heads = [Heading("user"), Heading("jobs", is_number=True), Heading("finished", is_number=True)]
+    heads += [Heading("mean wait", "s", is_number=True), Heading("mean bounded slowdown", is_number=True)]
+    largest = users.sort_values("jobs", ascending=False, kind="stable").head(_MOST_USERS)
+    rows: list[list[Any]] = []
+    for name, row in largest.iterrows():
+        cells: list[Any] = [str(name) or "(no user)", Cell(f"{row['jobs']:,.0f}", float(row["jobs"]))]
+        cells.append(Cell(f"{row['finished']:,.0f}", float(row["finished"])))
+        for column, decimals in (("wait_s_mean", 2), ("bounded_slowdown_mean", 3)):
+            value = float(row[column])
+            cells.append(Cell("–") if value != value else Cell(f"{value:,.{decimals}f}", value))
+        rows.append(cells)
+    more = len(users) - len(largest)
+    note = paragraph(f"{more:,} users with fewer jobs are left out.", class_="note") if more else None
+    content = join((table(heads, rows), note))
+    shown = folded_if_long(f"{len(users):,} users", content, count=len(rows), few=_FEW_USERS)
+    return Section("users", "Users", shown)
+
+
+def _fidelity_section(results: Results) -> Section | None:
+    path = results.beside("fidelity.json")
+    if not path.is_file():
+        return None
+    try:
+        notes = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
+    if not notes:
+        content: Markup = paragraph("Everything that the run asked for is modelled: no notes.")
+    else:
+        content = notes_table(sorted(notes, key=lambda note: note.get("severity") != "violation"))
+    return Section("fidelity", "Fidelity", content)

@@ -1,0 +1,20 @@
+"""A run's Gantt chart as a part of a report, with the jobs' stories under the pointer."""
+
+from __future__ import annotations
+
+from batkube.outputs.charts.inline_svg import inline
+from batkube.outputs.gantt.chart import gantt_svg
+from batkube.outputs.pages.markup import Markup, element
+from batkube.outputs.results import Results
+
+
+def gantt_figure(results: Results, *, prefix: str, title: str | None = None) -> Markup:
+    """Return the chart on its own white sheet, whose colours mean jobs and not the page's. Raises InputError."""
+    drawing = inline(
+        gantt_svg(results, title=title),
+        prefix=prefix,
+        title=f"Gantt chart: {title or results.name}",
+        description="Which job was on which machine, when; below it the cluster's utilisation and the jobs waiting.",
+        recolour=False,
+    )
+    return element("figure", element("div", drawing, class_="scroll", tabindex=0), class_="sheet")

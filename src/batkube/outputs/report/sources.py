@@ -1,0 +1,54 @@
+"""What a run's report rests on: the programs, inputs and hashes, and the command that repeats it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from batkube.outputs.pages.markup import Child, element, join
+from batkube.outputs.pages.page import Section, definitions, fold, paragraph, verbatim
+from batkube.outputs.report.notes import inputs_table, programs_table
+from batkube.outputs.results import Results
+
+
+def sources_section(results: Results) -> Section:
+    """Return what was run, and enough to run it again, as far as the manifest tells."""
+    manifest = results.manifest
+    if not manifest:
+        told = paragraph("No manifest.json lies beside the jobs, so nothing is known of how they were run.")
+        return Section("sources", "What was run", told)
+    parts = [definitions(_facts(manifest))]
+    command = [str(word) for word in manifest.get("command") or ()]
+    if command:
+        parts += [element("h3", "To repeat it"), verbatim(shlex.join(command))]
+    programs = [program for program in manifest.get("programs") or () if isinstance(program, dict)]
+    if programs:
+        parts += [element("h3", "Scheduler programs"), programs_table(programs, _costs(manifest))]
+    inputs = [(str(one.get("path")), str(one.get("sha256"))) for one in manifest.get("inputs") or ()]
+    if inputs:
+        parts += [element("h3", "Input files"), inputs_table(inputs)]
+    if manifest.get("scenario"):
+        text = json.dumps(manifest["scenario"], indent=2, ensure_ascii=False)
+        parts.append(fold("The whole scenario", verbatim(text)))
+    return Section("sources", "What was run", join(parts))
+
+
+def _facts(manifest: dict[str, Any]) -> list[tuple[Child, Child]]:
+    real = manifest.get("real") or {}
+    facts: list[tuple[Child, Child]] = [
+        ("Batkube", str(manifest.get("batkube", "–"))),
+        ("scheduler", str(manifest.get("scheduler", "–"))),
+        ("seed", str(manifest.get("seed", "–"))),
+        ("resources", str(manifest.get("resources", "–"))),
+        ("digest", element("code", str(manifest.get("digest", "–")))),
+    ]
+    if "run_s" in real:
+        told = f"{real['run_s']:,.2f} s real, {real.get('cpu_s', 0):,.2f} s CPU of ours"
+        facts.append(("cost", f"{told}, {real.get('peak_memory_bytes', 0) / 2**20:,.0f} MiB"))
+    return facts
+
+
+def _costs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    costs = (manifest.get("real") or {}).get("programs") or []
+    return [cost if isinstance(cost, dict) else {} for cost in costs]

@@ -1,0 +1,217 @@
+"""The report of an experiment, as a reader and as a browser see it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.conftest import Study
+
+import batkube
+from batkube.cli.main import main
+from batkube.experiments.description.column_labels import column_of
+from batkube.experiments.report.document import report_page, write_report
+from batkube.experiments.report.gantts import representative_runs
+from batkube.experiments.report.results import best_of, grid_points
+from batkube.experiments.results.findings import read_findings
+from batkube.experiments.running.workers import Here, worker_processes
+from report_pages import Page, read_page, write_experiment
+
+NASTY = '</title><script>alert("1")</script> $\\frac{1}{0}$ <b>&amp;\x00 ' + "'\"`"
+
+
+def told(folder: Path) -> Page:
+    """Return the report of a folder, which must be well-formed."""
+    page = read_page(report_page(read_findings(folder), Here()))
+    assert page.problems == []
+    return page
+
+
+def runs_of(scheduler: str, makespans: list[float], **more: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    return [{"scheduler": scheduler, "seed": seed, "makespan": span, **more} for seed, span in enumerate(makespans)]
+
+
+def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> None:
+    file = study.file(
+        title="Two & two", description="Which is better?", axes={"scheduler": ["policy:fcfs", "policy:sjf"]}, seeds=2
+    )
+    batkube.experiment(file, study.out)
+
+    target = write_report(study.out)
+    page = read_page(target.read_text(encoding="utf-8"))
+
+    assert target == study.out / "report.html"
+    assert page.problems == []
+    for words in ("Two & two", "Which is better?", "Everything that the runs asked for is modelled", "seeds0, 1"):
+        assert words in page.text
+    assert page.tables[0][1][:2] == ["policy:fcfs", "2"]
+    digests = [run["digest"] for run in json.loads((study.out / "experiment.json").read_text())["runs"]]
+    assert all(digest[:12] in page.text for digest in digests)
+    assert page.tags.count("svg") == 3  # a figure and two Gantt charts
+    again = target.read_bytes()
+    assert write_report(study.out, study.folder / "again.html").read_bytes() == again
+    with worker_processes(2) as workers:
+        assert write_report(study.out, study.folder / "apart.html", workers).read_bytes() == again
+
+
+def test_the_command_that_runs_an_experiment_writes_its_report_unless_told(
+    study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["batkube", "experiment", str(study.file()), "--out", str(study.out), "--jobs", "1"]
+    for more, is_written in (["--no-report"], False), ([], True):
+        monkeypatch.setattr("sys.argv", [*words, *more])
+        with pytest.raises(SystemExit) as ended:
+            main()
+
+        assert ended.value.code == 0
+        assert (study.out / "report.html").is_file() is is_written
+    assert capsys.readouterr().out.endswith(f"see them in {study.out / 'report.html'}\n")
+
+
+def test_means_come_with_intervals_and_counts_and_the_best_is_marked(tmp_path: Path) -> None:
+    runs = runs_of("a", [100, 101, 102]) + runs_of("b", [200, 201, 202]) + runs_of("c", [100, 103, 105])
+    page = told(write_experiment(tmp_path, {"scheduler": ["a", "b", "c"]}, runs, figures=[]))
+
+    rows = [row[:3] for row in page.tables[0][1:]]
+    assert rows == [["a", "3", "101.0 ± 2.5★"], ["b", "3", "201.0 ± 2.5"], ["c", "3", "102.7 ± 6.3≈"]]
+
+
+def test_the_best_is_sought_among_runs_with_the_same_task_only(tmp_path: Path) -> None:
+    axes = {"scheduler": ["a", "b"], "workload": ["small", "large"]}
+    runs = [
+        {"scheduler": scheduler, "workload": workload, "makespan": base * factor}
+        for workload, factor in (("small", 1), ("large", 10))
+        for scheduler, base in (("a", 100), ("b", 90))
+    ]
+    column = column_of("makespan")
+
+    points = grid_points(read_findings(write_experiment(tmp_path, axes, runs)), [column])
+
+    assert [(point.labels["scheduler"], point.labels["workload"]) for point in points] == [
+        ("a", "small"),
+        ("a", "large"),
+        ("b", "small"),
+        ("b", "large"),
+    ]
+    assert best_of(points, column) == ["", "", "best", "best"]
+
+
+def test_identical_repeats_are_said_to_be_so_and_count_once(tmp_path: Path) -> None:
+    runs = [
+        {"scheduler": name, "repeat": repeat, "digest": name, "makespan": span}
+        for name, span in (("a", 5.0), ("b", 6.0))
+        for repeat in (1, 2, 3)
+    ]
+    page = told(write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs, repeats=3))
+
+    assert [row[1] for row in page.tables[0][1:]] == ["1 of 3", "1 of 3"]
+    assert "Repeats are identical to the byte: one digest for each of the 2 points" in page.text
+    assert "2 of 6 runs count" in page.text
+
+
+def test_failures_come_first_with_the_last_words_of_the_scheduler(tmp_path: Path) -> None:
+    runs = [
+        {"scheduler": "a", "makespan": 5.0},
+        {"scheduler": "b", "state": "failed", "failure": "the scheduler ended\n  with code 2", "makespan": ""},
+    ]
+    write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs)
+    log = tmp_path / "runs" / "run-1" / "scheduler" / "log.txt"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b"first line\n" + b"panic: <nil> \xff\n" * 30)
+
+    page = told(tmp_path)
+
+    assert page.tables[0][1][-1] == "the scheduler ended"
+    assert "with code 2" in page.text
+    assert "panic: <nil> \ufffd" in page.text
+    assert "first line" not in page.text
+    assert "1 of 2 runs failed" in page.text
+
+
+def test_notes_of_all_runs_are_gathered_and_violations_come_first(tmp_path: Path) -> None:
+    write_experiment(tmp_path, {"scheduler": ["a"]}, runs_of("a", [1, 2]))
+    warning = {"subject": "api", "severity": "warning", "message": "not modelled", "count": 2, "example": "x"}
+    violation = {"subject": "node", "severity": "violation", "message": "without room", "count": 3, "example": "y"}
+    for run, notes in (("run-0", [warning]), ("run-1", [warning, violation])):
+        (tmp_path / "runs" / run).mkdir(parents=True)
+        (tmp_path / "runs" / run / "fidelity.json").write_text(json.dumps(notes))
+
+    (table,) = [table for table in told(tmp_path).tables if table[0][0] == "severity"]
+
+    assert table[1:] == [
+        ["violation", "node", "without room", "3", "1", "y"],
+        ["warning", "api", "not modelled", "4", "2", "x"],
+    ]
+
+
+def test_no_text_of_an_experiment_becomes_part_of_the_page(tmp_path: Path) -> None:
+    def made(folder: Path, text: str) -> Page:
+        runs = [
+            {"scheduler": text, "machines": "4", "makespan": 1.0, "programs": [{"name": text, "sha256": text}]},
+            {"scheduler": "b", "machines": "8", "state": "failed", "failure": text, "makespan": ""},
+        ]
+        entries = [{"x": "scheduler", "y": "makespan", "kind": "bar", "title": text, "baselines": {text: 3}}]
+        axes = {"scheduler": [text, "b"], "machines": ["4", "8"]}
+        words = {"title": text, "description": text, "command": [text], "inputs": {text: text}, "base": {text: text}}
+        return told(write_experiment(folder, axes, runs, figures=entries, **words))
+
+    nasty, plain = made(tmp_path / "nasty", NASTY), made(tmp_path / "plain", "plain")
+
+    assert nasty.tags == plain.tags
+    assert 'alert("1")' in nasty.text
+
+
+def test_an_unfinished_experiment_says_so(tmp_path: Path) -> None:
+    page = told(write_experiment(tmp_path, {"scheduler": ["a"]}, runs_of("a", [1]), total=10))
+
+    assert "9 of 10 runs are not finished yet." in page.text
+
+
+def test_an_experiment_without_axes_or_without_any_run_has_a_report_too(tmp_path: Path) -> None:
+    assert "all runs" in told(write_experiment(tmp_path / "a", {}, [{"makespan": 1.0}, {"makespan": 3.0}])).text
+    assert "0 runs" in told(write_experiment(tmp_path / "b", {"scheduler": ["a"]}, [], total=4)).text
+
+
+def test_charts_are_of_typical_runs_that_differ_as_much_as_possible(tmp_path: Path) -> None:
+    axes = {"scheduler": ["a", "b", "c"], "machines": ["4", "8", "16"]}
+    runs = [
+        {"scheduler": name, "machines": size, "seed": seed, "makespan": span, "nb_jobs": 1, "nb_jobs_finished": 1}
+        for name in axes["scheduler"]
+        for size in axes["machines"]
+        for seed, span in enumerate((9.0, 1.0, 5.0))
+    ]
+    findings = read_findings(write_experiment(tmp_path, axes, runs))
+
+    chosen = representative_runs(findings)
+
+    assert len(chosen) == 6
+    labels = [label for _, label in chosen]
+    assert all(any(f"scheduler {name}," in label for label in labels) for name in axes["scheduler"])
+    assert all(any(label.endswith(f"machines {size}") for label in labels) for size in axes["machines"])
+    spans = findings.frame.set_index("run")["makespan"]
+    assert {float(spans[run]) for run, _ in chosen} == {5.0}
+
+
+def test_a_browser_shows_the_page_without_complaint_and_sorts_its_tables(tmp_path: Path) -> None:
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("needs a browser: install chromium")
+    write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs_of("a", [1, 2]) + runs_of("b", [3, 4]))
+    page = write_report(tmp_path)
+
+    command = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    shown = subprocess.run(
+        [*command, f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    assert '<button type="button"><span>scheduler</span></button>' in shown.stdout
+    assert "Content Security Policy" not in shown.stderr
+    assert "CONSOLE" not in shown.stderr

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean, stdev
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batkube.outputs.measures.metrics import jain_index, users_table
+from batkube.outputs.results import Results
+
+if TYPE_CHECKING:
+    from outputs.conftest import MakeRun, Packed
+
+
+def test_two_jobs_by_hand(make_run: MakeRun) -> None:
+    # Two machines; job a: waits 0, runs 10 s; job b: waits 8 s, runs 2 s on both machines.
+    metrics = make_run([("a", 0, 0, 10, "0"), ("b", 2, 10, 12, "0-1")]).metrics
+
+    assert metrics.makespan_s == 12
+    assert metrics.wait_s_mean == 4
+    assert metrics.wait_s_median == 4
+    assert metrics.wait_s_p90 == pytest.approx(7.2)
+    assert metrics.wait_s_max == 8
+    assert metrics.turnaround_s_mean == 10
+    assert metrics.slowdown_mean == (1 + 5) / 2
+    assert metrics.slowdown_max == 5
+    assert metrics.bounded_slowdown_mean == 1  # 10/10 and 10/max(2, 10)
+    assert metrics.utilisation == pytest.approx((10 + 2 * 2) / (2 * 12))
+    assert metrics.throughput_per_h == pytest.approx(2 / 12 * 3600)
+    assert metrics.states == {"COMPLETED_SUCCESSFULLY": 2}
+
+
+def test_a_short_jobs_slowdown_is_bounded_at_ten_seconds(make_run: MakeRun) -> None:
+    metrics = make_run([("a", 0, 99, 100, "0")]).metrics
+
+    assert metrics.slowdown_mean == 100
+    assert metrics.bounded_slowdown_mean == 10
+
+
+def test_a_job_of_no_length_has_no_slowdown_but_a_bounded_one(make_run: MakeRun) -> None:
+    metrics = make_run([("a", 0, 20, 20, "0"), ("b", 0, 0, 5, "0")]).metrics
+
+    assert metrics.slowdown_mean == 1
+    assert metrics.bounded_slowdown_mean == 1.5
+
+
+def test_jobs_that_did_not_finish_count_only_by_state(make_run: MakeRun) -> None:
+    rejected = {"final_state": "REJECTED", "success": 0}
+
+    metrics = make_run([("a", 0, 5, 10, "0"), ("b", 0, None, None, "", rejected)]).metrics
+
+    assert (metrics.jobs, metrics.finished) == (2, 1)
+    assert metrics.states == {"COMPLETED_SUCCESSFULLY": 1, "REJECTED": 1}
+    assert metrics.wait_s_mean == 5
+
+
+def test_a_run_in_which_nothing_finished_has_no_numbers(make_run: MakeRun) -> None:
+    metrics = make_run([("a", 0, None, None, "", {"final_state": "REJECTED"})]).metrics
+
+    assert metrics.makespan_s is None
+    assert metrics.wait_s_mean is None
+    assert metrics.utilisation is None
+    assert metrics.throughput_per_h is None
+
+
+def test_utilisation_is_of_cpu_when_jobs_share_machines(make_run: MakeRun, packed: Packed) -> None:
+    # A 4-cpu machine: 1 cpu for 10 s and 2 pods of 1.5 cpu for 5 s.
+    metrics = make_run(
+        [
+            ("a", 0, 0, 10, "0", {"cpu": 1.0}),
+            ("b", 0, 0, 5, "0", {"cpu": 1.5, "requested_number_of_resources": 2}),
+        ],
+        manifest=packed(4000),
+    ).metrics
+
+    assert metrics.utilisation == pytest.approx((1 * 10 + 3 * 5) / (4 * 10))
+
+
+def test_an_over_allocated_machine_is_busy_only_once(make_run: MakeRun) -> None:
+    metrics = make_run([("a", 0, 0, 10, "0"), ("b", 0, 5, 12, "0"), ("c", 0, 6, 8, "0-1")]).metrics
+
+    assert metrics.utilisation == pytest.approx((12 + 2) / (2 * 12))
+
+
+def test_utilisation_is_unknown_when_a_jobs_machines_are(make_run: MakeRun) -> None:
+    assert make_run([("a", 0, 0, 10, "0"), ("b", 0, 5, 12, "")]).metrics.utilisation is None
+
+
+def test_fairness_is_jains_index_over_the_users_mean_bounded_slowdown(make_run: MakeRun) -> None:
+    # ada: bounded slowdowns 1 and 3, mean 2; bob: 4. Jain: (2 + 4)² / (2 · (4 + 16)) = 0.9.
+    results = make_run(
+        [
+            ("1", 0, 0, 10, "0", {"user": "ada"}),
+            ("2", 0, 20, 30, "0", {"user": "ada"}),
+            ("3", 0, 30, 40, "0", {"user": "bob"}),
+        ]
+    )
+
+    assert results.metrics.fairness == pytest.approx(0.9)
+    table = users_table(results.jobs)
+    assert table.index.tolist() == ["ada", "bob"]
+    assert table["jobs"].tolist() == [2, 1]
+    assert table["wait_s_mean"].tolist() == [10, 30]
+    assert table["bounded_slowdown_mean"].tolist() == [2, 4]
+
+
+def test_one_user_alone_has_no_fairness(make_run: MakeRun) -> None:
+    assert make_run([("1", 0, 0, 10, "0")]).metrics.fairness is None
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=1, max_size=20))
+def test_jains_index_lies_between_one_over_n_and_one(values: list[float]) -> None:
+    index = jain_index(np.array(values))
+
+    assert 1 / len(values) - 1e-9 <= index <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("folder", "pattern", "makespan", "makespan_sd", "wait", "wait_sd"),
+    [
+        ("emulated", "200_delay170_?_jobs.csv", 2467.18, 28.27, 1076.73, 10.58),
+        ("emulated", "spaced_200_delay170_?_jobs.csv", 2468.28, 5.14, 145.99, 1.67),
+        ("simulated", "200_delay170_simu_*_jobs.csv", 2214.82, 0.508, 970.09, 12.62),
+        ("simulated", "spaced_200_delay170_simu_*_jobs.csv", 2256.89, 16.87, 48.14, 9.44),
+        ("simulated", "KIT_10h_80_simu_*_jobs.csv", 32554.71, 1.295, 2020.11, 950.5),
+    ],
+)
+def test_the_published_means_are_found_again(
+    shared_data: Path, folder: str, pattern: str, makespan: float, makespan_sd: float, wait: float, wait_sd: float
+) -> None:
+    """Table 4.1 of the 2020 study, recomputed from its published jobs.csv files."""
+    files = sorted((shared_data / "batkube" / folder).glob(pattern))
+
+    runs = [Results(file).metrics for file in files]
+
+    makespans, waits = [run.makespan_s for run in runs], [run.wait_s_mean for run in runs]
+    assert (mean(makespans), stdev(makespans)) == pytest.approx((makespan, makespan_sd), abs=0.006)
+    assert (mean(waits), stdev(waits)) == pytest.approx((wait, wait_sd), abs=0.06)
+
+
+def test_batsims_own_schedule_csv_is_found_again(shared_data: Path) -> None:
+    results = Results(shared_data / "medium_late" / "easy")
+
+    schedule, metrics = results.schedule, results.metrics
+
+    assert metrics.makespan_s == schedule["makespan"]
+    assert metrics.wait_s_mean == pytest.approx(schedule["mean_waiting_time"], abs=1e-6)
+    assert metrics.wait_s_max == schedule["max_waiting_time"]
+    assert metrics.turnaround_s_mean == pytest.approx(schedule["mean_turnaround_time"], abs=1e-6)
+    assert metrics.slowdown_mean == pytest.approx(schedule["mean_slowdown"], abs=1e-6)
+    assert metrics.slowdown_max == pytest.approx(schedule["max_slowdown"], abs=1e-6)
+    assert metrics.utilisation == pytest.approx(schedule["time_computing"] / (32 * schedule["makespan"]), abs=1e-6)
