@@ -18,7 +18,8 @@ from batkube.kernel.instants import Instant, rfc3339, seconds
 from batkube.kernel.quantities import Quantity, parse_quantity
 from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
-from batkube.simulation.served_cluster import PolicyChoice, ServedCluster, Surroundings, serve_cluster
+from batkube.simulation.cluster_parts import PolicyChoice, register_nodes, start_cluster, start_scheduler
+from batkube.simulation.controller_parts import Surroundings
 from batkube.timing.loop import Loop
 from batkube.workloads.rules import ContainerRule, ContainerRules
 
@@ -147,14 +148,16 @@ class Cluster:
         self.store, self.clock, self.loop = self.world.store, self.world.clock, Loop(self.world)
         self.clock.advance(START)
         self.api = PlainApi(self.store)
-        self.cluster: ServedCluster = serve_cluster(
+        agents = start_cluster(
             self.world,
             lambda component: self.api,
-            Surroundings(count_only),
             delays=delays,
-            scheduler=scheduler,
+            controllers=Surroundings(count_only),
             rules=ContainerRules(rules, self.world.streams),
         )
+        assert agents is not None
+        if scheduler:
+            start_scheduler(self.world, self.api, None if scheduler is True else scheduler)
         self.api.create(
             "namespaces",
             {
@@ -165,7 +168,7 @@ class Cluster:
             },
             START,
         )
-        self.cluster.add_nodes(read_platform(platform), START)
+        register_nodes(read_platform(platform), self.api, agents, START)
         self.run(1)
 
     @property

@@ -10,7 +10,7 @@ import pytest
 from tests.controllers.conftest import Cluster
 
 from batkube.policies.catalogue import load_policy
-from batkube.simulation.served_cluster import PolicyChoice
+from batkube.simulation.cluster_parts import PolicyChoice
 
 ZONE = "topology.kubernetes.io/zone"
 

@@ -8,7 +8,7 @@ import pytest
 from tests.controllers.conftest import Cluster
 
 from batkube.policies.catalogue import load_policy, policy_names
-from batkube.simulation.served_cluster import PolicyChoice
+from batkube.simulation.cluster_parts import PolicyChoice
 
 
 def world_with(policy: str, platform: str = "2x2,4Gi") -> Cluster:

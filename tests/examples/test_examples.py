@@ -14,7 +14,8 @@ from expected import EXAMPLES, EXPERIMENTS, FILES, SCENARIOS, without_run_names
 
 import batkube
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import make_scenario, read_scenario_file
+from batkube.simulation.scenario import make_scenario
+from batkube.simulation.scenario_file import read_scenario_file
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.parent.name)

@@ -70,14 +70,11 @@ def test_a_job_that_an_attached_program_evicts_starts_over(
     assert [entry["t"] for entry in _journal(run.path) if entry["event"] == "evict"] == [30 * 10**9]
 
 
-def test_pods_of_no_job_are_bound_and_in_no_table_which_is_a_fidelity_note(
+def test_pods_of_no_job_are_bound_and_told_of_beside_the_jobs(
     simulate: Simulate, kube_scheduler: str, wayward: str
 ) -> None:
     run = simulate(_jobs(0, 40), PROFILES, scheduler=kube_scheduler, attach=f"{wayward} --way=adds")
-    (note,) = json.loads((run.path / "fidelity.json").read_text())
-    assert (note["message"], note["example"]) == (
-        "pods that belong to no job of the workload were there beside its own; no table tells of them",
-        "pod default/stray",
-    )
+    assert json.loads((run.path / "fidelity.json").read_text()) == []
     assert "default/stray" in [entry.get("pod") for entry in _journal(run.path) if entry["event"] == "bind"]
-    assert "stray" not in set(run.pods["pod"])
+    (stray,) = run.pods[run.pods["pod"] == "stray"].to_dict("records")
+    assert (stray["job_id"], stray["workload_name"], stray["owner"], stray["phase"]) == ("", "", "", "Running")

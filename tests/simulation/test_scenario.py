@@ -12,7 +12,8 @@ import batkube
 from batkube import InputError
 from batkube.outputs.results import Results
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import make_scenario, policy_file, read_scenario_file, scenario_values
+from batkube.simulation.scenario import make_scenario, policy_file
+from batkube.simulation.scenario_file import read_scenario_file, scenario_values
 
 WORKLOAD = {
     "jobs": [{"id": "1", "subtime": 0, "res": 1, "profile": "d"}],

@@ -20,6 +20,7 @@ from batkube.api.discovery.documents import Verbs
 from batkube.api.discovery.health import Counters
 from batkube.api.discovery.paths import Paths
 from batkube.api.inprocess import InProcessClient
+from batkube.api.manifests import Manifests
 from batkube.api.openapi.documents import OpenApi
 from batkube.api.requests.messages import Request, Response, Stream, Timers
 from batkube.api.requests.options import DeleteOptions
@@ -116,6 +117,10 @@ class Api:
     def client(self, component: str) -> InProcessClient:
         """Return the API for a component within the process."""
         return InProcessClient(component, self._served, self._registry, self._deleter)
+
+    def manifests(self, token: str) -> Manifests:
+        """Return the API for somebody who has manifests to apply, and this token."""
+        return Manifests(self.handle, self._table, token)
 
     def listens_on(self, address: str) -> None:
         """Tell where clients reach the server (`host:port`)."""

@@ -18,7 +18,8 @@ from batkube.cluster.outcomes import FinalState
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import TIME_LIMIT, make_scenario, read_scenario_file
+from batkube.simulation.scenario import TIME_LIMIT, make_scenario
+from batkube.simulation.scenario_file import read_scenario_file
 
 _Scenario = Annotated[
     Path | None,
@@ -56,6 +57,17 @@ _Attach = Annotated[
         metavar="PROGRAM",
         help="Another program on the run's clock, with its arguments, e.g. a descheduler; may be repeated.",
     ),
+]
+_Controllers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHICH",
+        help="Who looks after Deployments, Jobs, …: ours or none; unless said, ours where a workload has any.",
+    ),
+]
+_Until = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="End the run at this virtual time, e.g. 3d; needed where something never ends."),
 ]
 _Deterministic = Annotated[
     bool | None,
@@ -108,6 +120,8 @@ def run(
     scheduler_arg: _Arguments = None,
     scheduler_config: _Configuration = None,
     attach: _Attach = None,
+    controllers: _Controllers = None,
+    until: _Until = None,
     deterministic: _Deterministic = None,
     decision_cost: _Cost = None,
     patience: _Patience = None,
@@ -138,6 +152,8 @@ def run(
         "scheduler-args": policy_arguments(scheduler_arg) if scheduler_arg else None,
         "scheduler-config": None if scheduler_config is None else str(scheduler_config),
         "attach": attach or None,
+        "controllers": controllers,
+        "until": until,
         "deterministic": deterministic,
         "decision-cost": decision_cost,
         "patience": patience,
@@ -158,7 +174,7 @@ def run(
         record = execute(
             described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress, builder=build_scheduler
         )
-    print_results(out, Counter(outcome.state for outcome in record.simulation.outcomes), quiet)
+    print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
 
 
 def build_scheduler(name: str) -> Path:

@@ -105,6 +105,10 @@ class Courses:
         for key in course.keys:
             del self._places[key]
 
+    def live(self) -> list[Course]:
+        """Return the courses that have pods, in the order in which they were taken up."""
+        return list(dict.fromkeys(course for course, _ in self._places.values()))
+
     def place(self, key: Key) -> tuple[Course, int] | None:
         """Return the course and the rank of a pod; None when it has a life of its own."""
         return self._places.get(key)

@@ -36,6 +36,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     machines: int
     #: How often it was stopped to make room and queued again.
     evictions: int
+    #: How many pods were made for it; None for those of all its attempts.
+    tries: int | None = None
 
 
 class PodsRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,10 +50,31 @@ class PodsRecord(msgspec.Struct, frozen=True, kw_only=True):
     machine_ids: Sequence[int | None]
     scheduled: Sequence[Instant | None]
     started: Sequence[Instant | None]
-    finished: Instant
+    #: None when the run ended before them.
+    finished: Instant | None
+    phase: str
+    reason: str
+
+
+class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The story of a pod that has no part in a course, told when it is over, or when the run is."""
+
+    key: Key
+    #: `ReplicaSet/web-7c5ddbdf54`; empty for one that nobody controls.
+    owner: str
+    #: The id of the batch/v1 Job that it belongs to, and the workload that it came with; empty when there is none.
+    job: str
+    workload: str
+    node: str
+    machine_id: int | None
+    created: Instant
+    scheduled: Instant | None
+    started: Instant | None
+    finished: Instant | None
     phase: str
     reason: str
 
 
 OutcomeListener = Callable[[Outcome], None]
 PodsListener = Callable[[PodsRecord], None]
+PodListener = Callable[[PodRecord], None]

@@ -29,11 +29,12 @@ class PodControl:
         self._owner_storage = owner_storage
 
     def create(self, owner: KubeObject, template: KubeObject, now: Instant, *, generate_name: str = "") -> KubeObject:
-        """Create a pod of `template` that `owner` controls."""
+        """Create a pod of `template` that `owner` controls; where the template has a name, by that name."""
         metadata = owner["metadata"]
         given = template.get("metadata") or {}
         made = {
-            "generateName": generate_name or f"{metadata['name']}-",
+            "name": given.get("name"),
+            "generateName": "" if given.get("name") else generate_name or f"{metadata['name']}-",
             "namespace": metadata["namespace"],
             "labels": given.get("labels"),
             "annotations": given.get("annotations"),

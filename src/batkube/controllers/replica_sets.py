@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import available_in, is_active, is_ready
-from batkube.cluster.references import controller_of, is_being_deleted, namespace_of
-from batkube.cluster.selectors import LabelSelector, selector_of
-from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
+from batkube.cluster.references import controller_of, is_being_deleted
+from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
-from batkube.controllers.controlled import Controlled, may_be_adopted_anew
-from batkube.controllers.pod_control import POD, PodControl, claim, owner_key_if
+from batkube.controllers.controlled import Controlled
+from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.victims import by_rank
-from batkube.controllers.work_queue import WorkQueue
 from batkube.kernel.instants import Instant, rfc3339
 
 REPLICA_SET = "replicasets.apps"
@@ -26,73 +24,27 @@ _BURST = 500
 _FAILURE = "ReplicaFailure"
 
 
-class ReplicaSets:
+class ReplicaSets(PodKeeper):
     """Keeps every ReplicaSet at its size."""
 
+    storage, kind = REPLICA_SET, "ReplicaSet"
+
     def __init__(
-        self,
-        world: World,
-        client: Client,
-        events: EventRecorder,
-        pods: Controlled,
-        replica_sets: Controlled,
+        self, world: World, client: Client, events: EventRecorder, pods: Controlled, replica_sets: Controlled
     ) -> None:
-        self._store = world.store
-        self._client = client
-        self._pods = pods
+        super().__init__(world, client, events, pods)
         self._replica_sets = replica_sets
-        self._pod_control = PodControl(client, events, REPLICA_SET)
-        self._queue = WorkQueue(world, self._reconcile)
-        world.store.listen(REPLICA_SET, self._hear)
-        pods.listen(self._hear_pod)
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is not DELETED:
-            for key in batch.keys:
-                self._queue.add(key, now)
-
-    def _hear_pod(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
-        namespace = namespace_of(change.key)
-        if controller is None:
-            if may_be_adopted_anew(change):
-                for key in self._matching(namespace, change.object):
-                    self._queue.add(key, now)
-        elif (name := owner_key_if(controller, "apps", "ReplicaSet")) is not None:
-            self._queue.add(Key(f"{namespace}/{name}"), now)
-
-    def _matching(self, namespace: str, pod: KubeObject) -> list[Key]:
-        """Return the ReplicaSets that would adopt a pod without controller."""
-        labels = pod["metadata"].get("labels")
-        if not labels:
-            return []
-        prefix = f"{namespace}/"
-        return [
-            key
-            for key, (replica_set, _) in self._store.entries(REPLICA_SET).items()
-            if key.startswith(prefix) and selector_of(replica_set["spec"].get("selector")).matches(labels)
-        ]
-
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        replica_set = self._store.get(REPLICA_SET, key)
-        if replica_set is None:
-            return
-        selector = selector_of(replica_set["spec"].get("selector"))
-        pods = self._claimed(replica_set, selector, now)
+    def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
+        """Create or delete pods until there are as many as asked for."""
+        pods = self.claimed(obj, now, is_active)
         problem: Refused | None = None
-        if not is_being_deleted(replica_set):
-            problem = self._manage(replica_set, pods, now)
-        status = _status(replica_set, pods, problem, now)
-        if status != replica_set.get("status"):
-            self._client.update(REPLICA_SET, {**replica_set, "status": status}, now, subresource="status")
+        if not is_being_deleted(obj):
+            problem = self._manage(obj, pods, now)
+        self.write_status(obj, _status(obj, pods, problem, now), now)
         if problem is not None:
             raise problem
-        self._look_again_when_available(key, replica_set, pods, now)
-
-    def _claimed(self, replica_set: KubeObject, selector: LabelSelector, now: Instant) -> list[KubeObject]:
-        metadata = replica_set["metadata"]
-        own = [pod for pod in self._pods.of(metadata["uid"]) if is_active(pod)]
-        orphans = [pod for pod in self._pods.orphans(metadata["namespace"]) if is_active(pod)]
-        return claim(self._client, POD, replica_set, selector, own, orphans, now)
+        self._look_again_when_available(key, obj, pods, now)
 
     def _manage(self, replica_set: KubeObject, pods: Sequence[KubeObject], now: Instant) -> Refused | None:
         """Create or delete pods; return what could not be done."""
@@ -100,13 +52,13 @@ class ReplicaSets:
         missing = spec.get("replicas", 1) - len(pods)
         if missing > 0:
             templates = [(spec["template"], "")] * min(missing, _BURST)
-            return self._pod_control.create_many(replica_set, templates, now)[1]
+            return self.pod_control.create_many(replica_set, templates, now)[1]
         problem: Refused | None = None
         if missing < 0:
             victims = by_rank(pods, self._related(replica_set), now)[: min(-missing, _BURST)]
             for pod in victims:
                 try:
-                    self._pod_control.delete(replica_set, pod, now)
+                    self.pod_control.delete(replica_set, pod, now)
                 except Refused as refusal:
                     problem = problem or refusal
         return problem
@@ -115,7 +67,7 @@ class ReplicaSets:
         """Return the pods of all ReplicaSets that have the same controller."""
         reference = controller_of(replica_set)
         siblings = [replica_set] if reference is None else self._replica_sets.of(reference["uid"])
-        return [pod for sibling in siblings for pod in self._pods.of(sibling["metadata"]["uid"])]
+        return [pod for sibling in siblings for pod in self.pods.of(sibling["metadata"]["uid"])]
 
     def _look_again_when_available(
         self, key: Key, replica_set: KubeObject, pods: Sequence[KubeObject], now: Instant
@@ -124,7 +76,7 @@ class ReplicaSets:
         if min_ready_s:
             waits = [wait for pod in pods if (wait := available_in(pod, min_ready_s, now))]
             if waits:
-                self._queue.add_after(key, now, min(waits))
+                self.queue.add_after(key, now, min(waits))
 
 
 def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: Refused | None, now: Instant) -> KubeObject:

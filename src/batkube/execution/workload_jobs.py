@@ -179,6 +179,18 @@ class WorkloadJobs:
         if course in self._fates:
             status = {"phase": phase, "reason": reason} if reason else {"phase": phase}
             self._store.set_status(POD, alive, status, now, author=self)
+        self._tell(course, phase, reason, finished)
+        self._courses.remove(course)
+        self._fates.pop(course, None)
+        self._over.pop(course, None)
+        self._store.delete(POD, alive, now, author=self)
+
+    def tell_the_rest(self) -> None:
+        """Tell of the pods that the end of the run has met alive."""
+        for course in self._courses.live():
+            self._tell(course, "Running" if course.began is not None else "Pending", "", None)
+
+    def _tell(self, course: Course, phase: str, reason: str, finished: Instant | None) -> None:
         self._on_pods(
             PodsRecord(
                 job=course.job,
@@ -192,10 +204,6 @@ class WorkloadJobs:
                 reason=reason,
             )
         )
-        self._courses.remove(course)
-        self._fates.pop(course, None)
-        self._over.pop(course, None)
-        self._store.delete(POD, alive, now, author=self)
 
 
 def _fate_of(status: KubeObject) -> tuple[FinalState, str]:

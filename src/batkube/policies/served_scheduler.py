@@ -5,7 +5,7 @@ How to choose is left to its kinds: `default_scheduler` chooses as kube-schedule
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
@@ -55,6 +55,7 @@ class ServedScheduler:
         #: Whether pods that did not fit may fit now.
         self.has_news = False
         self._is_awake = False
+        self._is_other: Callable[[Key], bool] = lambda key: False
         store.listen(POD, self._hear_pods)
         store.listen("nodes", self._hear_nodes)
 
@@ -70,9 +71,15 @@ class ServedScheduler:
             and not is_finished(pod)
         )
 
+    def leave_out(self, is_other: Callable[[Key], bool]) -> None:
+        """Leave the pods to others of which `is_other` says so."""
+        self._is_other = is_other
+
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         for change in batch.changes():
             pod, before = change.object, change.previous
+            if self._is_other(change.key):
+                continue
             if batch.type is DELETED or not self._is_ours(pod):
                 is_over = batch.type is DELETED or is_finished(pod)
                 self.waiting.pop(change.key, None)

@@ -6,15 +6,12 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.courses import Courses
-from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.world import World
-from batkube.execution.containers import Containers
-from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
 from batkube.execution.profiles import run_time_on
@@ -38,15 +35,21 @@ from batkube.policies.rooms import Room
 from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
+from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
+from batkube.simulation.objects import check_objects, objects_of
 from batkube.simulation.paced_tally import Tally
-from batkube.simulation.scenario import POLICY_PREFIX, OnEviction, Resources, Scenario
+from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, Resources, Scenario
 from batkube.simulation.witness import Witness
+from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
-from batkube.workloads.model import Job, Workload
+from batkube.workloads.model import Job, ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
 from batkube.workloads.rules import ContainerRule, ContainerRules
 from batkube.workloads.rules_reading import read_rules
+
+if TYPE_CHECKING:
+    from batkube.simulation.controller_parts import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,20 @@ class Inputs:
     outside: tuple[OutsideScheduler, ...]
     latencies: Latencies
     #: What containers do.
-    rules: tuple[ContainerRule, ...]
+    rules: tuple[ContainerRule, ...] = ()
+    #: The objects of all workloads, in the order in which they are applied.
+    objects: tuple[ObjectManifest, ...] = ()
+
+    @property
+    def has_own_controllers(self) -> bool:
+        """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
+        chosen = self.scenario.controllers
+        return chosen == OUR_CONTROLLERS or (chosen is None and bool(self.objects))
+
+    @property
+    def needs_api(self) -> bool:
+        """Whether anybody reads or writes through the API: programs, controllers, or who applies objects."""
+        return bool(self.outside or self.objects) or self.has_own_controllers
 
     @property
     def job_count(self) -> int:
@@ -91,12 +107,16 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     rules = () if scenario.rules is None else read_rules(scenario.rules)
     platform = read_platform(scenario.platform)
-    workloads = tuple(read_workload(path, name=f"w{number}") for number, path in enumerate(scenario.workloads))
+    workloads = tuple(
+        read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
+    )
     model = _resource_model(scenario, workloads)
     left = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
     for workload in workloads:
         check_jobs(workload, left, model)
-    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules)
+    objects = tuple(objects_of(workloads))
+    check_objects(objects, scenario.until)
+    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects)
 
 
 def _empty_room(platform: Platform, model: ResourceModel) -> Room:
@@ -111,8 +131,8 @@ def _empty_room(platform: Platform, model: ResourceModel) -> Room:
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
     if scenario.resources is not Resources.AUTO:
         return ResourceModel(scenario.resources.value)
-    requests = any(job.requests for workload in workloads for job in workload.jobs)
-    return ResourceModel.REQUESTS if requests else ResourceModel.MACHINES
+    jobs = [job for workload in workloads for job in workload.jobs]
+    return ResourceModel.REQUESTS if not jobs or any(job.requests for job in jobs) else ResourceModel.MACHINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +142,19 @@ class Simulation:
     world: World
     loop: Loop
     passage: Passage
+    #: Of the workloads' jobs.
     outcomes: list[Outcome]
     machine_states: MachineStatesWriter
+    work: Work
     rules: ContainerRules
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
+
+    @property
+    def all_outcomes(self) -> list[Outcome]:
+        """Those of the workloads' jobs, then those of Jobs that their controllers saw to the end."""
+        records = self.work.records
+        return self.outcomes if records is None else self.outcomes + records.outcomes
 
 
 def assemble(
@@ -134,13 +162,14 @@ def assemble(
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs."""
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
-    # Outside programs come up before the first job does.
-    clock = Clock(Instant(START - WARM_UP) if inputs.outside else START)
+    # Programs and controllers come up before the first job does.
+    clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
     world = World(Streams(scenario.seed), journal, clock=clock)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
     witness = Witness(world) if inputs.outside else None
+    pods = PodsWriter(pods_file, names, None if witness is None else witness.story)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     submission = Submission(world, _arrivals(inputs, world.notes), courses, model, delays)
@@ -150,35 +179,40 @@ def assemble(
         machines,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         on_outcome=outcomes.append,
-        on_pods=PodsWriter(pods_file, names, None if witness is None else witness.story).write,
+        on_pods=pods.write,
     )
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
-    Kubelets(
+    start_cluster(
         world,
-        accounts,
+        None if server is None else server.api.client,
         courses=courses,
         conductor=jobs,
-        containers=None if server is None else _containers(world, server, rules),
+        accounts=accounts,
+        rules=rules,
         delays=delays,
         on_busy=states.change,
-        is_watched=server is not None,
+        controllers=_surroundings() if inputs.has_own_controllers else None,
+        has_agents=inputs.has_own_controllers,
     )
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
-        _schedule_in_process(world, inputs, inputs.policy, courses)
+        _schedule_in_process(world, inputs, inputs.policy, courses, server)
     nodes = [node_of(machine, model, START) for machine in machines]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
+    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until)
+    if server is not None:
+        work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
     programs: OutsideRun | None = None
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     submission.begin()
-    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, rules, programs)
+    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, rules, programs)
 
 
 def _server(world: World, inputs: Inputs) -> RunServer | None:
     """Return the API server of a run that has somebody to serve."""
-    if not inputs.outside:
+    if not inputs.needs_api:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
     from batkube.simulation.launching import old_versions
@@ -187,10 +221,11 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     return make_server(world, old_versions(inputs.outside))
 
 
-def _containers(world: World, server: RunServer, rules: ContainerRules) -> Containers:
-    """Return what runs the pods that programs make besides those of the workload."""
-    client = server.api.client("kubelet")
-    return Containers(world, client, EventRecorder(world.store, client, "kubelet"), rules)
+def _surroundings() -> Surroundings:
+    from batkube.api.admission.usage import usage_by_storage
+    from batkube.simulation.controller_parts import Surroundings
+
+    return Surroundings(usage_by_storage())
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
@@ -234,9 +269,16 @@ def _start_programs(
     return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
 
 
-def _schedule_in_process(world: World, inputs: Inputs, policy: Policy, courses: Courses) -> None:
+def _schedule_in_process(
+    world: World, inputs: Inputs, policy: Policy, courses: Courses, server: RunServer | None
+) -> None:
     """Let a policy of ours, or the user's, schedule."""
     machines = inputs.platform.machines
+    if server is not None:
+        choice = PolicyChoice(policy, world.streams.named("policy"))
+        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses)
+        if not inputs.job_count:
+            return
     guarded = GuardedPolicy(policy, len(machines))
     guarded.begin(machines, world.streams.named("policy"))
     PolicyScheduler(

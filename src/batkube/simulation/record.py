@@ -34,7 +34,7 @@ class Record:
 
     def write(self, folder: OutputFolder) -> None:
         """Write every file that is not written while the run goes on."""
-        outcomes, states = self.simulation.outcomes, self.simulation.machine_states
+        outcomes, states = self.simulation.all_outcomes, self.simulation.machine_states
         if self.failure is not None:
             folder.keep_completed_run()
         summary = summary_of(
@@ -43,7 +43,7 @@ class Record:
             whole_machines=self.inputs.model is ResourceModel.MACHINES,
             busy_machine_ns=states.busy_machine_ns,
             busy_until=states.busy_until,
-            job_count=self.inputs.job_count,
+            job_count=self.simulation.work.job_count,
             version=__version__,
         )
         write_jobs(folder.file("jobs.csv"), outcomes)
@@ -70,7 +70,7 @@ class Record:
                     for machine in machines
                 ]
             },
-            "jobs": self.inputs.job_count,
+            "jobs": self.simulation.work.job_count,
             "result": "completed" if self.failure is None else "failed",
             "failure": None if self.failure is None else str(self.failure),
             "digest": self.digest,

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from batkube.cluster.mapping import LABEL_JOB, POD
-from batkube.execution.system_pods import SYSTEM_NAMESPACE
 from batkube.kernel.errors import Bug, RunFailed
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Instant, human
@@ -26,9 +25,7 @@ from batkube.simulation.record import Record
 from batkube.simulation.scenario import KEYS, Scenario, make_scenario
 from batkube.simulation.time_limit import TimeIsUp, time_limit
 
-_STRANGERS = FidelityNote(
-    "pods", "pods that belong to no job of the workload were there beside its own; no table tells of them"
-)
+_CUT_OFF = FidelityNote("until", "had not ended when the run was; jobs.csv has no row for them")
 
 ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
@@ -167,28 +164,31 @@ def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None
 
 
 def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:
-    """Run to the end, and see that every job has an outcome."""
+    """Run to the end, and see that every job has an outcome, unless the scenario's end came first."""
     total = inputs.job_count
-    outcomes = simulation.outcomes
+    outcomes, work = simulation.outcomes, simulation.work
 
     def report(now: Instant) -> None:
         if progress is not None:
             progress(len(outcomes), total, max(now, START))  # programs come up before the run begins
 
     try:
-        simulation.loop.run(simulation.passage, lambda: len(outcomes) >= total, report)
+        simulation.loop.run(simulation.passage, work.is_done, report)
     finally:
         if simulation.programs is not None:
             simulation.programs.stop()
+        work.tell_the_rest()
     simulation.rules.note_idle(simulation.world.notes)
     ended = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, ended, total)
-    left = total - len(ended)
-    if left:
-        names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in ended]
-        examples = ", ".join(names[:5]) + (", …" if left > 5 else "")
+    names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in ended]
+    left = [*names, *work.left()] if len(ended) < total else work.left()
+    if left and work.is_time_up:
+        simulation.world.notes.add(_CUT_OFF, example=left[0], count=len(left))
+    elif left:
+        examples = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
         raise RunFailed(
-            f"{inputs.scenario.scheduler} left {left} of {total} jobs without an outcome: {examples}; "
+            f"{inputs.scenario.scheduler} left {len(left)} of {work.job_count} jobs without an outcome: {examples}; "
             f"nothing more was due, and it did not start them{_waited(inputs.scenario)}"
         )
 
@@ -201,11 +201,7 @@ def _check_invariants(simulation: Simulation, ended: set[str], total: int) -> No
     """See that no job ended twice and that no pod of a job outlived the last one."""
     if len(ended) != len(simulation.outcomes):
         raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(ended)} jobs")
-    stored = simulation.world.store.all(POD)
-    pods = {key: pod for key, pod in stored.items() if not key.startswith(f"{SYSTEM_NAMESPACE}/")}
+    pods = simulation.world.store.all(POD) if len(ended) == total else {}
     left = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
-    if len(ended) == total and left:
+    if left:
         raise Bug(f"all jobs have ended, and {len(left)} pods are left: {left[0]} …")
-    strangers = [key for key in pods if key not in left]
-    if strangers:
-        simulation.world.notes.add(_STRANGERS, example=f"pod {strangers[0]}", count=len(strangers))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
-from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration, format_seconds
 from batkube.platforms.reading import names_file
@@ -66,6 +65,10 @@ class Scenario:
     more_schedulers: tuple[str, ...] = ()
     #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
     attach: tuple[str, ...] = ()
+    #: Who looks after objects: `ours` or `none`; None for ours where a workload has any.
+    controllers: str | None = None
+    #: In virtual time: when the run ends, whatever has not ended by then.
+    until: Duration | None = None
     #: In real time: a run that is not over after so long is stopped. It has no part in the results of one that is.
     time_limit: Duration | None = None
 
@@ -100,12 +103,16 @@ class Scenario:
             "patience": format_seconds(self.patience),
             "watchdog": format_seconds(self.watchdog),
             "attach": list(self.attach),
+            "controllers": self.controllers,
+            "until": None if self.until is None else format_seconds(self.until),
             TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
         }
 
 
 #: The key of a scenario that says how long it may take, and nothing of what it is.
 TIME_LIMIT = "time-limit"
+#: What `controllers` may be.
+OUR_CONTROLLERS, NO_CONTROLLERS = "ours", "none"
 #: What tells an in-process policy from an outside program in `--scheduler`.
 POLICY_PREFIX = "policy:"
 
@@ -128,80 +135,9 @@ _NO_KEYS = ("workloads", "more_schedulers")
 KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _NO_KEYS))
 
 
-def read_scenario_file(path: Path) -> dict[str, object]:
-    """Return the keys of a scenario file, its paths resolved against the file's folder."""
-    content = read_yaml(path)
-    if not isinstance(content, dict):
-        raise InputError(path, problem="is not a scenario: a mapping is expected", remedy=f"keys: {', '.join(KEYS)}")
-    if "jobs" in content:
-        raise InputError(path, problem="is a workload, not a scenario", remedy=f"--workload {path}")
-    return scenario_values(content, path)
-
-
-def scenario_values(content: dict[str, object], path: Path) -> dict[str, object]:
-    """Return the keys of a scenario written in the file `path`, checked, and with their paths seen from its folder."""
-    for key in content:
-        if key not in KEYS:
-            raise InputError(path, at=str(key), problem="is not a key of a scenario", remedy=f"keys: {', '.join(KEYS)}")
-    _check_texts(content, path)
-    return _with_resolved_paths(content, path)
-
-
-def _check_texts(content: Mapping[str, object], path: Path) -> None:
-    """See that what must be text is text: YAML reads `platform: 16` as a number and `[16x1]` as a list."""
-    for key in ("platform", "latencies", "rules", "scheduler-config", "decision-cost"):
-        value = content.get(key)
-        if value is not None and not isinstance(value, str):
-            raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
-    for key, kind in (("workload", "path"), ("scheduler", "scheduler"), ("attach", "command line")):
-        given = content.get(key) or ""
-        if not all(isinstance(one, str) for one in (given if isinstance(given, list) else [given])):
-            raise InputError(path, at=key, problem=f"{given!r} is not a {kind} or a list of {kind}s")
-
-
-def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, object]:
-    resolved = dict(content)
-    folder = path.parent
-    given = content.get("workload")
-    if given is not None:
-        resolved["workload"] = [str(folder / str(one)) for one in (given if isinstance(given, list) else [given])]
-    platform = content.get("platform")
-    if isinstance(platform, str) and names_file(platform):
-        resolved["platform"] = str(folder / platform)
-    for key in ("latencies", "rules", "scheduler-config"):
-        if content.get(key) is not None:
-            resolved[key] = str(folder / str(content[key]))
-    scheduler = content.get("scheduler")
-    if isinstance(scheduler, str) and policy_file(scheduler) is not None:
-        resolved["scheduler"] = f"{POLICY_PREFIX}{folder / scheduler.removeprefix(POLICY_PREFIX)}"
-    elif isinstance(scheduler, str | list):
-        resolved["scheduler"] = [
-            _resolved_program(one, folder) for one in (scheduler if isinstance(scheduler, list) else [scheduler])
-        ]
-    if content.get("attach"):
-        given = content["attach"]
-        resolved["attach"] = [_resolved_command(str(one), folder) for one in _listed(given)]
-    return resolved
-
-
-def _listed(given: object) -> list[object]:
+def listed(given: object) -> list[object]:
     """Return what may be given once or as a list, as a list."""
     return list(given) if isinstance(given, list | tuple) else [given]
-
-
-def _resolved_command(text: str, folder: Path) -> str:
-    """Return a command line whose program, if it is a path, is relative to `folder`; its arguments are its own."""
-    if (folder / text).is_file():
-        return str(folder / text)
-    program, space, arguments = text.partition(" ")
-    return f"{folder / program}{space}{arguments}" if "/" in program else text
-
-
-def _resolved_program(scheduler: str, folder: Path) -> str:
-    """Return a scheduler of a scenario file, its path made relative to the file's folder if it is one."""
-    serves, program = named_scheduler(scheduler)
-    resolved = _resolved_command(program, folder) if policy_file(program) is None else program
-    return f"{serves}={resolved}" if serves else resolved
 
 
 _NAMED = re.compile(r"([a-z0-9][a-z0-9.-]*)=(.+)")
@@ -248,13 +184,23 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
         attach=_attached(values, scheduler, source),
+        controllers=_controllers(values, source),
+        until=_duration(values, "until", None, source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
     )
 
 
+def _controllers(values: Mapping[str, object], source: str | Path) -> str | None:
+    chosen = values.get("controllers")
+    if chosen is None or chosen in (OUR_CONTROLLERS, NO_CONTROLLERS):
+        return None if chosen is None else str(chosen)
+    problem, remedy = f"{chosen!r} is not possible", f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}"
+    raise InputError(source, at="controllers", problem=problem, remedy=remedy)
+
+
 def _attached(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
     """Return the programs to attach, which is possible only where time is shared with a program anyway."""
-    given = tuple(str(one) for one in _listed(values.get("attach") or []))
+    given = tuple(str(one) for one in listed(values.get("attach") or []))
     if given and scheduler.startswith(POLICY_PREFIX):
         problem = f"{scheduler} decides within the simulation, where nothing can be attached"
         raise InputError(source, at="attach", problem=problem, remedy="use a real scheduler, such as kube-scheduler")

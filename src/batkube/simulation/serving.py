@@ -17,23 +17,21 @@ import yaml
 
 from batkube.api.access.authentication import read_token_file
 from batkube.api.access.certificates import make_credentials
-from batkube.api.admission.usage import ONE, in_scope, usage_of
+from batkube.api.admission.usage import usage_by_storage
 from batkube.api.assembly import Api
 from batkube.api.connections.http import LoopTimers
 from batkube.api.connections.listening import DualListener, listen_both
 from batkube.api.requests.users import MASTERS, User, authenticated
 from batkube.api.verbs.logs import Logs
 from batkube.api.verbs.metrics import MetricsApi
-from batkube.cluster.kinds import KindTable
 from batkube.cluster.mapping import ANNOTATION_SPEED
-from batkube.cluster.store import KubeObject, Store
+from batkube.cluster.store import Store
 from batkube.cluster.world import World
-from batkube.controllers.quotas import UsageOf
 from batkube.execution.latencies import Delays, Latencies
+from batkube.execution.node_agents import NodeAgents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.private_files import write_private
-from batkube.kernel.quantities import Quantity
 from batkube.kernel.replacing import write_whole
 from batkube.kernel.stopwatch import time_of_day
 from batkube.kernel.streams import Streams
@@ -41,10 +39,11 @@ from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
+from batkube.simulation.cluster_parts import PolicyChoice, register_nodes, start_cluster, start_scheduler
 from batkube.simulation.collecting import QuietCollector
 from batkube.simulation.compaction import Compaction
+from batkube.simulation.controller_parts import Surroundings
 from batkube.simulation.ending import Ending
-from batkube.simulation.served_cluster import PolicyChoice, Surroundings, serve_cluster
 from batkube.simulation.spare_log import spare_log
 from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
@@ -136,24 +135,12 @@ async def _serve(
     try:
         host = f"{_host(service.host)}:{listener.port}"
         api.listens_on(host)
-        if service.platform is not None:
-            delays = None if service.latencies is None else Delays(service.latencies, streams)
-            surroundings = Surroundings(_quota_usage(), credentials.authority.decode())
-            cluster = serve_cluster(
-                world,
-                api.client,
-                surroundings,
-                delays=delays,
-                scheduler=_chosen(service, streams),
-                controllers=service.controllers,
-                rules=rules,
-            )
-            api.bootstrap(clock.now, listener.port)
+        agents = None if is_bare else _start_cluster(world, api, service, credentials.authority, rules)
+        api.bootstrap(clock.now, listener.port)
+        if service.platform is not None and agents is not None:
             # `batkube emulate` has to know how long a second of this cluster is.
             pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}
-            cluster.add_nodes(service.platform, clock.now, pace)
-        else:
-            api.bootstrap(clock.now, listener.port)
+            register_nodes(service.platform, api.client("kubelet"), agents, clock.now, pace)
         loop = asyncio.get_running_loop()
         collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.accepted)
         with time.running(), collector.collecting(), Compaction(loop, store).compacting():
@@ -164,23 +151,21 @@ async def _serve(
         await listener.close()
 
 
-def _quota_usage() -> UsageOf:
-    """Return how admission counts what objects use, for the controller that gives back what they used."""
-    resources = {resource.storage: resource for resource in KindTable.builtin().resources()}
-
-    def usage_of_quota(storage: str, obj: KubeObject, quota: KubeObject) -> dict[str, Quantity]:
-        resource = resources.get(storage)
-        if resource is None:
-            return {f"count/{storage}": ONE}
-        return usage_of(resource, obj) if in_scope(resource, obj, quota) else {}
-
-    return usage_of_quota
-
-
-def _chosen(service: Service, streams: Streams) -> PolicyChoice | bool:
-    if isinstance(service.scheduler, bool):
-        return service.scheduler
-    return PolicyChoice(service.scheduler, streams.named("policy"))
+def _start_cluster(
+    world: World, api: Api, service: Service, authority: bytes, rules: ContainerRules
+) -> NodeAgents | None:
+    agents = start_cluster(
+        world,
+        api.client,
+        delays=None if service.latencies is None else Delays(service.latencies, world.streams),
+        controllers=Surroundings(usage_by_storage(), authority.decode()) if service.controllers else None,
+        rules=rules,
+    )
+    if service.scheduler:
+        policy = None if service.scheduler is True else service.scheduler
+        choice = None if policy is None else PolicyChoice(policy, world.streams.named("policy"))
+        start_scheduler(world, api.client("kube-scheduler"), choice)
+    return agents
 
 
 def _listen(api: Api, service: Service, tls: ssl.SSLContext) -> DualListener:

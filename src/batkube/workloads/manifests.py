@@ -2,7 +2,7 @@
 
 A manifest says what a pod asks for and nothing about how long it runs, so that has to be added; the other annotations
 are optional. Each Pod is a job of one pod, each batch/v1 Job a gang of `completions` pods. PriorityClasses in the same
-file give priorities; any other kind is left out, with a note.
+file give priorities; any other kind is left out, with a note, unless the reader asks for objects too (`objects`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes
 from batkube.workloads.model import Delay, Job, Workload
+from batkube.workloads.objects import are_jobs, workload_of_objects
 from batkube.workloads.pod_requests import pod_requests
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -54,9 +55,14 @@ PARALLELISM = FidelityNote("workload", "a Job runs fewer pods at a time than it 
 SUSPENDED = FidelityNote("workload", "a Job is suspended; here it is submitted all the same")
 
 
-def read_manifests(path: Path, name: str) -> Workload:
-    """Return the Pods and Jobs of the YAML file `path` as a workload called `name`."""
+def read_manifests(path: Path, name: str, *, with_objects: bool = False) -> Workload:
+    """Return the Pods and Jobs of the YAML file `path` as a workload called `name`.
+
+    With `with_objects`, a file that says more than jobs can express becomes a workload of objects.
+    """
     objects = list(_objects(path))
+    if with_objects and not are_jobs(objects):
+        return workload_of_objects(path, name, objects)
     reader = _Manifests(path, name, _priority_classes(objects))
     for place, fields in objects:
         reader.add(place, fields)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -103,9 +104,27 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return f"job {self.key}: size {self.size}, {limit}{asks}"
 
 
+class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """A Kubernetes object as somebody wrote it down, to be applied at its time."""
+
+    at: Instant
+    #: The object's own fields, as JSON.
+    fields: dict[str, Any]
+    #: The workload it belongs to, as in a job's identity.
+    workload: str
+    #: The file, and where in it: `document 3 (Deployment web)`.
+    source: str
+    place: str
+
+    @property
+    def kind(self) -> str:
+        """What it is an object of."""
+        return str(self.fields["kind"])
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs in the order of their submission."""
+    """Jobs in the order of their submission, and objects in the order in which they are applied."""
 
     name: str
     #: Where it came from: a path, or the generator's command.
@@ -116,3 +135,5 @@ class Workload:
     size_machines: int | None = None
     #: What reading it had to leave out or assume, each with how often.
     notes: tuple[tuple[FidelityNote, int], ...] = field(default=())
+    #: Ascending by `at`; ties are in the order of the file, what defines other objects first.
+    objects: Sequence[ObjectManifest] = ()

@@ -25,17 +25,20 @@ _FORMAT_OF_SUFFIX = {".json": "batsim", ".swf": "swf", ".yaml": "manifests", ".y
 _FORMATS_SHOWN = "batsim (.json), swf (.swf), manifests (.yaml, .yml), openb (.csv); each may be gzipped (.gz)"
 
 
-def read_workload(path: Path, name: str = "w0", format: str | None = None) -> Workload:
+def read_workload(path: Path, name: str = "w0", format: str | None = None, *, with_objects: bool = False) -> Workload:
     """Return the workload at `path`, its jobs in the order of their submission.
 
     The format is told by the file's extension unless `format` names one of `FORMATS`. `name` becomes the first part of
-    every job's identity. Raises InputError for whatever cannot be read.
+    every job's identity. Manifests that no job can express are objects, if the caller can do anything `with_objects`.
+    Raises InputError for whatever cannot be read.
     """
     if not name or "!" in name:
         raise InputError(path, problem=f"cannot be called {name!r}", remedy="a workload's name has no '!'")
     chosen = format or _guess(path)
     if chosen not in _READERS:
         raise InputError(path, problem=f"there is no workload format {chosen!r}", remedy=f"formats: {_FORMATS_SHOWN}")
+    if with_objects and chosen == "manifests":
+        return read_manifests(path, name, with_objects=True)
     return _READERS[chosen](path, name)
 
 

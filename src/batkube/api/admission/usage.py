@@ -10,7 +10,7 @@ from typing import Any
 
 from batkube.api.groups.core.pods.requests import Amounts, pod_amounts
 from batkube.api.groups.core.pods.strategy import class_of_service
-from batkube.cluster.kinds import Resource
+from batkube.cluster.kinds import KindTable, Resource
 from batkube.kernel.quantities import Quantity, parse_quantity
 
 ONE = parse_quantity(1)
@@ -227,3 +227,16 @@ _POD_SCOPES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "Terminating": is_terminating,
     "NotTerminating": lambda pod: not is_terminating(pod),
 }
+
+
+def usage_by_storage() -> Callable[[str, dict[str, Any], dict[str, Any]], dict[str, Quantity]]:
+    """Return how admission counts what an object of a kind in the store uses, for whoever gives it back."""
+    resources = {resource.storage: resource for resource in KindTable.builtin().resources()}
+
+    def usage(storage: str, obj: dict[str, Any], quota: dict[str, Any]) -> dict[str, Quantity]:
+        resource = resources.get(storage)
+        if resource is None:
+            return {f"count/{storage}": ONE}
+        return usage_of(resource, obj) if in_scope(resource, obj, quota) else {}
+
+    return usage

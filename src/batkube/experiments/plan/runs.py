@@ -23,7 +23,8 @@ from batkube.outputs.files.manifest import fingerprint
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
 from batkube.simulation.attached import Builder
-from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, TIME_LIMIT, Scenario, make_scenario, scenario_values
+from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, TIME_LIMIT, Scenario, make_scenario
+from batkube.simulation.scenario_file import scenario_values
 from batkube.workloads.rules_reading import read_rules
 
 _Found = TypeVar("_Found")

@@ -32,7 +32,7 @@ BATSIM_COLUMNS = (
     "consumed_energy",
     "metadata",
 )
-OWN_COLUMNS = ("user", "priority", "scheduler", "scheduled_time", "evictions", "cpu")
+OWN_COLUMNS = ("user", "priority", "scheduler", "scheduled_time", "evictions", "cpu", "tries")
 
 
 class MoreColumns(NamedTuple):
@@ -79,6 +79,7 @@ def _rows(outcomes: Iterable[Outcome]) -> Iterator[list[str | int]]:
             "" if outcome.scheduled is None else format_seconds(outcome.scheduled),
             outcome.evictions,
             "" if cpu_milli is None else f"{cpu_milli // 1000}.{cpu_milli % 1000:03d}",
+            job.size * (outcome.evictions + 1) if outcome.tries is None else outcome.tries,
         ]
 
 

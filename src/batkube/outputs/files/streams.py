@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from batkube.cluster.mapping import NAMESPACE
-from batkube.cluster.outcomes import PodsRecord
+from batkube.cluster.outcomes import PodRecord, PodsRecord
 from batkube.cluster.store import Key
 from batkube.kernel.instants import START, Instant, format_seconds
 
@@ -24,6 +24,7 @@ POD_COLUMNS = (
     "phase",
     "attempts",
     "last_reason",
+    "owner",
 )
 MACHINE_STATE_COLUMNS = ("time", "nb_sleeping", "nb_switching_on", "nb_switching_off", "nb_idle", "nb_computing")
 
@@ -34,7 +35,7 @@ _NEEDS_QUOTES = re.compile('[,"\n\r]')
 
 
 class PodsWriter:
-    """pods.csv: a row per pod, in the order in which jobs ended."""
+    """pods.csv: a row per pod, in the order in which jobs, and pods of no job, ended."""
 
     def __init__(self, file: TextIO, node_names: Sequence[str], story: Story | None = None) -> None:
         """`story` tells how often placing a pod failed, and why; a policy places a pod once or never."""
@@ -52,7 +53,7 @@ class PodsWriter:
         job = record.job
         owner = f"{_quoted(job.name)},{_quoted(job.workload)}"
         created = format_seconds(record.created)
-        end = f"{format_seconds(record.finished)},{record.phase}"
+        end = f"{_time_or_nothing(record.finished)},{record.phase}"
         moments = list(zip(record.scheduled, record.started, strict=True))
         courses = {pair: ",".join(map(_time_or_nothing, pair)) for pair in dict.fromkeys(moments)}
         nodes = self._node_names
@@ -62,9 +63,9 @@ class PodsWriter:
             self._write_stories(record, owner, created, end, self._story)
             return
         self._file.writelines(
-            f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{reason}\n"
+            f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{reason},\n"
             if number is None
-            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{reason}\n"
+            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{reason},\n"
             for key, number, pair in zip(record.keys, record.machine_ids, moments, strict=True)
         )
 
@@ -78,7 +79,20 @@ class PodsWriter:
             attempts = failures + (number is not None)
             reason = _quoted(record.reason or why)
             name = key[len(NAMESPACE) + 1 :]
-            self._file.write(f"{name},{owner},{place},{created},{course},{end},{attempts},{reason}\n")
+            self._file.write(f"{name},{owner},{place},{created},{course},{end},{attempts},{reason},\n")
+
+    def write_pod(self, record: PodRecord) -> None:
+        """Write a pod that has no part in a job of the workload."""
+        failures, why = (0, "") if self._story is None else self._story(record.key)
+        name = record.key.removeprefix(f"{NAMESPACE}/")
+        place = f"{record.node},{'' if record.machine_id is None else record.machine_id}"
+        times = ",".join(map(_time_or_nothing, (record.created, record.scheduled, record.started, record.finished)))
+        attempts = failures + (record.scheduled is not None)
+        reason = _quoted(record.reason or why)
+        self._file.write(
+            f"{name},{_quoted(record.job)},{_quoted(record.workload)},{place},{times},{record.phase},"
+            f"{attempts},{reason},{record.owner}\n"
+        )
 
 
 def _time_or_nothing(instant: Instant | None) -> str:

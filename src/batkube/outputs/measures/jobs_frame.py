@@ -45,6 +45,7 @@ NUMBER_COLUMNS = (
     "scheduled_time",
     "evictions",
     "cpu",
+    "tries",
 )
 _REQUIRED = ("job_id", "submission_time", "starting_time", "finish_time", "allocated_resources")
 

@@ -1,0 +1,68 @@
+"""Applies manifests within the process, as `kubectl apply --server-side --force-conflicts` does from outside.
+
+What is not there is created, what is there becomes as the manifest says: fields it no longer has go, fields that others
+own stay (Kubernetes documentation, "Server-Side Apply"). Fields that no kind has are refused, as kubectl refuses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from batkube.api.requests.messages import JSON, Request, Response, Stream
+from batkube.api.verbs.patching import APPLY_PATCH
+from batkube.cluster.client import Refused
+from batkube.cluster.kinds import KindTable, Resource
+from batkube.cluster.mapping import NAMESPACE
+from batkube.cluster.store import Key, KubeObject
+
+Handle = Callable[[Request], Response | Stream]
+
+_OPTIONS = {"fieldManager": ["kubectl"], "fieldValidation": ["Strict"]}
+
+
+class Manifests:
+    """The API for somebody who has manifests, and the token of somebody who may do anything."""
+
+    def __init__(self, handle: Handle, table: KindTable, token: str) -> None:
+        self._handle = handle
+        self._table = table
+        self._headers = {"authorization": f"Bearer {token}", "accept": JSON}
+
+    def _resource_of(self, fields: KubeObject) -> Resource:
+        version, kind = str(fields["apiVersion"]), str(fields["kind"])
+        resource = self._table.of_kind(*_split(version), kind)
+        if resource is None:
+            raise Refused(404, "NotFound", f'no matches for kind "{kind}" in version "{version}"')
+        return resource
+
+    def apply(self, fields: KubeObject) -> tuple[Resource, Key]:
+        """Apply a manifest, and return what it became; raises Refused."""
+        resource, metadata = self._resource_of(fields), fields["metadata"]
+        namespace = (metadata.get("namespace") or NAMESPACE) if resource.namespaced else ""
+        folder = f"/apis/{resource.group}" if resource.group else "/api"
+        path = f"{folder}/{resource.version}/{f'namespaces/{namespace}/' if namespace else ''}{resource.plural}"
+        if metadata.get("name"):
+            request = self._request("PATCH", f"{path}/{metadata['name']}", APPLY_PATCH, fields)
+            request.query |= {"force": ["true"]}
+        else:
+            # A name that the server makes up is a new one each time: there is nothing to compare with.
+            request = self._request("POST", path, JSON, fields)
+        answer = self._handle(request)
+        assert isinstance(answer, Response), "a write is answered at once"
+        body: dict[str, Any] = msgspec.json.decode(answer.body)
+        if answer.status >= 300:
+            raise Refused(answer.status, body.get("reason", ""), body.get("message", ""))
+        name = body["metadata"]["name"]
+        return resource, Key(f"{namespace}/{name}" if namespace else name)
+
+    def _request(self, method: str, path: str, media_type: str, fields: KubeObject) -> Request:
+        headers = {**self._headers, "content-type": media_type}
+        return Request(method, path, dict(_OPTIONS), headers, msgspec.json.encode(fields))
+
+
+def _split(api_version: str) -> tuple[str, str]:
+    group, _, version = api_version.rpartition("/")
+    return group, version

@@ -1,0 +1,197 @@
+"""DaemonSets: a pod on every node that may have one.
+
+Each pod is pinned to its node by a node affinity, and left to the scheduler; what a node suffers from does not keep it
+away. Kubernetes: pkg/controller/daemon (daemon_controller.go, update.go, util/daemonset_util.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.cluster.client import Client
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.pods import available_in, is_finished, is_ready, node_of_pod
+from batkube.cluster.references import is_being_deleted
+from batkube.cluster.scheduling_rules import NodeRules, tolerates
+from batkube.cluster.store import Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.controllers.controlled import Controlled
+from batkube.controllers.pod_keeper import PodKeeper
+from batkube.controllers.revisions import REVISION_LABEL, Revisions, hash_of
+from batkube.controllers.scaling import scaled
+from batkube.kernel.instants import Instant, seconds
+
+DAEMON_SET, NODE = "daemonsets.apps", "nodes"
+_TEMPLATE_LABEL = "pod-template-generation"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_TROUBLE = "node.kubernetes.io/"
+_TOLERATED = (
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+)
+#: How long a pod that failed keeps its place, so that one that fails at once is not made in a loop.
+_PAUSE = seconds(1)
+
+PodsByNode = dict[str, list[KubeObject]]
+
+
+class DaemonSets(PodKeeper):
+    """Keeps every DaemonSet's pods."""
+
+    storage, kind = DAEMON_SET, "DaemonSet"
+
+    def __init__(
+        self, world: World, client: Client, events: EventRecorder, pods: Controlled, revisions: Revisions
+    ) -> None:
+        super().__init__(world, client, events, pods)
+        self._revisions = revisions
+        world.store.listen(NODE, self._hear_nodes)
+
+    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
+        for key in self.store.entries(DAEMON_SET):
+            self.queue.add(key, now)
+
+    def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
+        """Make pods where they are missing, end them where they should not be, and renew old ones."""
+        revision = self._revisions.present(obj, now)
+        self.claimed(obj, now)
+        nodes = self.store.all(NODE)
+        rules = NodeRules({**obj["spec"]["template"]["spec"], "tolerations": _tolerations(obj)})
+        eligible = [name for name, node in nodes.items() if rules.objection(node) is None]
+        if not is_being_deleted(obj):
+            self._manage(key, obj, nodes, eligible, hash_of(revision), now)
+            self._renew(obj, eligible, hash_of(revision), now)
+        pods = self._by_node(obj)
+        self.write_status(obj, _status(obj, pods, eligible, hash_of(revision), now), now)
+        hashes = {hash_of(one): one["metadata"]["name"] for one in self._revisions.of(obj)}
+        used = [hashes.get(_hash(pod), "") for some in pods.values() for pod in some]
+        self._revisions.forget_old(obj, {*used, revision["metadata"]["name"]}, now)
+
+    def _by_node(self, owner: KubeObject) -> PodsByNode:
+        by_node: PodsByNode = {}
+        for pod in self.pods.of(owner["metadata"]["uid"]):
+            by_node.setdefault(_target(pod), []).append(pod)
+        return by_node
+
+    def _manage(
+        self,
+        key: Key,
+        owner: KubeObject,
+        nodes: dict[Key, KubeObject],
+        eligible: Sequence[str],
+        digest: str,
+        now: Instant,
+    ) -> None:
+        pods = self._by_node(owner)
+        tolerations = _tolerations(owner)
+        for name, some in pods.items():
+            node = nodes.get(Key(name))
+            active = [pod for pod in some if not is_being_deleted(pod)]
+            failed = [pod for pod in active if is_finished(pod)]
+            stays = name in eligible or (node is not None and _may_stay(node, owner, tolerations))
+            # Of two pods on a node the older one stays.
+            surplus = [pod for pod in active if pod not in failed][1 if stays else 0 :]
+            for pod in [*failed, *surplus]:
+                self.pod_control.delete(owner, pod, now)
+            if failed:
+                self.queue.add_after(key, now, _PAUSE)
+        missing = [name for name in eligible if name not in pods]
+        _, problem = self.pod_control.create_many(owner, [(_pinned(owner, name, digest), "") for name in missing], now)
+        if problem is not None:
+            raise problem
+
+    def _renew(self, owner: KubeObject, eligible: Sequence[str], digest: str, now: Instant) -> None:
+        """End pods of an older template, as many as may be missing; new ones follow."""
+        strategy = owner["spec"].get("updateStrategy") or {}
+        if strategy.get("type", "RollingUpdate") != "RollingUpdate":
+            return
+        most = scaled((strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1), len(eligible), round_up=True)
+        pods = self._by_node(owner)
+        alive = {name: [pod for pod in pods.get(name, ()) if not is_being_deleted(pod)] for name in eligible}
+        old = [pod for some in alive.values() for pod in some if _hash(pod) != digest]
+        well = [name for name, some in alive.items() if any(_is_available(owner, pod, now) for pod in some)]
+        room = most - (len(eligible) - len(well))
+        for pod in sorted(old, key=lambda pod: _is_available(owner, pod, now)):
+            # One that is not well is missing already.
+            if _is_available(owner, pod, now):
+                if room <= 0:
+                    break
+                room -= 1
+            self.pod_control.delete(owner, pod, now)
+
+
+def _tolerations(owner: KubeObject) -> list[KubeObject]:
+    """Return what the pods tolerate: what the template says, and every trouble of a node itself."""
+    spec = owner["spec"]["template"]["spec"]
+    added = [*_TOLERATED, *([("network-unavailable", "NoSchedule")] if spec.get("hostNetwork") else [])]
+    own = list(spec.get("tolerations") or ())
+    for name, effect in added:
+        toleration = {"key": f"{_TROUBLE}{name}", "operator": "Exists", "effect": effect}
+        if toleration not in own:
+            own.append(toleration)
+    return own
+
+
+def _may_stay(node: KubeObject, owner: KubeObject, tolerations: Sequence[KubeObject]) -> bool:
+    """Return whether a pod that is on a node where no new one would go may stay there (only taints came since)."""
+    if not NodeRules(owner["spec"]["template"]["spec"]).accepts_labels(node):
+        return False
+    taints = node["spec"].get("taints") or ()
+    return all(taint["effect"] != "NoExecute" or tolerates(tolerations, taint) is not None for taint in taints)
+
+
+def _pinned(owner: KubeObject, node: str, digest: str) -> KubeObject:
+    """Return the template of the pod for one node."""
+    template = owner["spec"]["template"]
+    metadata, spec = template.get("metadata") or {}, template["spec"]
+    labels = {
+        **(metadata.get("labels") or {}),
+        REVISION_LABEL: digest,
+        _TEMPLATE_LABEL: str(owner["metadata"].get("generation", 1)),
+    }
+    affinity = spec.get("affinity") or {}
+    name = {"key": "metadata.name", "operator": "In", "values": [node]}
+    pinned = {**(affinity.get("nodeAffinity") or {}), _REQUIRED: {"nodeSelectorTerms": [{"matchFields": [name]}]}}
+    spec = {**spec, "affinity": {**affinity, "nodeAffinity": pinned}, "tolerations": _tolerations(owner)}
+    return {"metadata": {**metadata, "labels": labels}, "spec": spec}
+
+
+def _target(pod: KubeObject) -> str:
+    """Return the node that a pod is on, or is meant for."""
+    if node_of_pod(pod):
+        return node_of_pod(pod)
+    affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    for term in affinity.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            return str(field["values"][0])
+    return ""
+
+
+def _hash(pod: KubeObject) -> str:
+    return str((pod["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
+
+
+def _is_available(owner: KubeObject, pod: KubeObject, now: Instant) -> bool:
+    return is_ready(pod) and available_in(pod, owner["spec"].get("minReadySeconds", 0), now) == 0
+
+
+def _status(owner: KubeObject, pods: PodsByNode, eligible: Sequence[str], digest: str, now: Instant) -> KubeObject:
+    oldest = [some[0] for name, some in pods.items() if name in eligible]
+    available = sum(_is_available(owner, pod, now) for pod in oldest)
+    status = {
+        "currentNumberScheduled": len(oldest),
+        "numberMisscheduled": sum(name not in eligible for name in pods),
+        "desiredNumberScheduled": len(eligible),
+        "numberReady": sum(is_ready(pod) for pod in oldest),
+        "observedGeneration": owner["metadata"].get("generation", 0),
+    }
+    more = {
+        "updatedNumberScheduled": sum(_hash(pod) == digest for pod in oldest),
+        "numberAvailable": available,
+        "numberUnavailable": len(eligible) - available,
+    }
+    return {**status, **{name: count for name, count in more.items() if count}}

@@ -1,0 +1,78 @@
+"""ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, so that pods can be told by theirs.
+
+Kubernetes: pkg/controller/history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from batkube.cluster.client import Client
+from batkube.cluster.references import controller_reference, key_of
+from batkube.cluster.store import KubeObject
+from batkube.cluster.world import World
+from batkube.controllers.controlled import Controlled
+from batkube.controllers.rollout_plan import template_hash
+from batkube.kernel.instants import Instant
+
+REVISION = "controllerrevisions.apps"
+#: On pods: the revision that they were made of.
+REVISION_LABEL = "controller-revision-hash"
+
+
+class Revisions:
+    """The revisions of all objects."""
+
+    def __init__(self, world: World, client: Client) -> None:
+        self._client = client
+        self._owned = Controlled(world.store, REVISION)
+
+    def of(self, owner: KubeObject) -> list[KubeObject]:
+        """Return the revisions of `owner`, the oldest first."""
+        return sorted(self._owned.of(owner["metadata"]["uid"]), key=lambda revision: int(revision["revision"]))
+
+    def present(self, owner: KubeObject, now: Instant) -> KubeObject:
+        """Return the revision of the template that `owner` has now: a new one, or an old one that has come back."""
+        revisions, data = self.of(owner), _data(owner["spec"]["template"])
+        following = revisions[-1]["revision"] + 1 if revisions else 1
+        same = next((revision for revision in reversed(revisions) if revision["data"] == data), None)
+        if same is None:
+            return self._client.create(REVISION, _revision(owner, data, following), now)
+        if same is revisions[-1]:
+            return same
+        return self._client.update(REVISION, {**same, "revision": following}, now)
+
+    def forget_old(self, owner: KubeObject, used: Collection[str], now: Instant) -> None:
+        """Delete the oldest revisions that nothing uses, beyond what the history is to hold."""
+        unused = [one for one in self.of(owner) if one["metadata"]["name"] not in used]
+        surplus = len(unused) - owner["spec"].get("revisionHistoryLimit", 10)
+        for revision in unused[: max(0, surplus)]:
+            self._client.delete(REVISION, key_of(revision), now)
+
+
+def template_of(revision: KubeObject) -> KubeObject:
+    """Return the pod template that a revision keeps."""
+    template = revision["data"]["spec"]["template"]
+    return {name: value for name, value in template.items() if name != "$patch"}
+
+
+def hash_of(revision: KubeObject) -> str:
+    """Return the part of a revision's name that tells its template."""
+    return str(revision["metadata"]["name"]).rpartition("-")[2]
+
+
+def _data(template: KubeObject) -> KubeObject:
+    return {"spec": {"template": {"$patch": "replace", **template}}}
+
+
+def _revision(owner: KubeObject, data: KubeObject, number: int) -> KubeObject:
+    metadata, template = owner["metadata"], owner["spec"]["template"]
+    digest = template_hash(template, owner.get("status", {}).get("collisionCount", 0))
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    made = {
+        "name": f"{metadata['name']}-{digest}",
+        "namespace": metadata["namespace"],
+        "labels": {**labels, "controller.kubernetes.io/hash": digest},
+        "ownerReferences": [controller_reference(owner)],
+    }
+    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": made, "data": data, "revision": number}

@@ -1,0 +1,244 @@
+"""What became of pods and Jobs that controllers, programs or people made: rows for pods.csv and jobs.csv.
+
+The jobs of a workload have somebody who looks after them and tells (`execution.workload_jobs`). Of everything else
+there is only what the store shows: a pod was bound, runs, has ended or is gone; a batch/v1 Job has completed or failed.
+This module listens, and tells of each when it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from batkube.cluster.courses import Courses
+from batkube.cluster.mapping import NAMESPACE, POD
+from batkube.cluster.outcomes import FinalState, Outcome, PodListener, PodRecord
+from batkube.cluster.pods import is_finished, node_of_pod, phase_of
+from batkube.cluster.references import condition_of, controller_of, has_condition, namespace_of
+from batkube.cluster.resources import demand_of
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
+from batkube.kernel.instants import Instant, seconds
+from batkube.kernel.intervals import mask_of
+from batkube.kernel.quantities import PODS
+from batkube.workloads.annotations import USER
+from batkube.workloads.model import Job, Profile
+
+JOB = "jobs.batch"
+
+WorkloadOf = Callable[[str, Key], str | None]
+"""Tells which workload an object, of a kind in the store, came with; None when it came with none."""
+
+
+class _PodLife:
+    """A pod that is not over."""
+
+    __slots__ = ("created", "job", "owner", "scheduled", "started", "will_end", "workload")
+
+    def __init__(self, pod: KubeObject, workload: str, job: _JobLife | None, now: Instant) -> None:
+        reference = controller_of(pod)
+        spec = pod["spec"]
+        self.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
+        self.job = job
+        self.workload = workload
+        self.created = now
+        self.scheduled: Instant | None = None
+        self.started: Instant | None = None
+        #: Whether it ends by itself, as far as its spec tells.
+        self.will_end = spec.get("restartPolicy", "Always") != "Always" or "activeDeadlineSeconds" in spec
+
+
+class _JobLife:
+    """A batch/v1 Job, and what its pods have come to."""
+
+    __slots__ = ("created", "evictions", "is_over", "machine_ids", "scheduled", "started", "tries", "workload")
+
+    def __init__(self, workload: str, now: Instant) -> None:
+        self.workload = workload
+        self.created = now
+        self.tries = 0
+        self.evictions = 0
+        self.scheduled: Instant | None = None
+        self.started: Instant | None = None
+        self.machine_ids: dict[int, None] = {}
+        self.is_over = False
+
+
+class ObjectRecords:
+    """Listens to pods without a course, and to Jobs."""
+
+    def __init__(
+        self, store: Store, courses: Courses, node_names: Sequence[str], workload_of: WorkloadOf, on_pod: PodListener
+    ) -> None:
+        self._store = store
+        self._courses = courses
+        self._machine_ids: Mapping[str, int] = {name: number for number, name in enumerate(node_names)}
+        self._workload_of = workload_of
+        self._on_pod = on_pod
+        self._pods: dict[Key, _PodLife] = {}
+        #: Jobs that are there, over or not, by uid.
+        self._jobs: dict[str, _JobLife] = {}
+        #: How many Jobs and pods are there that will end and have not.
+        self._open = 0
+        self.outcomes: list[Outcome] = []
+        store.listen(JOB, self._hear_jobs)
+        store.listen(POD, self._hear_pods)
+
+    @property
+    def job_count(self) -> int:
+        """How many Jobs there were, those that have not ended included."""
+        return len(self.outcomes) + len(self.open_jobs())
+
+    @property
+    def are_all_over(self) -> bool:
+        """Whether nothing is there that will end by itself and has not."""
+        return self._open == 0
+
+    def open_jobs(self) -> list[Key]:
+        """Return the Jobs that have not ended."""
+        live = self._store.all(JOB)
+        return [key for key, job in live.items() if not self._jobs[job["metadata"]["uid"]].is_over]
+
+    def open_pods(self) -> list[Key]:
+        """Return the pods that should end and have not."""
+        return [key for key, life in self._pods.items() if life.will_end]
+
+    # Pods
+
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        for key, pod in zip(batch.keys, batch.objects, strict=True):
+            if batch.type is ADDED:
+                if self._courses.place(key) is None:
+                    self._take_up(key, pod, now)
+            elif (life := self._pods.get(key)) is not None:
+                self._follow(life, pod, now)
+                if batch.type is DELETED or is_finished(pod):
+                    self._tell(key, life, pod, now)
+
+    def _take_up(self, key: Key, pod: KubeObject, now: Instant) -> None:
+        reference = controller_of(pod)
+        job = None if reference is None else self._jobs.get(reference["uid"])
+        workload = self._origin(POD, key, pod) if job is None else job.workload
+        life = self._pods[key] = _PodLife(pod, workload, job, now)
+        self._open += life.will_end
+        if job is not None:
+            job.tries += 1
+        self._follow(life, pod, now)
+
+    def _follow(self, life: _PodLife, pod: KubeObject, now: Instant) -> None:
+        """Take note of a binding, and of the start."""
+        job = life.job
+        if life.scheduled is None and node_of_pod(pod):
+            life.scheduled = now
+            if job is not None:
+                job.scheduled = now
+        if life.started is None and phase_of(pod) == "Running":
+            life.started = now
+            if job is not None:
+                job.started = now if job.started is None else job.started
+                if (number := self._machine_ids.get(node_of_pod(pod))) is not None:
+                    job.machine_ids[number] = None
+
+    def _tell(self, key: Key, life: _PodLife, pod: KubeObject, now: Instant | None) -> None:
+        """Tell the story of a pod that is over, or that the run has left (`now` is None)."""
+        del self._pods[key]
+        self._open -= life.will_end
+        if life.job is not None and has_condition(pod, "DisruptionTarget"):
+            life.job.evictions += 1
+        reference, node = controller_of(pod), node_of_pod(pod)
+        self._on_pod(
+            PodRecord(
+                key=key,
+                owner=life.owner,
+                job="" if life.job is None or reference is None else _id(namespace_of(key), reference["name"]),
+                workload=life.workload,
+                node=node,
+                machine_id=self._machine_ids.get(node),
+                created=life.created,
+                scheduled=life.scheduled,
+                started=life.started,
+                finished=now,
+                phase=phase_of(pod),
+                reason=str(pod.get("status", {}).get("reason", "")),
+            )
+        )
+
+    def tell_the_rest(self) -> None:
+        """Tell of the pods that the end of the run has met alive."""
+        for key, life in list(self._pods.items()):
+            self._tell(key, life, self._store.objects(POD, [key])[0], None)
+
+    # Jobs
+
+    def _hear_jobs(self, batch: Batch, now: Instant) -> None:
+        for key, job in zip(batch.keys, batch.objects, strict=True):
+            uid = job["metadata"]["uid"]
+            if batch.type is ADDED:
+                self._jobs[uid] = _JobLife(self._origin(JOB, key, job), now)
+                self._open += 1
+            life = self._jobs[uid]
+            state = _state_of(job)
+            if state is None and batch.type is DELETED:
+                state = FinalState.KILLED
+            if state is not None and not life.is_over:
+                life.is_over = True
+                self._open -= 1
+                self.outcomes.append(_outcome(key, job, life, state, now))
+            if batch.type is DELETED:
+                del self._jobs[uid]
+
+    def _origin(self, storage: str, key: Key, obj: KubeObject) -> str:
+        """Return the workload that an object, or what controls it, came with."""
+        workload = self._workload_of(storage, key)
+        reference = controller_of(obj)
+        if workload is not None or reference is None:
+            return workload or ""
+        group = reference["apiVersion"].rpartition("/")[0]
+        owner_storage = f"{reference['kind'].lower()}s{f'.{group}' if group else ''}"
+        namespace = namespace_of(key)
+        owner_key = Key(f"{namespace}/{reference['name']}" if namespace else reference["name"])
+        owner = self._store.get(owner_storage, owner_key)
+        return "" if owner is None else self._origin(owner_storage, owner_key, owner)
+
+
+def _id(namespace: str, name: str) -> str:
+    """Return how the tables call an object: by its name alone in the namespace where all else is."""
+    return name if namespace == NAMESPACE else f"{namespace}/{name}"
+
+
+def _state_of(job: KubeObject) -> FinalState | None:
+    """Return how a Job ended, in Batsim's words; None when it has not."""
+    if has_condition(job, "Complete"):
+        return FinalState.SUCCESS
+    if not has_condition(job, "Failed"):
+        return None
+    condition = condition_of(job, "Failed") or {}
+    return FinalState.WALLTIME if condition.get("reason") == "DeadlineExceeded" else FinalState.FAILED
+
+
+def _outcome(key: Key, job: KubeObject, life: _JobLife, state: FinalState, now: Instant) -> Outcome:
+    spec = job["spec"]
+    template = spec["template"]
+    pod = {"metadata": {}, "spec": template["spec"]}
+    deadline_s = spec.get("activeDeadlineSeconds")
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    described = Job(
+        workload=life.workload,
+        name=_id(namespace_of(key), job["metadata"]["name"]),
+        submit=life.created,
+        size=min(spec.get("parallelism", 1), spec.get("completions", spec.get("parallelism", 1))),
+        profile=Profile(name="Job"),
+        walltime=None if deadline_s is None else seconds(deadline_s),
+        requests=tuple((name, amount) for name, amount in sorted(demand_of(pod).items()) if name != PODS),
+        user=annotations.get(USER, ""),
+        priority=template["spec"].get("priority", 0),
+        scheduler="" if (name := template["spec"].get("schedulerName", "")) == "default-scheduler" else name,
+    )
+    return Outcome(
+        job=described,
+        state=state,
+        scheduled=life.scheduled,
+        started=life.started,
+        finished=now if life.started is not None else None,
+        machines=mask_of(list(life.machine_ids)),
+        evictions=life.evictions,
+        tries=life.tries,
+    )

@@ -1,0 +1,126 @@
+"""Puts the living parts of a cluster on a world: whoever looks after its nodes, controllers, kubelets, a scheduler.
+
+`run` and `serve` both do it here. The parts hear of each other only through the store and write only through the API,
+so any of them can be left out: an attached program takes the place of one of ours by ours not being there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from batkube.cluster.client import Client
+from batkube.cluster.courses import Conductor, Courses
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import NODE, ResourceModel, node_of
+from batkube.cluster.world import World
+from batkube.execution.containers import Containers
+from batkube.execution.kubelets import Kubelets
+from batkube.execution.latencies import Delays
+from batkube.execution.node_accounts import NodeAccounts
+from batkube.execution.node_agents import NodeAgents
+from batkube.kernel.instants import Instant
+from batkube.platforms.model import Platform
+from batkube.policies.interface import Policy
+from batkube.workloads.rules import ContainerRules
+
+if TYPE_CHECKING:
+    from batkube.simulation.controller_parts import Surroundings
+
+ClientFor = Callable[[str], Client]
+"""Gives the API to a component, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChoice:
+    """A policy that is to bind pods, and its randomness."""
+
+    policy: Policy
+    rng: random.Random
+
+
+def start_cluster(
+    world: World,
+    client_for: ClientFor | None,
+    *,
+    courses: Courses | None = None,
+    conductor: Conductor | None = None,
+    accounts: NodeAccounts | None = None,
+    delays: Delays | None = None,
+    on_busy: Callable[[int, Instant], None] | None = None,
+    controllers: Surroundings | None = None,
+    has_agents: bool = True,
+    rules: ContainerRules | None = None,
+) -> NodeAgents | None:
+    """Start everything but nodes and schedulers, and return who speaks for the nodes.
+
+    `client_for` is None in a run where nobody needs the API: there all pods have part in courses. Without `controllers`
+    those are another's business, or there are no objects that need any. Without `has_agents` nodes are as they were
+    made, and nothing happens to them.
+    """
+    agents = None
+    if client_for is not None and has_agents:
+        agents = _look_after_nodes(world, client_for)
+    if client_for is not None and controllers is not None:
+        # Imported only where they are needed: loading them takes as long as a small run does.
+        from batkube.simulation.controller_parts import start_controllers
+
+        start_controllers(world, client_for("kube-controller-manager"), controllers)
+    Kubelets(
+        world,
+        NodeAccounts(world.store) if accounts is None else accounts,
+        courses=Courses() if courses is None else courses,
+        conductor=conductor,
+        containers=None if client_for is None else _containers(world, client_for("kubelet"), rules),
+        delays=delays,
+        on_busy=on_busy,
+        is_watched=client_for is not None,
+    )
+    return agents
+
+
+def _look_after_nodes(world: World, client_for: ClientFor) -> NodeAgents:
+    from batkube.controllers.event_expiry import EventExpiry
+    from batkube.controllers.node_lifecycle import NodeLifecycle
+
+    kubelet, manager = client_for("kubelet"), client_for("kube-controller-manager")
+    agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet"))
+    NodeLifecycle(world, manager)
+    EventExpiry(world, manager)
+    return agents
+
+
+def _containers(world: World, kubelet: Client, rules: ContainerRules | None) -> Containers:
+    """Return what runs the pods that have no part in a course."""
+    return Containers(world, kubelet, EventRecorder(world.store, kubelet, "kubelet"), rules)
+
+
+def start_scheduler(world: World, client: Client, chosen: PolicyChoice | None, courses: Courses | None = None) -> None:
+    """Let a policy bind the pods that have no part in a course; without one, what is like kube-scheduler does."""
+    # Imported only here: they bring numpy, which takes longer to load than everything else.
+    from batkube.policies.default_scheduler import DefaultScheduler
+    from batkube.policies.node_table import NodeTable
+    from batkube.policies.served_policy import ServedPolicy
+
+    events = EventRecorder(world.store, client, "default-scheduler", host="batkube", as_series=True)
+    table = NodeTable(world.store)
+    if chosen is not None:
+        policy = ServedPolicy(world, chosen.policy, chosen.rng, client, events, table)
+        if courses is not None:
+            policy.leave_out(lambda key: courses.place(key) is not None)
+    else:
+        DefaultScheduler(world, client, events, table)
+
+
+def register_nodes(
+    platform: Platform, client: Client, agents: NodeAgents, now: Instant, annotations: Mapping[str, str] | None = None
+) -> None:
+    """Let the kubelet of every machine register its node, which tells clients what `annotations` say."""
+    for machine in platform.machines:
+        _, node = node_of(machine, ResourceModel.REQUESTS, now)
+        del node["status"]["conditions"]
+        if annotations:
+            node["metadata"]["annotations"] = dict(annotations)
+        client.create(NODE, agents.registered(node, now), now)

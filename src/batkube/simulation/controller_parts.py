@@ -1,0 +1,62 @@
+"""Our controllers, all of them: what Kubernetes has within cmd/kube-controller-manager."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from batkube.cluster.client import Client
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.world import World
+from batkube.controllers.controlled import Controlled
+from batkube.controllers.cron_jobs import CronJobs
+from batkube.controllers.daemon_sets import DaemonSets
+from batkube.controllers.deployments import Deployments
+from batkube.controllers.disruption import Disruption
+from batkube.controllers.garbage import GarbageCollector
+from batkube.controllers.jobs import JOB, FinishedJobs, Jobs
+from batkube.controllers.namespaces import DefaultAccounts, Namespaces, RootCertificates
+from batkube.controllers.node_lifecycle import PodsOfLostNodes
+from batkube.controllers.object_graph import ObjectGraph
+from batkube.controllers.pod_control import POD
+from batkube.controllers.quotas import Quotas, UsageOf
+from batkube.controllers.replica_sets import REPLICA_SET, ReplicaSets
+from batkube.controllers.revisions import Revisions
+from batkube.controllers.role_aggregation import RoleAggregation
+from batkube.controllers.stateful_sets import StatefulSets
+from batkube.controllers.taint_eviction import TaintEviction
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the controllers need to know of the server they work for."""
+
+    usage_of: UsageOf
+    #: The certificate authority of the server, PEM.
+    authority: str = ""
+
+
+def start_controllers(world: World, client: Client, surroundings: Surroundings) -> None:
+    """Let our controllers work on `world`."""
+
+    def events(component: str) -> EventRecorder:
+        return EventRecorder(world.store, client, component)
+
+    graph = ObjectGraph(world.store)
+    pods, replica_sets = Controlled(world.store, POD), Controlled(world.store, REPLICA_SET)
+    DefaultAccounts(world, client)
+    RootCertificates(world, client, surroundings.authority)
+    RoleAggregation(world, client)
+    Namespaces(world, client, graph)
+    GarbageCollector(world, client, graph)
+    Quotas(world, client, graph, surroundings.usage_of)
+    Deployments(world, client, events("deployment-controller"), pods, replica_sets)
+    ReplicaSets(world, client, events("replicaset-controller"), pods, replica_sets)
+    revisions = Revisions(world, client)
+    StatefulSets(world, client, events("statefulset-controller"), pods, revisions)
+    DaemonSets(world, client, events("daemonset-controller"), pods, revisions)
+    Jobs(world, client, events("job-controller"), pods)
+    FinishedJobs(world, client)
+    CronJobs(world, client, events("cronjob-controller"), Controlled(world.store, JOB))
+    PodsOfLostNodes(world, client)
+    TaintEviction(world, client, events("taint-eviction-controller"))
+    Disruption(world, client, events("controllermanager"))

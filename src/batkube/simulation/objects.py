@@ -1,0 +1,135 @@
+"""The objects of a run's workloads: checked before it begins, and applied at their times.
+
+Objects are tried out first, in the same order, on a server that nobody works for: what that refuses for what it is, is
+refused with its file and place before anything is written. What depends on the course of the run (a quota that is used
+up by then) is journalled and noted when it happens.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from batkube.cluster.client import Refused
+from batkube.cluster.store import Key
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.kernel.streams import Streams
+from batkube.workloads.model import ObjectManifest, Workload
+
+if TYPE_CHECKING:
+    from batkube.api.manifests import Manifests
+
+_REFUSED = FidelityNote("workload", "the API refused objects when they were applied")
+#: What stays until somebody deletes it.
+_ENDLESS = ("CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+_FORBIDDEN = 403
+#: A new quota counts nothing before its controller has looked at it, and lets nothing in until then.
+_UNCOUNTED, _SOON = "status unknown for quota", seconds("0.1")
+
+
+def objects_of(workloads: Iterable[Workload]) -> list[ObjectManifest]:
+    """Return the objects of all workloads in the order in which they are applied."""
+    return list(heapq.merge(*(workload.objects for workload in workloads), key=lambda manifest: manifest.at))
+
+
+def check_objects(objects: Sequence[ObjectManifest], until: Duration | None) -> None:
+    """Refuse objects that no run could take, or with which one would never end."""
+    if not objects:
+        return
+    for manifest in objects:
+        if manifest.kind == "Node":
+            _refuse(manifest, "is a machine, which no workload brings", "describe it in the --platform")
+        if until is None and never_ends(manifest):
+            _refuse(manifest, "never ends, and so the run would not", "say when to end it: --until 1d")
+    # Imported only where it is needed: loading it takes longer than a small run does to run.
+    from batkube.simulation.outside import make_server
+
+    world = World(Streams(0))
+    server = make_server(world)
+    manifests = server.api.manifests(server.token)
+    for manifest in objects:
+        world.clock.advance(manifest.at)
+        try:
+            manifests.apply(manifest.fields)
+        except Refused as refusal:
+            if refusal.code != _FORBIDDEN:
+                remedy = "define its kind before" if refusal.message.startswith("no matches") else None
+                _refuse(manifest, f"is refused by the API: {refusal.message}", remedy)
+
+
+def _refuse(manifest: ObjectManifest, problem: str, remedy: str | None) -> None:
+    raise InputError(manifest.source, at=manifest.place, problem=problem, remedy=remedy)
+
+
+def never_ends(manifest: ObjectManifest) -> bool:
+    """Return whether an object is there, and at work, until somebody deletes it."""
+    kind, spec = manifest.kind, manifest.fields.get("spec")
+    if kind == "Pod" and isinstance(spec, dict):
+        return spec.get("restartPolicy", "Always") == "Always" and "activeDeadlineSeconds" not in spec
+    return kind in _ENDLESS or (kind == "Job" and isinstance(spec, dict) and spec.get("suspend") is True)
+
+
+class ObjectSubmission:
+    """Applies objects, ascending by their times; those of one instant in their order."""
+
+    def __init__(self, world: World, manifests: Manifests, objects: Sequence[ObjectManifest]) -> None:
+        self._agenda = world.agenda
+        self._journal = world.journal
+        self._notes = world.notes
+        self._manifests = manifests
+        self._objects = iter(objects)
+        self._next = next(self._objects, None)
+        #: Refused for a reason that passes by itself.
+        self._postponed = 0
+        self._workloads: dict[tuple[str, Key], str] = {}
+        #: The workload of the object that is just being applied: whoever hears of it wants to know at once.
+        self._present: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every object was applied, or refused for good."""
+        return self._next is None and not self._postponed
+
+    def workload_of(self, storage: str, key: Key) -> str | None:
+        """Return the workload that brought an object."""
+        return self._workloads.get((storage, key), self._present)
+
+    def begin(self) -> None:
+        """Book the next instant at which something is applied."""
+        if self._next is not None:
+            self._agenda.book(self._next.at, Rank.SUBMIT, self._apply_due)
+
+    def _apply_due(self, now: Instant) -> None:
+        while self._next is not None and self._next.at == now:
+            self._apply(self._next, now)
+            self._next = next(self._objects, None)
+        self.begin()
+
+    def _apply(self, manifest: ObjectManifest, now: Instant) -> None:
+        self._present = manifest.workload
+        try:
+            resource, key = self._manifests.apply(manifest.fields)
+        except Refused as refusal:
+            self._hear_refusal(manifest, refusal, now)
+            return
+        finally:
+            self._present = None
+        self._workloads[resource.storage, key] = manifest.workload
+        self._journal.append(now, "apply", kind=manifest.kind, object=str(key))
+
+    def _hear_refusal(self, manifest: ObjectManifest, refusal: Refused, now: Instant) -> None:
+        if _UNCOUNTED in refusal.message:
+            self._postponed += 1
+            self._agenda.book(Instant(now + _SOON), Rank.SUBMIT, lambda at: self._apply_again(manifest, at))
+            return
+        self._journal.append(now, "refuse", kind=manifest.kind, place=manifest.place, reason=refusal.message)
+        self._notes.add(_REFUSED, example=f"{manifest.source}: {manifest.place}: {refusal.message}")
+
+    def _apply_again(self, manifest: ObjectManifest, now: Instant) -> None:
+        self._postponed -= 1
+        self._apply(manifest, now)

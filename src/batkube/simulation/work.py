@@ -1,0 +1,96 @@
+"""When a run's work is done: its jobs have ended, its objects are applied, and what of them ends has ended.
+
+Or at the instant that the scenario gives, whatever has not ended by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from batkube.cluster.courses import Courses
+from batkube.cluster.outcomes import Outcome, PodListener
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.instants import Duration, Instant
+from batkube.outputs.object_records import ObjectRecords
+from batkube.simulation.objects import ObjectSubmission, never_ends
+from batkube.workloads.model import ObjectManifest
+
+if TYPE_CHECKING:
+    from batkube.api.manifests import Manifests
+
+
+class Work:
+    """What a run has to do."""
+
+    def __init__(
+        self,
+        world: World,
+        job_count: int,
+        outcomes: Sequence[Outcome],
+        tell_the_rest: Callable[[], None],
+        until: Duration | None,
+    ) -> None:
+        """`job_count` is of the jobs of the workloads, whose `outcomes` come in while the run goes on.
+
+        `tell_the_rest` tells of the pods of those that have none at the end.
+        """
+        self._world = world
+        self._job_count = job_count
+        self._outcomes = outcomes
+        self._objects: ObjectSubmission | None = None
+        #: Whether some objects never end; then the run ends when its time is up.
+        self._is_endless = False
+        self._tellers: list[Callable[[], None]] = [tell_the_rest]
+        #: What there is to tell of objects; None where nobody could make any.
+        self.records: ObjectRecords | None = None
+        #: Whether the instant came at which the run is to end in any case.
+        self.is_time_up = False
+        if until is not None:
+            world.agenda.book(Instant(until), Rank.WAKE, self._end)
+
+    def watch_objects(
+        self,
+        manifests: Manifests,
+        objects: Sequence[ObjectManifest],
+        courses: Courses,
+        node_names: Sequence[str],
+        on_pod: PodListener,
+    ) -> None:
+        """Apply `objects` at their times, and listen to what becomes of them and of all that others make."""
+        submission = ObjectSubmission(self._world, manifests, objects)
+        self.records = ObjectRecords(self._world.store, courses, node_names, submission.workload_of, on_pod)
+        self._tellers.append(self.records.tell_the_rest)
+        if objects:
+            self._objects = submission
+            self._is_endless = any(never_ends(manifest) for manifest in objects)
+            submission.begin()
+
+    @property
+    def job_count(self) -> int:
+        """How many jobs there were: the workloads', and Jobs that were there as objects."""
+        return self._job_count + (0 if self.records is None else self.records.job_count)
+
+    def is_done(self) -> bool:
+        """Return whether nothing is left to wait for."""
+        return self.is_time_up or (len(self._outcomes) >= self._job_count and self._are_objects_done())
+
+    def _are_objects_done(self) -> bool:
+        if self._objects is None or self.records is None:
+            return True
+        return not self._is_endless and self._objects.is_over and self.records.are_all_over
+
+    def left(self) -> list[str]:
+        """Return the names of Jobs and pods of no job that should have ended and have not."""
+        if self._objects is None or self.records is None:
+            return []
+        return [f"Job {key}" for key in self.records.open_jobs()] + [f"pod {key}" for key in self.records.open_pods()]
+
+    def tell_the_rest(self) -> None:
+        """Tell of the pods that the end has met alive."""
+        for tell in self._tellers:
+            tell()
+
+    def _end(self, now: Instant) -> None:
+        self.is_time_up = True

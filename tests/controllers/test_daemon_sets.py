@@ -1,0 +1,122 @@
+"""DaemonSets: a pod per node that may have one (as pkg/controller/daemon)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conftest import Cluster
+
+
+def daemon_set(world: Cluster, image: str = "agent:1", **pod_spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    template = world.template({"app": "agent"}, cpu="100m", **pod_spec)
+    template["spec"]["containers"][0]["image"] = image
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "default"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "agent"}},
+            "template": template,
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
+        },
+    }
+
+
+def nodes_of_pods(world: Cluster) -> list[str]:
+    return sorted(pod["spec"].get("nodeName", "") for pod in world.pods("Running"))
+
+
+def taint(world: Cluster, node: str, *taints: dict[str, str]) -> None:
+    world.change("nodes", node, taints=list(taints))
+
+
+def test_every_node_has_a_pod_those_that_come_later_too(world: Cluster) -> None:
+    world.create("daemonsets.apps", daemon_set(world))
+    world.run(1)
+    assert nodes_of_pods(world) == ["node-0", "node-1", "node-2", "node-3"]
+
+    world.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "late"}, "spec": {}, "status": {}})
+    world.run(1)
+
+    assert nodes_of_pods(world) == ["late", "node-0", "node-1", "node-2", "node-3"]
+    status = world.get("daemonsets.apps", "default/agent")["status"]
+    assert (status["desiredNumberScheduled"], status["numberReady"], status["numberAvailable"]) == (5, 5, 5)
+
+
+def test_a_pod_is_pinned_to_its_node_and_tolerates_what_the_node_suffers_from(world: Cluster) -> None:
+    world.create("daemonsets.apps", daemon_set(world))
+    world.run(1)
+
+    pod = world.pods()[0]
+
+    (term,) = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [pod["spec"]["nodeName"]]}]}
+    assert {(one["key"].rpartition("/")[2], one["effect"]) for one in pod["spec"]["tolerations"]} == {
+        ("not-ready", "NoExecute"),
+        ("unreachable", "NoExecute"),
+        ("disk-pressure", "NoSchedule"),
+        ("memory-pressure", "NoSchedule"),
+        ("pid-pressure", "NoSchedule"),
+        ("unschedulable", "NoSchedule"),
+    }
+
+
+def test_nodes_with_other_labels_or_taints_have_none_and_cordoned_ones_do(world: Cluster) -> None:
+    world.change("nodes", "node-0", unschedulable=True)
+    taint(world, "node-1", {"key": "gpu", "value": "yes", "effect": "NoSchedule"})
+    world.create("daemonsets.apps", daemon_set(world))
+    world.run(1)
+    assert nodes_of_pods(world) == ["node-0", "node-2", "node-3"]
+
+    world.delete("daemonsets.apps", "default/agent")
+    world.run(60)
+    world.create("daemonsets.apps", daemon_set(world, nodeSelector={"kubernetes.io/hostname": "node-2"}))
+    world.run(1)
+
+    assert nodes_of_pods(world) == ["node-2"]
+
+
+def test_a_taint_that_comes_later_ends_the_pod_only_if_it_says_so(world: Cluster) -> None:
+    world.create("daemonsets.apps", daemon_set(world))
+    world.run(1)
+
+    taint(world, "node-1", {"key": "gpu", "effect": "NoSchedule"})
+    taint(world, "node-2", {"key": "gpu", "effect": "NoExecute"})
+    world.run(60)
+
+    assert nodes_of_pods(world) == ["node-0", "node-1", "node-3"]
+    assert world.get("daemonsets.apps", "default/agent")["status"]["numberMisscheduled"] == 1
+
+
+def test_a_pod_that_is_deleted_is_made_again_for_the_same_node(world: Cluster) -> None:
+    world.create("daemonsets.apps", daemon_set(world))
+    world.run(1)
+    victim = world.pods()[0]
+
+    world.delete("pods", f"default/{victim['metadata']['name']}")
+    world.run(60)
+
+    assert nodes_of_pods(world) == ["node-0", "node-1", "node-2", "node-3"]
+    assert victim["metadata"]["name"] not in [pod["metadata"]["name"] for pod in world.pods()]
+
+
+def test_a_new_template_is_rolled_out_one_node_after_the_other(world: Cluster) -> None:
+    made = daemon_set(world)
+    probe = {"initialDelaySeconds": 10, "exec": {"command": ["true"]}}
+    made["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = probe
+    world.create("daemonsets.apps", made)
+    world.run(20)
+    new = daemon_set(world, "agent:2")["spec"]["template"]
+    new["spec"]["containers"][0]["readinessProbe"] = probe
+
+    world.change("daemonsets.apps", "default/agent", template=new)
+    updated = []
+    for _ in range(4):
+        world.run(5)
+        updated.append(world.get("daemonsets.apps", "default/agent")["status"].get("updatedNumberScheduled", 0))
+        world.run(5.1)
+
+    assert updated == [1, 2, 3, 4]
