@@ -62,7 +62,8 @@ _Controllers = Annotated[
     str | None,
     typer.Option(
         metavar="WHICH",
-        help="Who looks after Deployments, Jobs, …: ours or none; unless said, ours where a workload has any.",
+        help="Who looks after Deployments, Jobs, …: ours, none, or kube-controller-manager@1.34.4, the real one on the "
+        "run's clock; unless said, ours where a workload has any.",
     ),
 ]
 _Until = Annotated[

@@ -45,7 +45,7 @@ from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import Job, ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
-from batkube.workloads.rules import ContainerRule, ContainerRules
+from batkube.workloads.rules import ContainerRule, ContainerRules, refuse_idle
 from batkube.workloads.rules_reading import read_rules
 
 if TYPE_CHECKING:
@@ -116,6 +116,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         check_jobs(workload, left, model)
     objects = tuple(objects_of(workloads))
     check_objects(objects, scenario.until)
+    if not scenario.attach:
+        refuse_idle(rules, [manifest.fields for manifest in objects])
     return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects)
 
 
@@ -192,7 +194,7 @@ def assemble(
         delays=delays,
         on_busy=states.change,
         controllers=_surroundings() if inputs.has_own_controllers else None,
-        has_agents=inputs.has_own_controllers,
+        has_agents=inputs.has_own_controllers or scenario.controller_manager is not None,
     )
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:

@@ -61,6 +61,8 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
         resolved["scheduler"] = [
             _resolved_program(one, folder) for one in (scheduler if isinstance(scheduler, list) else [scheduler])
         ]
+    if isinstance(content.get("controllers"), str):
+        resolved["controllers"] = _resolved_command(str(content["controllers"]), folder)
     if content.get("attach"):
         given = content["attach"]
         resolved["attach"] = [_resolved_command(str(one), folder) for one in listed(given)]
