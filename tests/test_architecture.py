@@ -40,7 +40,7 @@ def test_the_page_draws_the_layers_that_are_checked() -> None:
 
 
 def test_the_page_tells_the_order_that_is_checked_inside_each_package() -> None:
-    told = dict(re.findall(r"^    (\w+) +(.+ › .+)$", PAGE, re.MULTILINE))
+    told = dict(re.findall(r"^    ([\w.]+) +(.+ › .+)$", PAGE, re.MULTILINE))
     checked = {
         container.removeprefix("batkube."): " › ".join(contract["layers"])
         for contract in CONTRACTS

@@ -24,12 +24,17 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-KINDS = ("deployments", "replicasets", "jobs", "cronjobs", "poddisruptionbudgets", "resourcequotas", "pods")
+KINDS = (
+    *("deployments", "replicasets", "statefulsets", "daemonsets", "controllerrevisions", "jobs", "cronjobs"),
+    *("poddisruptionbudgets", "resourcequotas", "persistentvolumeclaims", "pods"),
+)
 CONTROLLERS = (
     "cronjob-controller",
     "job-controller",
     "deployment-controller",
     "replicaset-controller",
+    "statefulset-controller",
+    "daemonset-controller",
     "garbage-collector-controller",
     "namespace-controller",
     "disruption-controller",
@@ -45,6 +50,9 @@ CHANGES = (
     "scale deployment/web2 --replicas=1",
     "delete job todelete --wait=false",
     'patch job resume -p {"spec":{"suspend":false}}',
+    "set image statefulset/db db=postgres:2",
+    "scale statefulset/wide --replicas=1",
+    "set image daemonset/agent agent=agent:2",
     "delete deployment web3 --cascade=foreground --wait=false",
 )
 SETTLE_S, WATCH_S = 25, 125
@@ -62,7 +70,7 @@ IDENTITIES = frozenset(
 )
 #: Names that are random or hashes, and times within texts.
 RANDOM_TEXTS = (
-    (re.compile(r"\b((?:web\d?|toobig)-)[a-z0-9]{6,10}(-[a-z0-9]{5})?\b"), r"\1HASH"),
+    (re.compile(r"\b((?:web\d?|toobig|db|wide|agent)-)[a-z0-9]{6,10}(-[a-z0-9]{5})?\b"), r"\1HASH"),
     (re.compile(r"\b(tick|replace)-\d{8}(-[a-z0-9]{5})?\b"), r"\1-MINUTE"),
     (re.compile(r"\b([a-z]+(?:-\d)?-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1RANDOM"),
     (re.compile(r"^[bcdfghjklmnpqrstvwxz2456789]{6,10}$"), "HASH"),
@@ -88,7 +96,7 @@ def main() -> None:
 def _outcome(folder: Path, kubectl: str, manager: Path | None) -> list[str]:
     """Return what a cluster looks like in the end, line by line."""
     with contextlib.ExitStack() as running:
-        controllers = "default" if manager is None else "none"
+        controllers = "ours" if manager is None else "none"
         serve = [sys.executable, "-m", "batkube", "serve", "--platform", "4x4,16Gi", "--quiet"]
         running.enter_context(_process(*serve, "--out", str(folder), "--controllers", controllers))
         config = folder / "kubeconfig"

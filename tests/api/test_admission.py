@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from batkube.api.admission import Admission, check_deletion
 from batkube.api.admission.bootstrap import bootstrap_objects
 from batkube.api.decoding.objects import decode
+from batkube.api.groups.context import Context
 from batkube.api.groups.defaulting import apply_defaults
-from batkube.api.groups.strategies import Context, prepare_create
+from batkube.api.groups.strategies import prepare_create
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.store import Key, KubeObject, Store

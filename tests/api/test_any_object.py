@@ -10,8 +10,9 @@ import pytest
 
 from batkube.api.admission import Admission
 from batkube.api.decoding.objects import DecodeError, decode
+from batkube.api.groups.context import Context
 from batkube.api.groups.defaulting import apply_defaults
-from batkube.api.groups.strategies import Context, prepare_create, prepare_update
+from batkube.api.groups.strategies import prepare_create, prepare_update
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Schema, Shape

@@ -10,18 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batkube.api.decoding.objects import decode
+from batkube.api.groups.catalogue import KINDS
+from batkube.api.groups.context import Context
 from batkube.api.groups.core.pods.strategy import class_of_service
 from batkube.api.groups.core.services.strategy import CLUSTER_RANGE, NODE_PORTS
 from batkube.api.groups.defaulting import apply_defaults
 from batkube.api.groups.strategies import (
-    Context,
     default_propagation,
     deletion_grace_s,
     prepare_create,
     prepare_update,
     strategy_of,
 )
-from batkube.api.groups.strategy import STRATEGIES
+from batkube.api.groups.strategy import DEFAULT
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.store import Key, Store
@@ -142,7 +143,7 @@ def test_a_write_to_the_object_leaves_its_status_and_one_to_the_status_the_rest(
 def test_every_strategy_is_of_a_kind_that_is_served() -> None:
     served = {resource.storage for resource in TABLE.resources()}
 
-    assert set(STRATEGIES) <= served
+    assert {name for name, kind in KINDS.items() if kind.strategy != DEFAULT} <= served
 
 
 def test_kinds_differ_in_who_creates_and_what_is_orphaned() -> None:

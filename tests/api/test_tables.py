@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api.groups.printing import DEFAULT_PRINTER, PRINTERS
+from batkube.api.custom.columns import custom_columns, scale_printer_of
+from batkube.api.groups.printing import DEFAULT_PRINTER, PRINTERS, printer_of
 from batkube.api.printing import tables
 from batkube.api.printing.ages import human_duration
 from batkube.api.printing.jsonpaths import BadJsonPath, JsonPath, PathUnfit
@@ -283,7 +284,7 @@ def test_selectors_are_printed_as_kubectl_takes_them() -> None:
 @pytest.mark.parametrize("resource", TABLE.resources(), ids=lambda resource: resource.group_resource)
 def test_an_object_with_nothing_but_a_name_can_be_printed(resource: Resource) -> None:
     """Bookmarks are such objects, so every kind is asked to print one."""
-    printer = tables.printer_of(resource)
+    printer = printer_of(resource)
 
     cells = printer.cells({"metadata": {"name": "x"}}, NOW)
 
@@ -355,12 +356,12 @@ def test_recorded_objects_are_printed_as_the_real_server_printed_them() -> None:
             if body["kind"] != "Table":
                 objects[resource.plural, body.get("metadata", {}).get("name", "")] = body
                 continue
-            assert tables.columns(resource) == body["columnDefinitions"]
+            assert printer_of(resource).columns == body["columnDefinitions"]
             names = [column["name"] for column in body["columnDefinitions"]].index("Name")
             for row in body["rows"] or ():
                 value = objects.get((resource.plural, row["cells"][names]))
                 if value is not None:
-                    made = tables.table(tables.printer_of(resource), [value], NOW, metadata={})["rows"][0]
+                    made = tables.table(printer_of(resource), [value], NOW, metadata={})["rows"][0]
                     assert [*map(_ageless, made["cells"])] == [*map(_ageless, row["cells"])], (case.name, value)
                     assert made.get("conditions") == row.get("conditions")
                     compared += 1
@@ -403,14 +404,14 @@ WIDGET = {
     ],
 )
 def test_a_custom_column_shows_what_its_path_finds_if_the_type_fits(kind: str, path: str, cell: object) -> None:
-    printer = tables.custom_columns([{"name": "C", "type": kind, "jsonPath": path}])
+    printer = custom_columns([{"name": "C", "type": kind, "jsonPath": path}])
 
     assert printer.cells(WIDGET, NOW) == ["w", cell]
     assert type(printer.cells(WIDGET, NOW)[1]) is type(cell)
 
 
 def test_without_columns_of_its_own_a_custom_resource_shows_its_age() -> None:
-    printer = tables.custom_columns(None)
+    printer = custom_columns(None)
 
     assert [column["name"] for column in printer.columns] == ["Name", "Age"]
     assert printer.cells(WIDGET, NOW) == ["w", "5s"]
@@ -422,7 +423,7 @@ def test_a_scale_is_printed_alike_for_built_in_and_custom_kinds() -> None:
     custom = msgspec.structs.replace(deployments, custom=True)
     scale = {"metadata": WIDGET["metadata"], "spec": {"replicas": 3}, "status": {"replicas": 1}}
 
-    printers = [tables.scale_printer_of(resource) for resource in (deployments, custom)]
+    printers = [scale_printer_of(resource) for resource in (deployments, custom)]
 
     assert [printer.cells(scale, NOW) for printer in printers] == [["w", 3, 1, "5s"]] * 2
     assert [[column["name"] for column in printer.columns] for printer in printers] == [
@@ -434,7 +435,7 @@ def test_columns_after_a_bad_path_are_not_shown() -> None:
     good = {"name": "A", "type": "string", "jsonPath": ".spec.size", "priority": 1}
     bad = {"name": "B", "type": "string", "jsonPath": ".spec[", "description": "x"}
 
-    printer = tables.custom_columns([good, bad, good])
+    printer = custom_columns([good, bad, good])
 
     assert [(column["name"], column["priority"]) for column in printer.columns] == [("Name", 0), ("A", 1)]
     assert printer.columns[1]["description"] == "Custom resource definition column (in JSONPath format): .spec.size"

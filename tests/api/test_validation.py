@@ -17,9 +17,9 @@ import pytest
 
 from batkube.api.decoding.objects import DecodeError, decode
 from batkube.api.groups import strategies, validation
+from batkube.api.groups.context import Context
 from batkube.api.groups.conversion import convert
 from batkube.api.groups.defaulting import apply_defaults
-from batkube.api.groups.strategies import Context
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.store import Store

@@ -13,7 +13,7 @@ from batkube.cli.run import policy_arguments
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
-from batkube.simulation.scenario import POLICY_PREFIX
+from batkube.simulation.scenario import NO_CONTROLLERS, OUR_CONTROLLERS, POLICY_PREFIX
 
 #: Faster than this, a day passes in a second.
 _SPEED_MAX = 86_400.0
@@ -43,7 +43,7 @@ _Arguments = Annotated[
 _Controllers = Annotated[
     str,
     typer.Option(
-        metavar="WHICH", help="default: Jobs, Deployments, … are looked after; none: an attached manager does it."
+        metavar="WHICH", help="ours: Jobs, Deployments, … are looked after; none: an attached manager does it."
     ),
 ]
 _Latencies = Annotated[Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")]
@@ -63,7 +63,7 @@ def serve(
     speed: Annotated[float, typer.Option(metavar="FACTOR", help="Virtual seconds per real second.")] = 1.0,
     scheduler: _Scheduler = "default",
     scheduler_arg: _Arguments = None,
-    controllers: _Controllers = "default",
+    controllers: _Controllers = OUR_CONTROLLERS,
     latencies: _Latencies = None,
     rules: _Rules = None,
     token_auth_file: _Tokens = None,
@@ -79,8 +79,9 @@ def serve(
     from batkube.workloads.rules_reading import read_rules
 
     _check(platform, out, speed, bare)
-    if controllers not in ("default", "none"):
-        raise InputError(f"--controllers {controllers}", problem="is neither default nor none")
+    # `default` is what `ours` was called before `run` had controllers.
+    if controllers not in (OUR_CONTROLLERS, "default", NO_CONTROLLERS):
+        raise InputError(f"--controllers {controllers}", problem="is neither ours nor none")
     assert out is not None
     service = Service(
         platform=None if platform is None or bare else read_platform(platform),
@@ -90,7 +91,7 @@ def serve(
         port=port,
         speed=speed,
         scheduler=_scheduler(scheduler, scheduler_arg or []),
-        controllers=controllers == "default",
+        controllers=controllers != NO_CONTROLLERS,
         latencies=None if latencies is None else read_latencies(latencies),
         rules=() if rules is None else read_rules(rules),
         token_file=token_auth_file,

@@ -29,14 +29,22 @@ class EventRecorder:
     """Records events in the name of one component."""
 
     def __init__(
-        self, store: Store, client: Client, component: str, *, host: str = "", as_series: bool = False
+        self,
+        store: Store,
+        client: Client,
+        component: str,
+        *,
+        host: str = "",
+        as_series: bool = False,
+        has_readers: bool = True,
     ) -> None:
-        """With `as_series` in the newer form."""
+        """With `as_series` in the newer form. Where nobody reads events, as in a run, none are written."""
         self._store = store
         self._client = client
         self._component = component
         self._host = host
         self._as_series = as_series
+        self._has_readers = has_readers
         #: The keys of the latest events by what makes them equal, least recent first.
         self._known: OrderedDict[tuple[str, ...], Key] = OrderedDict()
         #: The nanosecond in the name of the latest event; names only go up.
@@ -56,6 +64,8 @@ class EventRecorder:
         host: str = "",
     ) -> None:
         """Tell of `about`, an object of kind `storage`. An event that the server refuses is lost, as for real."""
+        if not self._has_readers:
+            return
         metadata = about["metadata"]
         identity = (metadata["uid"], field_path, event_type, reason, message, host)
         key = self._known.get(identity)

@@ -195,6 +195,7 @@ def assemble(
         on_busy=states.change,
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.has_own_controllers or scenario.controller_manager is not None,
+        has_readers=False,
     )
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
@@ -227,7 +228,7 @@ def _surroundings() -> Surroundings:
     from batkube.api.admission.usage import usage_by_storage
     from batkube.simulation.controller_parts import Surroundings
 
-    return Surroundings(usage_by_storage())
+    return Surroundings(usage_by_storage(), has_readers=False)
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
@@ -278,7 +279,7 @@ def _schedule_in_process(
     machines = inputs.platform.machines
     if server is not None:
         choice = PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses)
+        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses, has_readers=False)
         if not inputs.job_count:
             return
     guarded = GuardedPolicy(policy, len(machines))
@@ -316,6 +317,9 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
             "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
         )
         notes.add(note, example=f"job {gangs[0].key} has {gangs[0].size} pods", count=len(gangs))
+    if inputs.objects and jobs and inputs.model is ResourceModel.MACHINES:
+        note = FidelityNote("workload", "jobs take machines whole, and do not keep pods of objects off them")
+        notes.add(note, example=f"job {jobs[0].key}", count=len(jobs))
     if inputs.model is ResourceModel.REQUESTS:
         modest = [job for job in jobs if CPU not in dict(job.requests)]
         if modest:

@@ -52,17 +52,18 @@ def start_cluster(
     on_busy: Callable[[int, Instant], None] | None = None,
     controllers: Surroundings | None = None,
     has_agents: bool = True,
+    has_readers: bool = True,
     rules: ContainerRules | None = None,
 ) -> NodeAgents | None:
     """Start everything but nodes and schedulers, and return who speaks for the nodes.
 
     `client_for` is None in a run where nobody needs the API: there all pods have part in courses. Without `controllers`
     those are another's business, or there are no objects that need any. Without `has_agents` nodes are as they were
-    made, and nothing happens to them.
+    made, and nothing happens to them. Without `has_readers` nobody reads events.
     """
     agents = None
     if client_for is not None and has_agents:
-        agents = _look_after_nodes(world, client_for)
+        agents = _look_after_nodes(world, client_for, has_readers)
     if client_for is not None and controllers is not None:
         # Imported only where they are needed: loading them takes as long as a small run does.
         from batkube.simulation.controller_parts import start_controllers
@@ -73,7 +74,7 @@ def start_cluster(
         NodeAccounts(world.store) if accounts is None else accounts,
         courses=Courses() if courses is None else courses,
         conductor=conductor,
-        containers=None if client_for is None else _containers(world, client_for("kubelet"), rules),
+        containers=None if client_for is None else _containers(world, client_for("kubelet"), has_readers, rules),
         delays=delays,
         on_busy=on_busy,
         is_watched=client_for is not None,
@@ -81,30 +82,39 @@ def start_cluster(
     return agents
 
 
-def _look_after_nodes(world: World, client_for: ClientFor) -> NodeAgents:
+def _look_after_nodes(world: World, client_for: ClientFor, has_readers: bool) -> NodeAgents:
     from batkube.controllers.event_expiry import EventExpiry
     from batkube.controllers.node_lifecycle import NodeLifecycle
 
     kubelet, manager = client_for("kubelet"), client_for("kube-controller-manager")
-    agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet"))
+    agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers))
     NodeLifecycle(world, manager)
     EventExpiry(world, manager)
     return agents
 
 
-def _containers(world: World, kubelet: Client, rules: ContainerRules | None) -> Containers:
+def _containers(world: World, kubelet: Client, has_readers: bool, rules: ContainerRules | None) -> Containers:
     """Return what runs the pods that have no part in a course."""
-    return Containers(world, kubelet, EventRecorder(world.store, kubelet, "kubelet"), rules)
+    return Containers(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers), rules)
 
 
-def start_scheduler(world: World, client: Client, chosen: PolicyChoice | None, courses: Courses | None = None) -> None:
+def start_scheduler(
+    world: World,
+    client: Client,
+    chosen: PolicyChoice | None,
+    courses: Courses | None = None,
+    *,
+    has_readers: bool = True,
+) -> None:
     """Let a policy bind the pods that have no part in a course; without one, what is like kube-scheduler does."""
     # Imported only here: they bring numpy, which takes longer to load than everything else.
     from batkube.policies.default_scheduler import DefaultScheduler
     from batkube.policies.node_table import NodeTable
     from batkube.policies.served_policy import ServedPolicy
 
-    events = EventRecorder(world.store, client, "default-scheduler", host="batkube", as_series=True)
+    events = EventRecorder(
+        world.store, client, "default-scheduler", host="batkube", as_series=True, has_readers=has_readers
+    )
     table = NodeTable(world.store)
     if chosen is not None:
         policy = ServedPolicy(world, chosen.policy, chosen.rng, client, events, table)

@@ -45,7 +45,7 @@ def check_objects(objects: Sequence[ObjectManifest], until: Duration | None) -> 
         if manifest.kind == "Node":
             _refuse(manifest, "is a machine, which no workload brings", "describe it in the --platform")
         if until is None and never_ends(manifest):
-            _refuse(manifest, "never ends, and so the run would not", "say when to end it: --until 1d")
+            _refuse(manifest, "never ends, and so the run would not", "add --until, such as --until 1d")
     # Imported only where it is needed: loading it takes longer than a small run does to run.
     from batkube.simulation.outside import make_server
 

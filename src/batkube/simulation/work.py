@@ -13,7 +13,7 @@ from batkube.cluster.outcomes import Outcome, PodListener
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant
-from batkube.outputs.object_records import ObjectRecords
+from batkube.outputs.files.object_records import ObjectRecords
 from batkube.simulation.objects import ObjectSubmission, never_ends
 from batkube.workloads.model import ObjectManifest
 

@@ -14,6 +14,8 @@ from batkube.api.checks.names import (
     NameRule,
     condition_reason,
     dns_label,
+    dns_subdomain,
+    http_path,
     label_value,
     path_segment,
     qualified_name,
@@ -272,3 +274,15 @@ def check_conditions(conditions: Sequence[Mapping[str, Any]], path: str, problem
                 problems.too_long(f"{at}.reason", 1024)
         if size(condition.get("message", "")) > 32 * 1024:
             problems.too_long(f"{at}.message", 32 * 1024)
+
+
+def check_domain_prefixed_path(text: str, path: str, problems: Problems) -> None:
+    """Check a name such as `acme.io/foo`, which says whose it is."""
+    host, _, rest = text.partition("/")
+    if not text:
+        problems.required(path)
+    elif not host or not rest:
+        problems.invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        problems.all_invalid(path, host, dns_subdomain(host))
+        problems.all_invalid(path, rest, http_path(rest))

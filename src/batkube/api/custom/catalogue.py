@@ -17,7 +17,7 @@ from batkube.api.custom.schemas import shape_of_kind
 from batkube.api.custom.structural import Structural, structural
 from batkube.api.custom.versions import deprecation_warning, storage_version
 from batkube.api.groups.autoscaling.scales import ScalePaths
-from batkube.api.printing.tables import Printer
+from batkube.api.printing.printers import Printer
 from batkube.cluster.kinds import KindTable, Resource, SubResource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import DELETED, Batch, KubeObject, Store

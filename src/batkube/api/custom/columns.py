@@ -11,10 +11,12 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.groups.printing import CREATION_DESCRIPTION, NAME_COLUMN
+from batkube.api.groups.printing import PRINTERS
 from batkube.api.printing.ages import since_any_text
+from batkube.api.printing.columns import CREATION_DESCRIPTION, NAME_COLUMN
 from batkube.api.printing.jsonpaths import BadJsonPath, Json, JsonPath, PathUnfit
 from batkube.api.printing.printers import Column, Printer, column
+from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 from batkube.kernel.go_text import go_value
 from batkube.kernel.instants import Instant
@@ -58,6 +60,11 @@ def custom_columns(definitions: Sequence[Mapping[str, Any]] | None) -> Printer:
         form, priority = definition.get("format", ""), int(definition.get("priority", 0))
         columns.append(column(definition["name"], definition["type"], form, priority, description))
     return Printer(columns, _CustomCells(columns[1:], paths))
+
+
+def scale_printer_of(resource: Resource) -> Printer:
+    """Return how the Scale of a kind is printed."""
+    return custom_columns(SCALE_COLUMNS) if resource.custom else PRINTERS["scales.autoscaling"]
 
 
 class _CustomCells:

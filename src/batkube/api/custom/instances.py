@@ -14,6 +14,7 @@ from batkube.api.checks.field_errors import FieldError
 from batkube.api.checks.metadata import check_common, check_metadata, check_metadata_update
 from batkube.api.checks.names import qualified_name, subdomain_name
 from batkube.api.checks.problems import Problems
+from batkube.api.custom.columns import custom_columns
 from batkube.api.custom.defaulting import fill_defaults
 from batkube.api.custom.embedded import embedded_errors, has_embedded, read_embedded
 from batkube.api.custom.list_types import has_list_types, list_type_errors
@@ -23,7 +24,6 @@ from batkube.api.custom.scale_rules import scale_paths, spec_errors, status_erro
 from batkube.api.custom.structural import Structural
 from batkube.api.custom.validating import NOWHERE, schema_errors
 from batkube.api.decoding.objects import Decoded, decode
-from batkube.api.printing.tables import custom_columns
 from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject

@@ -1,6 +1,6 @@
-"""Requests for certificates (Kubernetes: pkg/apis/certificates/validation).
+"""Requests for certificates: who makes them, and who approves and signs.
 
-That a request is a proper PKCS #10 one with a valid signature is not checked beyond its outer form: nobody signs here.
+Kubernetes: pkg/apis/certificates and pkg/registry/certificates.
 """
 
 from __future__ import annotations
@@ -15,6 +15,13 @@ from batkube.api.checks.metadata import check_built_in_metadata
 from batkube.api.checks.names import Verdict, dns_label, dns_subdomain, size
 from batkube.api.checks.problems import Problems, repeats
 from batkube.api.checks.rules import Object, Rules, Update, metadata_update
+from batkube.api.groups.context import Context
+from batkube.api.groups.kind import Kind
+from batkube.api.groups.strategy import SPEC, STATUS, Strategy
+from batkube.api.printing.ages import age, human_duration
+from batkube.api.printing.texts import NONE
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, rfc3339
 
 _USAGES = (
     "any",
@@ -44,6 +51,50 @@ _USAGES = (
 _TRUE_ONLY = ("Approved", "Denied", "Failed")
 _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 _pem_type = re.compile(rb"-----BEGIN ([^-\n]*)-----\s.*?-----END \1-----", re.DOTALL).search
+
+
+# Strategy
+
+
+def create_signing_request(request: dict[str, Any], context: Context) -> None:
+    """A request tells who makes it, whatever it says itself."""
+    spec = request["spec"]
+    for name in ("username", "uid", "groups", "extra"):
+        spec.pop(name, None)
+    if context.user:
+        spec["username"] = context.user
+    if context.uid:
+        spec["uid"] = context.uid
+    if context.groups:
+        spec["groups"] = list(context.groups)
+
+
+def update_signing_conditions(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+    """New conditions are dated."""
+    now = rfc3339(context.now)
+    live = (old.get("status") or {}).get("conditions") or ()
+    for condition in (request.get("status") or {}).get("conditions") or ():
+        if not condition.get("lastUpdateTime"):
+            condition["lastUpdateTime"] = now
+        if not condition.get("lastTransitionTime"):
+            same = [each for each in live if all(each.get(key) == condition.get(key) for key in ("type", "status"))]
+            condition["lastTransitionTime"] = (same and same[0].get("lastTransitionTime")) or now
+
+
+def update_signing_status(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
+    """A status write neither approves nor denies; validation refuses one that tries."""
+    conditions = (request.get("status") or {}).get("conditions") or []
+    before = (old.get("status") or {}).get("conditions") or ()
+    for decided in ("Approved", "Denied"):
+        places = [index for index, each in enumerate(conditions) if each.get("type") == decided]
+        known = [each for each in before if each.get("type") == decided]
+        if len(places) == len(known):
+            for index, condition in zip(places, known, strict=True):
+                conditions[index] = condition
+    update_signing_conditions(request, old, context)
+
+
+# Checks
 
 
 def _any_name(name: str, prefix: bool) -> Verdict:
@@ -158,8 +209,67 @@ def _updated(*, approves: bool = False, signs: bool = False) -> Update:
     return update
 
 
-RULES = {
-    "certificatesigningrequests.certificates.k8s.io": Rules(
-        _check, _updated(), _updated(signs=True), {"approval": _updated(approves=True)}
-    )
+# Columns
+
+
+def certificate_request_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a CertificateSigningRequest."""
+    spec = value.get("spec", {})
+    wanted = spec.get("expirationSeconds")
+    return [
+        value["metadata"].get("name", ""),
+        age(value, now),
+        spec.get("signerName") or NONE,
+        spec.get("username", ""),
+        NONE if wanted is None else human_duration(wanted * NANOSECONDS_PER_SECOND),
+        _certificate_status(value.get("status", {})),
+    ]
+
+
+def _certificate_status(status: Mapping[str, Any]) -> str:
+    types = {condition.get("type") for condition in status.get("conditions") or ()}
+    words = ["Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"]
+    if "Failed" in types:
+        words.append("Failed")
+    if status.get("certificate"):
+        words.append("Issued")
+    return ",".join(words)
+
+
+def trust_bundle_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a ClusterTrustBundle."""
+    return [value["metadata"].get("name", ""), value.get("spec", {}).get("signerName") or NONE]
+
+
+def pod_certificate_request_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a PodCertificateRequest."""
+    spec, state = value.get("spec", {}), "Pending"
+    for condition in value.get("status", {}).get("conditions") or ():
+        if condition.get("type") in ("Issued", "Denied", "Failed"):
+            state = condition["type"]
+    words = (spec.get(field, "") for field in ("podName", "serviceAccountName", "nodeName", "signerName"))
+    return [value["metadata"].get("name", ""), *words, state]
+
+
+#: What is special about each kind, by its name in the store.
+KINDS: Mapping[str, Kind] = {
+    "certificatesigningrequests.certificates.k8s.io": Kind(
+        strategy=Strategy(
+            keeps={
+                "": (SPEC, STATUS),
+                "status": (SPEC,),
+                "approval": (SPEC, ("status", "certificate")),
+            }
+        ),
+        prepare=create_signing_request,
+        prepare_update={"approval": update_signing_conditions, "status": update_signing_status},
+        rules=Rules(_check, _updated(), _updated(signs=True), {"approval": _updated(approves=True)}),
+        cells=certificate_request_cells,
+    ),
+    "clustertrustbundles.certificates.k8s.io": Kind(
+        cells=trust_bundle_cells,
+    ),
+    "podcertificaterequests.certificates.k8s.io": Kind(
+        cells=pod_certificate_request_cells,
+    ),
 }

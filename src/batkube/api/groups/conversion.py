@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from batkube.api.groups import event_versions as events
 from batkube.api.groups.autoscaling import conversion as autoscalers
+from batkube.api.groups.events import from_core, to_core
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 
 _CONVERSIONS: Mapping[tuple[str, str], Callable[[KubeObject], dict[str, Any]]] = {
     ("autoscaling/v1", "autoscaling/v2"): autoscalers.from_v1,
     ("autoscaling/v2", "autoscaling/v1"): autoscalers.to_v1,
-    ("events.k8s.io/v1", "v1"): events.to_core,
-    ("v1", "events.k8s.io/v1"): events.from_core,
+    ("events.k8s.io/v1", "v1"): to_core,
+    ("v1", "events.k8s.io/v1"): from_core,
 }
 
 

@@ -1,15 +1,23 @@
-"""Events, of the core group and of the newer one, which asks for more (Kubernetes: pkg/apis/core/validation/events.go).
+"""Events, of the core group and of events.k8s.io, which asks for more: one object, two sets of names.
 
-Both are stored as one, with the names of the core group; which rules apply depends on the group of the request.
+Kubernetes: pkg/apis/core/validation/events.go, pkg/apis/events/v1/conversion.go.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from batkube.api.checks.go_values import go_struct
 from batkube.api.checks.metadata import check_built_in_metadata, check_built_in_metadata_update
 from batkube.api.checks.names import dns_subdomain, qualified_name, size, subdomain_name
 from batkube.api.checks.problems import IMMUTABLE, Problems
 from batkube.api.checks.rules import Object, Rules
+from batkube.api.groups.kind import Kind
+from batkube.api.groups.strategy import UNSUPPORTED, Strategy
+from batkube.api.printing.ages import since
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
 
 _NOT_OF_THE_NAMESPACE = "does not match event.namespace"
 #: What cannot change, in the order of the checks (which look at the reason twice), with the Go type messages show.
@@ -29,6 +37,23 @@ _FIXED = (
     ("reportingController", "string"),
     ("reportingInstance", "string"),
 )
+#: Fields that the two have under different names: core, events.k8s.io.
+_NAMES = (
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+)
+_TO_CORE = {new: core for core, new in _NAMES}
+_FROM_CORE = dict(_NAMES)
+#: Fields that the core group writes even when they are empty.
+_WRITTEN_IN_CORE = ("reportingComponent", "reportingInstance")
+
+
+# Checks
 
 
 def _check_any(event: Object, reporter: str, problems: Problems) -> None:
@@ -59,15 +84,15 @@ def _check_reporter(event: Object, path: str, problems: Problems) -> None:
         problems.invalid("message", "", "can have at most 1024 characters")
 
 
-def _create(event: Object, problems: Problems) -> None:
+def _check(event: Object, problems: Problems) -> None:
     _check_any(event, "reportingComponent", problems)
 
 
-def _update(new: Object, old: Object, problems: Problems) -> None:
+def _check_update(new: Object, old: Object, problems: Problems) -> None:
     _check_any(new, "reportingComponent", problems)
 
 
-def _create_new(event: Object, problems: Problems) -> None:
+def _check_new(event: Object, problems: Problems) -> None:
     _check_any(event, "reportingController", problems)
     check_built_in_metadata(event["metadata"], subdomain_name, True, problems)
     _check_series(event, problems)
@@ -91,7 +116,7 @@ def _check_series(event: Object, problems: Problems) -> None:
         problems.required("series.lastObservedTime")
 
 
-def _update_new(new: Object, old: Object, problems: Problems) -> None:
+def _check_new_update(new: Object, old: Object, problems: Problems) -> None:
     _check_any(new, "reportingController", problems)
     check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
     if new.get("series") != old.get("series"):
@@ -103,4 +128,71 @@ def _update_new(new: Object, old: Object, problems: Problems) -> None:
             problems.invalid(path, go_struct(kind, value), IMMUTABLE)
 
 
-RULES = {"events": Rules(_create, _update), "events.events.k8s.io": Rules(_create_new, _update_new)}
+# Columns
+
+
+def event_cells(event: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of an Event, given as core/v1 or as events.k8s.io/v1, which names most fields differently."""
+    target = event.get("involvedObject") or event.get("regarding") or {}
+    source = event.get("source") or event.get("deprecatedSource") or {}
+    first, last, count = _event_times(event, now)
+    kind, name = target.get("kind", "").lower(), target.get("name", "")
+    component = source.get("component") or event.get("reportingComponent") or event.get("reportingController") or ""
+    instance = source.get("host") or event.get("reportingInstance") or ""
+    return [
+        last,
+        event.get("type", ""),
+        event.get("reason", ""),
+        f"{kind}/{name}" if name else kind,
+        target.get("fieldPath", ""),
+        f"{component}, {instance}" if instance else component,
+        (event.get("message") or event.get("note") or "").strip(),
+        first,
+        count,
+        event["metadata"].get("name", ""),
+    ]
+
+
+def _event_times(event: KubeObject, now: Instant) -> tuple[str, str, int]:
+    """Return how long ago an event was first and last seen, and how often."""
+    first_time = event.get("firstTimestamp") or event.get("deprecatedFirstTimestamp") or event.get("eventTime")
+    last_time = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp") or first_time
+    count = event.get("count") or event.get("deprecatedCount") or 1
+    series = event.get("series")
+    if series is not None:
+        last_time, count = series.get("lastObservedTime"), series.get("count", 0)
+    return since(first_time, now), since(last_time, now), count
+
+
+# Conversion
+
+
+def to_core(event: KubeObject) -> dict[str, Any]:
+    """Return an event of events.k8s.io as one of the core group."""
+    converted = {_TO_CORE.get(name, name): value for name, value in event.items()}
+    for name in _WRITTEN_IN_CORE:
+        converted.setdefault(name, "")
+    return converted
+
+
+def from_core(event: KubeObject) -> dict[str, Any]:
+    """Return an event of the core group as one of events.k8s.io."""
+    return {
+        _FROM_CORE.get(name, name): value
+        for name, value in event.items()
+        if value != "" or name not in _WRITTEN_IN_CORE
+    }
+
+
+#: What is special about each kind, by its name in the store.
+KINDS: Mapping[str, Kind] = {
+    "events": Kind(
+        strategy=Strategy(created_by_update=True, propagation=UNSUPPORTED),
+        rules=Rules(_check, _check_update),
+        cells=event_cells,
+    ),
+    "events.events.k8s.io": Kind(
+        rules=Rules(_check_new, _check_new_update),
+        cells=event_cells,
+    ),
+}

@@ -16,6 +16,7 @@ Defaults = Mapping[str, Any]
 """Values by field; scalars only, because they are shared by everything they are put into."""
 
 _NANOS_PER_MILLI = 10**6
+TCP: Defaults = {"protocol": "TCP"}
 
 
 def fill_absent(value: dict[str, Any], defaults: Defaults) -> None:

@@ -1,6 +1,6 @@
-"""Priority and fairness of requests: flow schemas and priority levels (Kubernetes: pkg/apis/flowcontrol/validation).
+"""Priority and fairness of requests: flow schemas and priority levels.
 
-They are stored and judged; our server serves requests in the order they come.
+Kubernetes: pkg/apis/flowcontrol and pkg/registry/flowcontrol.
 """
 
 from __future__ import annotations
@@ -14,12 +14,46 @@ from batkube.api.checks.metadata import check_built_in_metadata
 from batkube.api.checks.names import label_name, subdomain_name
 from batkube.api.checks.problems import Problems
 from batkube.api.checks.rules import Object, Rules
+from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, struct
+from batkube.api.groups.kind import Kind
+from batkube.api.groups.strategy import FAR_APART, SPEC, counted
+from batkube.api.printing.ages import age
+from batkube.api.printing.texts import NONE
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 _SUBJECTS = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
 _METHODS = ("ByNamespace", "ByUser")
 _MAX_QUEUES = 10**7
 _NAMESPACES = "each member of this list must be '*' or a DNS-1123 label; "
+_EXEMPT: Defaults = {"nominalConcurrencyShares": 0, "lendablePercent": 0}
+_LIMITED: Defaults = {"nominalConcurrencyShares": 30, "lendablePercent": 0}
+_QUEUING: Defaults = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
+
+
+# Defaults
+
+
+def fill_flow_schema(obj: dict[str, Any]) -> None:
+    """A flow schema without precedence is asked late, after those that say how early they come."""
+    fill_empty(struct(obj, "spec"), {"matchingPrecedence": 1000})
+
+
+def fill_priority_level(obj: dict[str, Any]) -> None:
+    """A priority level has a share of the server's seats and queues to wait in, even if it says neither."""
+    spec = obj.get("spec") or {}
+    if spec.get("exempt") is not None:
+        fill_absent(spec["exempt"], _EXEMPT)
+    limited = spec.get("limited")
+    if limited is not None:
+        fill_absent(limited, _LIMITED)
+        queuing = (limited.get("limitResponse") or {}).get("queuing")
+        if queuing is not None:
+            fill_empty(queuing, _QUEUING)
+
+
+# Checks
 
 
 def _check_schema_spec(spec: Mapping[str, Any], name: str, problems: Problems) -> None:
@@ -150,21 +184,21 @@ def _check_conditions(value: Object, problems: Problems) -> None:
             problems.required(f"status.conditions[{index}].type")
 
 
-def _status(new: Object, old: Object, problems: Problems) -> None:
+def _check_status(new: Object, old: Object, problems: Problems) -> None:
     _check_conditions(new, problems)
 
 
-def _schema(value: Object, problems: Problems) -> None:
+def _check_schema(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     _check_schema_spec(value.get("spec", {}), value["metadata"].get("name", ""), problems)
     _check_conditions(value, problems)
 
 
-def _update_schema(new: Object, old: Object, problems: Problems) -> None:
-    _schema(new, problems)
+def _check_schema_update(new: Object, old: Object, problems: Problems) -> None:
+    _check_schema(new, problems)
 
 
-def _level(value: Object, problems: Problems) -> None:
+def _check_level(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, False, problems)
     spec = value.get("spec", {})
     kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
@@ -239,12 +273,57 @@ def _entropy_bits(deck: int, hand: int) -> int:
     return math.ceil(math.log2(deck) * hand)
 
 
-def _update_level(new: Object, old: Object, problems: Problems) -> None:
-    _level(new, problems)
+def _check_level_update(new: Object, old: Object, problems: Problems) -> None:
+    _check_level(new, problems)
 
 
-_GROUP = "flowcontrol.apiserver.k8s.io"
-RULES = {
-    f"flowschemas.{_GROUP}": Rules(_schema, _update_schema, _status),
-    f"prioritylevelconfigurations.{_GROUP}": Rules(_level, _update_level, _status),
+# Columns
+
+
+def flow_schema_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a FlowSchema."""
+    spec = value.get("spec", {})
+    conditions = value.get("status", {}).get("conditions") or ()
+    method = spec.get("distinguisherMethod")
+    return [
+        value["metadata"].get("name", ""),
+        spec.get("priorityLevelConfiguration", {}).get("name", ""),
+        spec.get("matchingPrecedence", 0),
+        NONE if method is None else method.get("type", ""),
+        age(value, now),
+        next((part.get("status", "") for part in conditions if part.get("type") == "Dangling"), "?"),
+    ]
+
+
+def flow_schema_order(value: KubeObject) -> tuple[int, str]:
+    """Return what a list of FlowSchemas is sorted by: the one that is asked first comes first."""
+    return value.get("spec", {}).get("matchingPrecedence", 0), value["metadata"].get("name", "")
+
+
+def priority_level_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a PriorityLevelConfiguration."""
+    spec = value.get("spec", {})
+    limited = spec.get("limited")
+    shares: Any = NONE if limited is None else limited.get("nominalConcurrencyShares") or 0
+    queuing = (limited or {}).get("limitResponse", {}).get("queuing")
+    fields = ("queues", "handSize", "queueLengthLimit")
+    queue_cells: list[Any] = [NONE if queuing is None else queuing.get(field, 0) for field in fields]
+    return [value["metadata"].get("name", ""), spec.get("type", ""), shares, *queue_cells, age(value, now)]
+
+
+#: What is special about each kind, by its name in the store.
+KINDS: Mapping[str, Kind] = {
+    "flowschemas.flowcontrol.apiserver.k8s.io": Kind(
+        defaults={"v1": fill_flow_schema},
+        strategy=counted(SPEC, keeps=FAR_APART),
+        rules=Rules(_check_schema, _check_schema_update, _check_status),
+        cells=flow_schema_cells,
+        row_order=flow_schema_order,
+    ),
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Kind(
+        defaults={"v1": fill_priority_level},
+        strategy=counted(SPEC, keeps=FAR_APART),
+        rules=Rules(_check_level, _check_level_update, _check_status),
+        cells=priority_level_cells,
+    ),
 }

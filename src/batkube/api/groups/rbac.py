@@ -1,4 +1,4 @@
-"""Roles and bindings of roles (Kubernetes: pkg/apis/rbac/validation)."""
+"""Roles and bindings of roles. Kubernetes: pkg/apis/rbac and pkg/registry/rbac."""
 
 from __future__ import annotations
 
@@ -10,8 +10,29 @@ from batkube.api.checks.metadata import check_built_in_metadata, check_built_in_
 from batkube.api.checks.names import Verdict, path_segment, subdomain_name
 from batkube.api.checks.problems import Problems
 from batkube.api.checks.rules import Create, Object, Rules, Update, rechecked
+from batkube.api.groups.filling import fill_empty, struct, structs
+from batkube.api.groups.kind import Kind
+from batkube.api.groups.strategy import UPSERT
+from batkube.api.printing.ages import age
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
 
 _GROUP = "rbac.authorization.k8s.io"
+_RBAC = "rbac.authorization.k8s.io"
+
+
+# Defaults
+
+
+def fill_role_binding(obj: dict[str, Any]) -> None:
+    """Roles, users and groups are of this group; service accounts of the core group."""
+    fill_empty(struct(obj, "roleRef"), {"apiGroup": _RBAC})
+    for subject in structs(obj, "subjects"):
+        if subject.get("kind") in ("User", "Group"):
+            fill_empty(subject, {"apiGroup": _RBAC})
+
+
+# Checks
 
 
 def _any_name(name: str, prefix: bool) -> Verdict:
@@ -38,12 +59,12 @@ def _check_rules(role: Object, namespaced: bool, problems: Problems) -> None:
             problems.required(f"{path}.resources", "resource rules must supply at least one resource")
 
 
-def _role(value: Object, problems: Problems) -> None:
+def _check_role(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], _any_name, True, problems)
     _check_rules(value, True, problems)
 
 
-def _cluster_role(value: Object, problems: Problems) -> None:
+def _check_cluster_role(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], _any_name, False, problems)
     _check_rules(value, False, problems)
     if (aggregation := value.get("aggregationRule")) is None:
@@ -93,11 +114,11 @@ def _check_subject(subject: Mapping[str, Any], namespaced: bool, path: str, prob
         problems.not_supported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group"))
 
 
-def _role_binding(value: Object, problems: Problems) -> None:
+def _check_role_binding(value: Object, problems: Problems) -> None:
     _check_binding(value, True, problems)
 
 
-def _cluster_role_binding(value: Object, problems: Problems) -> None:
+def _check_cluster_role_binding(value: Object, problems: Problems) -> None:
     _check_binding(value, False, problems)
 
 
@@ -114,12 +135,45 @@ def _updated(check: Create) -> Update:
     return rechecked(check, update)
 
 
-RULES = {
-    f"{plural}.{_GROUP}": Rules(check, _updated(check))
-    for plural, check in (
-        ("roles", _role),
-        ("clusterroles", _cluster_role),
-        ("rolebindings", _role_binding),
-        ("clusterrolebindings", _cluster_role_binding),
-    )
+# Columns
+
+
+def role_binding_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a RoleBinding or ClusterRoleBinding."""
+    role = value.get("roleRef", {})
+    names: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+    for subject in value.get("subjects") or ():
+        kind, name = subject.get("kind", ""), subject.get("name", "")
+        if kind in names:
+            names[kind].append(f"{subject.get('namespace', '')}/{name}" if kind == "ServiceAccount" else name)
+    return [
+        value["metadata"].get("name", ""),
+        f"{role.get('kind', '')}/{role.get('name', '')}",
+        age(value, now),
+        *(", ".join(part) for part in names.values()),
+    ]
+
+
+#: What is special about each kind, by its name in the store.
+KINDS: Mapping[str, Kind] = {
+    "clusterrolebindings.rbac.authorization.k8s.io": Kind(
+        defaults={"v1": fill_role_binding},
+        strategy=UPSERT,
+        rules=Rules(_check_cluster_role_binding, _updated(_check_cluster_role_binding)),
+        cells=role_binding_cells,
+    ),
+    "clusterroles.rbac.authorization.k8s.io": Kind(
+        strategy=UPSERT,
+        rules=Rules(_check_cluster_role, _updated(_check_cluster_role)),
+    ),
+    "rolebindings.rbac.authorization.k8s.io": Kind(
+        defaults={"v1": fill_role_binding},
+        strategy=UPSERT,
+        rules=Rules(_check_role_binding, _updated(_check_role_binding)),
+        cells=role_binding_cells,
+    ),
+    "roles.rbac.authorization.k8s.io": Kind(
+        strategy=UPSERT,
+        rules=Rules(_check_role, _updated(_check_role)),
+    ),
 }

@@ -1,80 +1,27 @@
 """Strategies: what clients may not set or change, and what the server keeps count of.
 
 Every write to an object passes here between admission and validation. Most of it is the same for all kinds and said in
-the table (`table.py`): a status is cleared on creation and changed through its own sub-resource only, changes of the
+a `Strategy`: a status is cleared on creation and changed through its own sub-resource only, changes of the
 specification are counted in `metadata.generation`. A few kinds do more, in functions of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from batkube.api.decoding.objects import zero
+from batkube.api.groups.catalogue import kind_of
 from batkube.api.groups.context import Context
-from batkube.api.groups.core import strategies as kinds
-from batkube.api.groups.core.pods import strategy as pods
-from batkube.api.groups.core.services import strategy as services
-from batkube.api.groups.strategy import Path, Strategy, strategy_of
+from batkube.api.groups.strategy import Path, Strategy
 from batkube.cluster.kinds import Resource
-
-__all__ = [
-    "Context",
-    "Strategy",
-    "default_propagation",
-    "deletion_grace_s",
-    "prepare_create",
-    "prepare_update",
-    "strategy_of",
-]
-
-_CREATE: Mapping[str, Callable[[dict[str, Any], Context], None]] = {
-    "apiservices.apiregistration.k8s.io": kinds.create_api_service,
-    "certificatesigningrequests.certificates.k8s.io": kinds.create_signing_request,
-    "cronjobs.batch": kinds.drop_from_cron_job,
-    "daemonsets.apps": kinds.create_daemon_set,
-    "deployments.apps": kinds.drop_from_template,
-    "jobs.batch": kinds.create_job,
-    "namespaces": kinds.create_namespace,
-    "nodes": kinds.create_node,
-    "persistentvolumeclaims": kinds.create_claim,
-    "persistentvolumes": kinds.create_volume,
-    "pods": pods.create_pod,
-    "podtemplates": kinds.drop_from_pod_template,
-    "replicasets.apps": kinds.drop_from_template,
-    "replicationcontrollers": kinds.drop_from_template,
-    "serviceaccounts": kinds.clean_service_account,
-    "services": services.create_service,
-    "statefulsets.apps": kinds.drop_from_template,
-}
-
-_UPDATE: Mapping[tuple[str, str], Callable[[dict[str, Any], dict[str, Any], Context], None]] = {
-    ("certificatesigningrequests.certificates.k8s.io", "approval"): kinds.update_signing_conditions,
-    ("certificatesigningrequests.certificates.k8s.io", "status"): kinds.update_signing_status,
-    ("cronjobs.batch", ""): kinds.drop_from_cron_job,
-    ("daemonsets.apps", ""): kinds.update_daemon_set,
-    ("deployments.apps", ""): kinds.drop_from_template,
-    ("jobs.batch", ""): kinds.drop_from_template,
-    ("namespaces", ""): kinds.update_namespace,
-    ("nodes", ""): kinds.update_node,
-    ("nodes", "status"): kinds.update_node_status,
-    ("persistentvolumeclaims", ""): kinds.update_claim,
-    ("persistentvolumes", "status"): kinds.update_volume_status,
-    ("pods", ""): pods.update_pod,
-    ("pods", "ephemeralcontainers"): pods.update_ephemeral_containers,
-    ("pods", "resize"): pods.update_resize,
-    ("pods", "status"): pods.update_pod_status,
-    ("podtemplates", ""): kinds.drop_from_pod_template,
-    ("replicasets.apps", ""): kinds.drop_from_template,
-    ("replicationcontrollers", ""): kinds.drop_from_template,
-    ("secrets", ""): kinds.update_secret,
-    ("serviceaccounts", ""): kinds.clean_service_account,
-    ("services", ""): services.update_service,
-    ("statefulsets.apps", ""): kinds.drop_from_template,
-}
 
 #: Kinds whose status comes with the object itself, from the agent that creates it: it is not cleared on creation.
 _STATUS_ON_CREATE = ("nodes",)
+
+
+def strategy_of(storage: str) -> Strategy:
+    """Return the strategy of a kind by its name in the store."""
+    return kind_of(storage).strategy
 
 
 def prepare_create(resource: Resource, obj: dict[str, Any], context: Context) -> None:
@@ -83,14 +30,14 @@ def prepare_create(resource: Resource, obj: dict[str, Any], context: Context) ->
     May raise Failure: a service can ask for an address that is taken.
     """
     storage = resource.storage
-    strategy = strategy_of(storage)
+    kind = kind_of(storage)
+    strategy = kind.strategy
     if strategy.numbered:
         obj["metadata"]["generation"] = 1
     if ("status",) in strategy.keeps.get("", ()) and storage != "pods" and storage not in _STATUS_ON_CREATE:
         obj["status"] = zero(resource.schema.fields["status"].schema)
-    special = _CREATE.get(storage)
-    if special is not None:
-        special(obj, context)
+    if kind.prepare is not None:
+        kind.prepare(obj, context)
     for path in strategy.disabled:
         _drop(obj, path)
 
@@ -102,11 +49,11 @@ def prepare_update(
 
     The generation of `new` is that of `old` before the call.
     """
-    storage = resource.storage
-    strategy = strategy_of(storage)
+    kind = kind_of(resource.storage)
+    strategy = kind.strategy
     for path in strategy.keeps.get(subresource, ()):
         _keep(new, old, path)
-    special = _UPDATE.get((storage, subresource))
+    special = kind.prepare_update.get(subresource)
     if special is not None:
         special(new, old, context)
     for path in strategy.disabled:

@@ -9,48 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from batkube.api.custom.columns import SCALE_COLUMNS, custom_columns
-from batkube.api.groups.printing import DEFAULT_PRINTER, PRINTERS
-from batkube.api.printing.printers import Column, Printer
-from batkube.cluster.kinds import Resource
+from batkube.api.printing.printers import Printer
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
-
-__all__ = [
-    "Printer",
-    "cells",
-    "columns",
-    "custom_columns",
-    "include_problem",
-    "printer_of",
-    "scale_printer_of",
-    "table",
-]
 
 #: What `includeObject` may be; empty means Metadata.
 _INCLUDE = ("None", "Metadata", "Object", "")
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-
-
-def printer_of(resource: Resource) -> Printer:
-    """Return how a built-in kind is printed; a custom one is printed by `custom_columns` of its definition."""
-    return PRINTERS.get(resource.storage, DEFAULT_PRINTER)
-
-
-def scale_printer_of(resource: Resource) -> Printer:
-    """Return how the Scale of a kind is printed."""
-    return custom_columns(SCALE_COLUMNS) if resource.custom else PRINTERS["scales.autoscaling"]
-
-
-def columns(resource: Resource) -> list[Column]:
-    """Return the column definitions of a built-in kind."""
-    return printer_of(resource).columns
-
-
-def cells(resource: Resource, value: KubeObject, now: Instant) -> list[Any]:
-    """Return the cells of an object of a built-in kind."""
-    return printer_of(resource).cells(value, now)
 
 
 def include_problem(include_object: str) -> str | None:

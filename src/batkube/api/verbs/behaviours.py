@@ -14,9 +14,9 @@ from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom import definitions
 from batkube.api.decoding.objects import Decoded, decode
 from batkube.api.groups import strategies, validation, warnings
+from batkube.api.groups.context import Context
 from batkube.api.groups.conversion import convert
 from batkube.api.groups.defaulting import apply_defaults
-from batkube.api.groups.strategies import Context
 from batkube.api.requests.writes import Write
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store

@@ -9,7 +9,8 @@ import msgspec
 
 from batkube.api.decoding.objects import decode
 from batkube.api.decoding.yaml_writing import to_yaml
-from batkube.api.printing import Printer, tables
+from batkube.api.printing import tables
+from batkube.api.printing.printers import Printer
 from batkube.api.requests.messages import JSON
 from batkube.api.requests.negotiation import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAMED, TABLE, YAML, Form
 from batkube.api.requests.statuses import Failure, bad_request

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
+from batkube.api.custom.columns import scale_printer_of
 from batkube.api.groups.autoscaling.scales import CustomScale, Scale
 from batkube.api.groups.conversion import convert
+from batkube.api.groups.printing import printer_of
 from batkube.api.groups.strategies import strategy_of
 from batkube.api.ownership.scales import ScaleOwnership
 from batkube.api.ownership.tracking import Convert
-from batkube.api.printing.tables import printer_of, scale_printer_of
 from batkube.api.requests.negotiation import Form
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.routing import Route

@@ -86,8 +86,11 @@ _COLUMNS = ("job", "first", "last", "start", "end", "milli", "lost")
 
 def stays_of(results: RunFiles) -> Stays:
     """Return every stay of the run, lost attempts too, as far as its files tell."""
-    evicted = bool((results.jobs["evictions"] > 0).any())
-    if results.shares_machines and results.pods["started"].notna().any():
+    jobs = results.jobs
+    evicted = bool((jobs["evictions"] > 0).any())
+    # A Job that is tried again, or whose pods take turns, is not on all its machines from its start to its end.
+    in_turns = bool((jobs["tries"] > jobs["requested_number_of_resources"] * (jobs["evictions"] + 1)).any())
+    if (results.shares_machines or in_turns) and results.pods["started"].notna().any():
         return _stays_of_pods(results)
     executions = executions_of(results)
     if not evicted or not results.pods["started"].notna().any():

@@ -176,8 +176,4 @@ def _update(new: Object, old: Object, problems: Problems) -> None:
     _check_configuration(new, problems, conditions=conditions[0] != conditions[1])
 
 
-_GROUP = "admissionregistration.k8s.io"
-RULES = {
-    f"{plural}.{_GROUP}": Rules(_check_configuration, _update, no_more)
-    for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
-}
+WEBHOOK_RULES = Rules(_check_configuration, _update, no_more)

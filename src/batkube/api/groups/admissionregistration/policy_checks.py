@@ -7,14 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batkube.api.checks.metadata import check_conditions, check_metadata, check_selector
-from batkube.api.checks.names import (
-    dns_1035_label,
-    dns_subdomain,
-    path_segment,
-    qualified_name,
-    size,
-    subdomain_name,
-)
+from batkube.api.checks.names import dns_1035_label, dns_subdomain, path_segment, qualified_name, size, subdomain_name
 from batkube.api.checks.problems import Problems, repeats
 from batkube.api.checks.rules import Object, Rules
 from batkube.api.groups.admissionregistration.checks import (
@@ -254,8 +247,5 @@ def _update_binding(new: Object, old: Object, problems: Problems) -> None:
     _binding(new, problems)
 
 
-_GROUP = "admissionregistration.k8s.io"
-RULES = {
-    f"validatingadmissionpolicies.{_GROUP}": Rules(_policy, _update_policy, _policy_status),
-    f"validatingadmissionpolicybindings.{_GROUP}": Rules(_binding, _update_binding),
-}
+VALIDATING_ADMISSION_POLICY_RULES = Rules(_policy, _update_policy, _policy_status)
+VALIDATING_ADMISSION_POLICY_BINDING_RULES = Rules(_binding, _update_binding)

@@ -325,21 +325,19 @@ def _update_revision(new: Object, old: Object, problems: Problems) -> None:
     problems.unchanged("data", new.get("data"), old.get("data"))
 
 
-RULES = {
-    "deployments.apps": Rules(
-        with_metadata(subdomain_name, True, _deployment), _update_replicated(_deployment), counted(DEPLOYMENT)
-    ),
-    "replicasets.apps": Rules(
-        with_metadata(subdomain_name, True, _replica_set), _update_replicated(_replica_set), counted(REPLICA_SET)
-    ),
-    "replicationcontrollers": Rules(
-        with_metadata(subdomain_name, True, _replication_controller),
-        rechecked(with_metadata(subdomain_name, True, _replication_controller), updated_then(_replication_controller)),
-        counted(REPLICA_SET),
-    ),
-    "statefulsets.apps": Rules(
-        with_metadata(label_name, True, _stateful_set), _update_stateful_set, counted(STATEFUL_SET, metadata_last=True)
-    ),
-    "daemonsets.apps": Rules(with_metadata(subdomain_name, True, _daemon_set), _update_daemon_set, counted(DAEMON_SET)),
-    "controllerrevisions.apps": Rules(_create_revision, _update_revision),
-}
+CONTROLLER_REVISION_RULES = Rules(_create_revision, _update_revision)
+DAEMON_SET_RULES = Rules(with_metadata(subdomain_name, True, _daemon_set), _update_daemon_set, counted(DAEMON_SET))
+DEPLOYMENT_RULES = Rules(
+    with_metadata(subdomain_name, True, _deployment), _update_replicated(_deployment), counted(DEPLOYMENT)
+)
+REPLICA_SET_RULES = Rules(
+    with_metadata(subdomain_name, True, _replica_set), _update_replicated(_replica_set), counted(REPLICA_SET)
+)
+REPLICATION_CONTROLLER_RULES = Rules(
+    with_metadata(subdomain_name, True, _replication_controller),
+    rechecked(with_metadata(subdomain_name, True, _replication_controller), updated_then(_replication_controller)),
+    counted(REPLICA_SET),
+)
+STATEFUL_SET_RULES = Rules(
+    with_metadata(label_name, True, _stateful_set), _update_stateful_set, counted(STATEFUL_SET, metadata_last=True)
+)

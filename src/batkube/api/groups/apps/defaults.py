@@ -1,11 +1,11 @@
-"""Defaults of what makes pods: groups apps and batch. Kubernetes: pkg/apis/{apps,batch}/v1/defaults.go."""
+"""Defaults of what makes pods. Kubernetes: pkg/apis/apps/v1/defaults.go."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.groups.core.defaults import persistent_volume_claim
 from batkube.api.groups.core.pods.defaults import fill_template
+from batkube.api.groups.core.volumes.defaults import fill_persistent_volume_claim
 from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, struct, structs
 
 _REPLICAS: Defaults = {"replicas": 1}
@@ -14,14 +14,9 @@ _ROLLING: Defaults = {"type": "RollingUpdate"}
 _DEPLOYMENT: Defaults = {**_REPLICAS, **_HISTORY, "progressDeadlineSeconds": 600}
 _STATEFUL_SET: Defaults = {**_REPLICAS, **_HISTORY}
 _RETENTION: Defaults = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-_JOB: Defaults = {"parallelism": 1, "completionMode": "NonIndexed", "suspend": False, "manualSelector": False}
-_CRON_JOB: Defaults = {"suspend": False, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
-_BACKOFF_LIMIT = 6
-#: Of a job that counts failures for each index: no limit for the job as a whole.
-_NO_BACKOFF_LIMIT = 2**31 - 1
 
 
-def deployment(obj: dict[str, Any]) -> None:
+def fill_deployment(obj: dict[str, Any]) -> None:
     """One replica, replaced a quarter at a time."""
     spec = struct(obj, "spec")
     fill_absent(spec, _DEPLOYMENT)
@@ -32,7 +27,7 @@ def deployment(obj: dict[str, Any]) -> None:
     fill_template(spec.get("template"))
 
 
-def daemon_set(obj: dict[str, Any]) -> None:
+def fill_daemon_set(obj: dict[str, Any]) -> None:
     """Pods replaced one at a time. The number of the template, a field inside the real server, begins with 0."""
     struct(struct(obj, "metadata"), "annotations").setdefault("deprecated.daemonset.template.generation", "0")
     spec = struct(obj, "spec")
@@ -44,7 +39,7 @@ def daemon_set(obj: dict[str, Any]) -> None:
     fill_template(spec.get("template"))
 
 
-def stateful_set(obj: dict[str, Any]) -> None:
+def fill_stateful_set(obj: dict[str, Any]) -> None:
     """One replica, started in order; claims are kept."""
     spec = struct(obj, "spec")
     fill_absent(spec, _STATEFUL_SET)
@@ -58,48 +53,27 @@ def stateful_set(obj: dict[str, Any]) -> None:
     fill_empty(struct(spec, "persistentVolumeClaimRetentionPolicy"), _RETENTION)
     fill_template(spec.get("template"))
     for claim in structs(spec, "volumeClaimTemplates"):
-        persistent_volume_claim(claim)
+        fill_persistent_volume_claim(claim)
         claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
 
 
-def replica_set(obj: dict[str, Any]) -> None:
+def fill_replica_set(obj: dict[str, Any]) -> None:
     """A ReplicaSet that does not say how many pods it wants has one."""
     spec = struct(obj, "spec")
     fill_absent(spec, _REPLICAS)
     fill_template(spec.get("template"))
 
 
-def job(obj: dict[str, Any]) -> None:
-    """One pod, tried seven times; a job is labelled as its pods are.
-
-    The labels are one and the same map in both, as in the real server: those that the strategy adds show in both.
-    """
+def fill_replication_controller(obj: dict[str, Any]) -> None:
+    """One replica; selector and labels of the template."""
     spec = struct(obj, "spec")
-    if spec.get("completions") is None and spec.get("parallelism") is None:
-        spec["completions"] = 1
-    fill_absent(spec, _JOB)
-    if spec.get("backoffLimit") is None:
-        spec["backoffLimit"] = _BACKOFF_LIMIT if spec.get("backoffLimitPerIndex") is None else _NO_BACKOFF_LIMIT
-    if spec.get("podReplacementPolicy") is None:
-        replaces_failed = spec.get("podFailurePolicy") is not None
-        spec["podReplacementPolicy"] = "Failed" if replaces_failed else "TerminatingOrFailed"
-    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    metadata = struct(obj, "metadata")
-    if labels and not metadata.get("labels"):
-        metadata["labels"] = labels
-    _job_template(spec)
-
-
-def cron_job(obj: dict[str, Any]) -> None:
-    """Runs may overlap; a few finished jobs are kept."""
-    spec = struct(obj, "spec")
-    fill_empty(spec, {"concurrencyPolicy": "Allow"})
-    fill_absent(spec, _CRON_JOB)
-    _job_template(struct(struct(spec, "jobTemplate"), "spec"))
-
-
-def _job_template(spec: dict[str, Any]) -> None:
-    for rule in structs(spec.get("podFailurePolicy") or {}, "rules"):
-        for pattern in structs(rule, "onPodConditions"):
-            fill_empty(pattern, {"status": "True"})
-    fill_template(spec.get("template"))
+    fill_absent(spec, {"replicas": 1})
+    template = spec.get("template")
+    labels = ((template or {}).get("metadata") or {}).get("labels")
+    if labels:
+        if not spec.get("selector"):
+            spec["selector"] = dict(labels)
+        metadata = struct(obj, "metadata")
+        if not metadata.get("labels"):
+            metadata["labels"] = dict(labels)
+    fill_template(template)

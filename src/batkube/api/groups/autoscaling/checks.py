@@ -192,4 +192,4 @@ def _status(new: Object, old: Object, problems: Problems) -> None:
         problems.not_negative(f"status.{field}", new.get("status", {}).get(field, 0))
 
 
-RULES = {"horizontalpodautoscalers.autoscaling": Rules(_create, _update, _status)}
+HORIZONTAL_POD_AUTOSCALER_RULES = Rules(_create, _update, _status)

@@ -46,12 +46,12 @@ def without_round_trip(metadata: dict[str, Any]) -> dict[str, Any]:
     return {**others, "annotations": left} if left else others
 
 
-def autoscaler_v1(obj: dict[str, Any]) -> None:
+def fill_autoscaler_v1(obj: dict[str, Any]) -> None:
     """At least one replica."""
     fill_absent(struct(obj, "spec"), _REPLICAS)
 
 
-def autoscaler_v2(obj: dict[str, Any]) -> None:
+def fill_autoscaler_v2(obj: dict[str, Any]) -> None:
     """At least one replica, 80 % of the cpu, and rules both ways if any are given."""
     spec = struct(obj, "spec")
     fill_absent(spec, _REPLICAS)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_built_in_metadata, check_selector
-from batkube.api.checks.names import dns_label, dns_subdomain, http_path, size, subdomain_name
+from batkube.api.checks.metadata import check_built_in_metadata, check_domain_prefixed_path, check_selector
+from batkube.api.checks.names import dns_label, size, subdomain_name
 from batkube.api.checks.problems import IMMUTABLE, Problems
 from batkube.api.checks.rules import Object, Rules, metadata_update, no_more
 from batkube.api.groups.apps.checks import check_selector_unchanged, check_template_labels
@@ -108,18 +108,6 @@ def _check_spec(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
     _check_policies(spec, path, problems)
     check_template(spec.get("template", {}), f"{path}.template", problems)
     _check_restart_policy(spec, f"{path}.template.spec.restartPolicy", problems)
-
-
-def check_domain_prefixed_path(text: str, path: str, problems: Problems) -> None:
-    """Check a name such as `acme.io/foo`, which says whose it is."""
-    host, _, rest = text.partition("/")
-    if not text:
-        problems.required(path)
-    elif not host or not rest:
-        problems.invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        problems.all_invalid(path, host, dns_subdomain(host))
-        problems.all_invalid(path, rest, http_path(rest))
 
 
 def _check_indexed(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
@@ -268,7 +256,5 @@ def _update_cron_job(new: Object, old: Object, problems: Problems) -> None:
     _check_cron_spec(new.get("spec", {}), old.get("spec", {}), problems)
 
 
-RULES = {
-    "jobs.batch": Rules(_create, _update, _status),
-    "cronjobs.batch": Rules(_create_cron_job, _update_cron_job, no_more),
-}
+CRON_JOB_RULES = Rules(_create_cron_job, _update_cron_job, no_more)
+JOB_RULES = Rules(_create, _update, _status)

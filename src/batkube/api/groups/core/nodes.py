@@ -1,4 +1,7 @@
-"""Nodes: taints, address ranges, and what they say they have (Kubernetes: pkg/apis/core/validation, ValidateNode)."""
+"""Nodes: taints, address ranges, and what they say they have.
+
+Kubernetes: pkg/apis/core, pkg/registry/core/node and printNode of pkg/printers/internalversion/printers.go.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,62 @@ from batkube.api.checks.names import config_key, label_name, label_value, subdom
 from batkube.api.checks.problems import Problems
 from batkube.api.checks.quantities import check_amount
 from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
+from batkube.api.groups.address_warnings import of_ranges
+from batkube.api.groups.context import Context
 from batkube.api.groups.core.pods.scheduling import check_taint_effect
+from batkube.api.groups.filling import round_amounts, struct
+from batkube.api.groups.kind import Kind, of_any_change
+from batkube.api.groups.strategy import APART, Strategy
+from batkube.api.printing.ages import UNKNOWN, age
+from batkube.api.printing.texts import NONE
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
 
 _TAINTS_NOTE = "scheduler.alpha.kubernetes.io/taints"
+_ROLE_PREFIX = "node-role.kubernetes.io/"
+_ROLE_LABEL = "kubernetes.io/role"
 
 
-def _create(node: Object, problems: Problems) -> None:
+# Defaults
+
+
+def fill_node(obj: dict[str, Any]) -> None:
+    """What can be allocated is the capacity; `podCIDR` is the first of `podCIDRs`."""
+    status = struct(obj, "status")
+    if status.get("allocatable") is None and status.get("capacity") is not None:
+        status["allocatable"] = dict(status["capacity"])
+    round_amounts(status, "capacity", "allocatable")
+    spec = obj.get("spec") or {}
+    first, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
+    if first and not (ranges and ranges[0] == first):
+        spec["podCIDRs"] = [first]
+    elif ranges and not first:
+        spec["podCIDR"] = ranges[0]
+
+
+# Strategy
+
+
+def create_node(node: dict[str, Any], _context: Context) -> None:
+    """Kubelets are no longer configured through the API."""
+    (node.get("spec") or {}).pop("configSource", None)
+    (node.get("status") or {}).pop("config", None)
+
+
+def update_node(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
+    """What once configured a kubelet is dropped from a changed spec too; its status has its own way in."""
+    (node.get("spec") or {}).pop("configSource", None)
+
+
+def update_node_status(node: dict[str, Any], _old: dict[str, Any], _context: Context) -> None:
+    """What a kubelet once reported of such a configuration is dropped from its status."""
+    (node.get("status") or {}).pop("config", None)
+
+
+# Checks
+
+
+def _check(node: Object, problems: Problems) -> None:
     meta, spec = node["metadata"], node.get("spec", {})
     check_built_in_metadata(meta, subdomain_name, False, problems)
     _check_annotations(meta.get("annotations") or {}, problems)
@@ -71,7 +124,7 @@ def _check_resources(node: Object, problems: Problems) -> None:
             check_amount(name, amount, f"status.{part}.{name}", problems)
 
 
-def _update(new: Object, old: Object, problems: Problems) -> None:
+def _check_update(new: Object, old: Object, problems: Problems) -> None:
     metadata_update(new, old, problems)
     _check_annotations(new["metadata"].get("annotations") or {}, problems)
     _check_resources(new, problems)
@@ -134,4 +187,63 @@ def _check_config(source: Mapping[str, Any], path: str, problems: Problems, *, i
         problems.all_invalid(f"{path}.kubeletConfigKey", key, config_key(key))
 
 
-RULES = {"nodes": Rules(_create, rechecked(_create, _update), _update)}
+# Columns
+
+
+def node_cells(node: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a Node."""
+    status = node.get("status", {})
+    info, addresses = status.get("nodeInfo", {}), status.get("addresses") or ()
+    by_type: dict[str, str] = {}
+    for address in addresses:
+        by_type.setdefault(address.get("type", ""), address.get("address", ""))
+    return [
+        node["metadata"].get("name", ""),
+        _node_status(node, status),
+        ",".join(_node_roles(node["metadata"].get("labels") or {})) or NONE,
+        age(node, now),
+        info.get("kubeletVersion", ""),
+        by_type.get("InternalIP", NONE),
+        by_type.get("ExternalIP", NONE),
+        *(info.get(field) or UNKNOWN for field in ("osImage", "kernelVersion", "containerRuntimeVersion")),
+    ]
+
+
+def _node_status(node: KubeObject, status: Mapping[str, Any]) -> str:
+    # The last condition of a type counts, as in the map that the original builds.
+    ready = {part.get("type"): part.get("status") for part in status.get("conditions") or ()}.get("Ready")
+    word = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
+    return f"{word},SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else word
+
+
+def _node_roles(labels: Mapping[str, str]) -> list[str]:
+    roles = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
+    return sorted((roles | {labels.get(_ROLE_LABEL, "")}) - {""})
+
+
+# Warnings
+
+
+def of_node(node: Mapping[str, Any]) -> list[str]:
+    """Fields of nodes that nobody reads any more, and address ranges."""
+    spec, warnings = node.get("spec") or {}, []
+    if spec.get("configSource") is not None:
+        warnings.append("spec.configSource: the feature is removed")
+    if spec.get("externalID"):
+        warnings.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    return warnings + of_ranges("spec.podCIDRs", spec.get("podCIDRs") or ())
+
+
+#: What is special about each kind, by its name in the store.
+KINDS: Mapping[str, Kind] = {
+    "nodes": Kind(
+        defaults={"v1": fill_node},
+        strategy=Strategy(keeps=APART),
+        prepare=create_node,
+        prepare_update={"": update_node, "status": update_node_status},
+        rules=Rules(_check, rechecked(_check, _check_update), _check_update),
+        cells=node_cells,
+        warn=of_node,
+        warn_update={"": of_any_change(of_node)},
+    ),
+}

@@ -1,4 +1,4 @@
-"""Resource quotas and limit ranges (Kubernetes: pkg/apis/core/validation)."""
+"""Resource quotas and limit ranges. Kubernetes: pkg/apis/core, pkg/registry/core/{resourcequota,limitrange}."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ from batkube.api.checks.quantities import (
     resource_name,
 )
 from batkube.api.checks.rules import Object, Rules, metadata_update
+from batkube.api.groups.filling import round_amounts, structs
+from batkube.api.groups.kind import Kind
+from batkube.api.groups.strategy import UPSERT, WITH_STATUS
+from batkube.api.printing.ages import age
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import Quantity
 
 _POD_RESOURCES = frozenset(["pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"])
@@ -39,6 +45,31 @@ _MUST_EXIST = (
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
 )
 _LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
+
+
+# Defaults
+
+
+def fill_limit_range(obj: dict[str, Any]) -> None:
+    """Limits of containers: the default is the maximum, the default request the default or the minimum."""
+    for item in structs(obj.get("spec") or {}, "limits"):
+        if item.get("type") == "Container":
+            default = {**(item.get("max") or {}), **(item.get("default") or {})}
+            request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
+            if default:
+                item["default"] = default
+            if request:
+                item["defaultRequest"] = request
+        round_amounts(item, "max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+
+
+def fill_resource_quota(obj: dict[str, Any]) -> None:
+    """Amounts in thousandths at the finest."""
+    round_amounts(obj.get("spec") or {}, "hard")
+    round_amounts(obj.get("status") or {}, "hard", "used")
+
+
+# Checks
 
 
 def _check_hard(amounts: Mapping[str, Any] | None, path: str, problems: Problems) -> None:
@@ -103,13 +134,13 @@ def _check_status(value: Object, problems: Problems) -> None:
         _check_hard(value.get("status", {}).get(part), f"status.{part}", problems)
 
 
-def _quota(value: Object, problems: Problems) -> None:
+def _check_quota(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     _check_spec(value.get("spec", {}), problems)
     _check_status(value, problems)
 
 
-def _update_quota(new: Object, old: Object, problems: Problems) -> None:
+def _check_quota_update(new: Object, old: Object, problems: Problems) -> None:
     metadata_update(new, old, problems)
     _check_spec(new.get("spec", {}), problems)
     scopes = new.get("spec", {}).get("scopes")
@@ -117,12 +148,12 @@ def _update_quota(new: Object, old: Object, problems: Problems) -> None:
         problems.invalid("spec.scopes", scopes, IMMUTABLE)
 
 
-def _quota_status(new: Object, old: Object, problems: Problems) -> None:
+def _check_quota_status(new: Object, old: Object, problems: Problems) -> None:
     metadata_update(new, old, problems)
     _check_status(new, problems)
 
 
-def _limit_range(value: Object, problems: Problems) -> None:
+def _check_limit_range(value: Object, problems: Problems) -> None:
     check_built_in_metadata(value["metadata"], subdomain_name, True, problems)
     seen: set[str] = set()
     for index, limit in enumerate(value.get("spec", {}).get("limits") or ()):
@@ -217,11 +248,34 @@ def _check_ratio(ratio: Quantity, low: Quantity, high: Quantity, text: str, path
         problems.invalid(path, text, f"ratio {text} is greater than max/min = {limit:f}")
 
 
-def _update_limit_range(new: Object, old: Object, problems: Problems) -> None:
-    _limit_range(new, problems)
+def _check_limit_range_update(new: Object, old: Object, problems: Problems) -> None:
+    _check_limit_range(new, problems)
 
 
-RULES = {
-    "resourcequotas": Rules(_quota, _update_quota, _quota_status),
-    "limitranges": Rules(_limit_range, _update_limit_range),
+# Columns
+
+
+def resource_quota_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a ResourceQuota: what is used of what there is, limits apart."""
+    status = value.get("status", {})
+    used = status.get("used") or {}
+    texts: tuple[list[str], list[str]] = ([], [])
+    for name, hard in sorted((status.get("hard") or {}).items()):
+        texts[name.startswith("limits.")].append(f"{name}: {used.get(name, '0')}/{hard}")
+    return [value["metadata"].get("name", ""), *(", ".join(part) for part in texts), age(value, now)]
+
+
+#: What is special about each kind, by its name in the store.
+KINDS: Mapping[str, Kind] = {
+    "limitranges": Kind(
+        defaults={"v1": fill_limit_range},
+        strategy=UPSERT,
+        rules=Rules(_check_limit_range, _check_limit_range_update),
+    ),
+    "resourcequotas": Kind(
+        defaults={"v1": fill_resource_quota},
+        strategy=WITH_STATUS,
+        rules=Rules(_check_quota, _check_quota_update, _check_quota_status),
+        cells=resource_quota_cells,
+    ),
 }

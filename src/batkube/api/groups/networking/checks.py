@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.addresses import (
-    check_cidr,
-    check_ip,
-    check_strict_cidr,
-    check_strict_ip,
-    parse_cidr,
-    parse_ip,
-)
+from batkube.api.checks.addresses import check_cidr, check_ip, check_strict_cidr, check_strict_ip, parse_cidr, parse_ip
 from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_built_in_metadata, check_selector
+from batkube.api.checks.metadata import check_built_in_metadata, check_domain_prefixed_path, check_selector
 from batkube.api.checks.names import (
     Verdict,
     dns_subdomain,
@@ -29,7 +22,6 @@ from batkube.api.checks.names import (
 )
 from batkube.api.checks.problems import IMMUTABLE, Problems
 from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
-from batkube.api.groups.batch.checks import check_domain_prefixed_path
 
 _CLASS_NOTE = "kubernetes.io/ingress.class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
@@ -328,11 +320,8 @@ def _update_service_cidr(new: Object, old: Object, problems: Problems) -> None:
         _check_ranges(new["spec"], problems)
 
 
-_GROUP = "networking.k8s.io"
-RULES = {
-    f"ingresses.{_GROUP}": Rules(_create_ingress, _update_ingress, _ingress_status),
-    f"ingressclasses.{_GROUP}": Rules(_ingress_class, _update_ingress_class),
-    f"networkpolicies.{_GROUP}": Rules(_policy, rechecked(_policy, _update_policy)),
-    f"ipaddresses.{_GROUP}": Rules(_ip_address, rechecked(_ip_address, _update_ip_address)),
-    f"servicecidrs.{_GROUP}": Rules(_service_cidr, _update_service_cidr),
-}
+INGRESS_CLASS_RULES = Rules(_ingress_class, _update_ingress_class)
+INGRESS_RULES = Rules(_create_ingress, _update_ingress, _ingress_status)
+IPADDRESS_RULES = Rules(_ip_address, rechecked(_ip_address, _update_ip_address))
+NETWORK_POLICY_RULES = Rules(_policy, rechecked(_policy, _update_policy))
+SERVICE_CIDR_RULES = Rules(_service_cidr, _update_service_cidr)

@@ -15,7 +15,7 @@ from batkube.api.checks.metadata import check_built_in_metadata, check_condition
 from batkube.api.checks.names import dns_label, dns_subdomain, size, subdomain_name
 from batkube.api.checks.problems import IMMUTABLE, Problems
 from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
-from batkube.api.groups.core.pods.scheduling import check_node_selector
+from batkube.api.groups.core.node_selectors import check_node_selector
 from batkube.api.groups.core.volumes.claim_checks import check_template_metadata
 from batkube.api.groups.core.volumes.sources import csi_driver_name
 from batkube.api.groups.resource import devices
@@ -322,10 +322,7 @@ def _update_slice(new: Object, old: Object, problems: Problems) -> None:
     _check_slice_spec(new.get("spec", {}), old.get("spec", {}), problems)
 
 
-_GROUP = "resource.k8s.io"
-RULES = {
-    f"resourceclaims.{_GROUP}": Rules(_claim, rechecked(_claim, _update_claim), _claim_status),
-    f"resourceclaimtemplates.{_GROUP}": Rules(_template, rechecked(_template, _update_template)),
-    f"deviceclasses.{_GROUP}": Rules(_device_class, rechecked(_device_class, _update_device_class)),
-    f"resourceslices.{_GROUP}": Rules(_slice, _update_slice),
-}
+DEVICE_CLASS_RULES = Rules(_device_class, rechecked(_device_class, _update_device_class))
+RESOURCE_CLAIM_RULES = Rules(_claim, rechecked(_claim, _update_claim), _claim_status)
+RESOURCE_CLAIM_TEMPLATE_RULES = Rules(_template, rechecked(_template, _update_template))
+RESOURCE_SLICE_RULES = Rules(_slice, _update_slice)

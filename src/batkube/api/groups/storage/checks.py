@@ -258,18 +258,13 @@ def _update_attributes_class(new: Object, old: Object, problems: Problems) -> No
     _attributes_class(new, problems)
 
 
-_GROUP = "storage.k8s.io"
-RULES = {
-    f"storageclasses.{_GROUP}": Rules(_storage_class, rechecked(_storage_class, _update_storage_class)),
-    f"volumeattachments.{_GROUP}": Rules(
-        _create_attachment,
-        rechecked(_attachment, _update_attachment),
-        rechecked(_attachment, _update_attachment),
-    ),
-    f"csinodes.{_GROUP}": Rules(_csi_node, rechecked(_csi_node, _update_csi_node)),
-    f"csidrivers.{_GROUP}": Rules(_driver, _update_driver),
-    f"csistoragecapacities.{_GROUP}": Rules(_capacity, rechecked(_capacity, _update_capacity)),
-    f"volumeattributesclasses.{_GROUP}": Rules(
-        _attributes_class, rechecked(_attributes_class, _update_attributes_class)
-    ),
-}
+CSIDRIVER_RULES = Rules(_driver, _update_driver)
+CSINODE_RULES = Rules(_csi_node, rechecked(_csi_node, _update_csi_node))
+CSISTORAGE_CAPACITY_RULES = Rules(_capacity, rechecked(_capacity, _update_capacity))
+STORAGE_CLASS_RULES = Rules(_storage_class, rechecked(_storage_class, _update_storage_class))
+VOLUME_ATTACHMENT_RULES = Rules(
+    _create_attachment,
+    rechecked(_attachment, _update_attachment),
+    rechecked(_attachment, _update_attachment),
+)
+VOLUME_ATTRIBUTES_CLASS_RULES = Rules(_attributes_class, rechecked(_attributes_class, _update_attributes_class))

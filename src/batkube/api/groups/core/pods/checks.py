@@ -237,7 +237,5 @@ def _update_template(new: Object, old: Object, problems: Problems) -> None:
     check_template(new.get("template", {}), "template", problems)
 
 
-RULES = {
-    "pods": Rules(_create, _update, _status, {"ephemeralcontainers": _ephemeral, "resize": _resize}),
-    "podtemplates": Rules(_create_template, _update_template),
-}
+POD_RULES = Rules(_create, _update, _status, {"ephemeralcontainers": _ephemeral, "resize": _resize})
+POD_TEMPLATE_RULES = Rules(_create_template, _update_template)

@@ -7,7 +7,7 @@ from typing import Any
 
 from batkube.api.checks.field_errors import go_quote
 from batkube.api.groups.core.pods.strategy import app_armor_profile
-from batkube.api.groups.storage.warnings import of_fraction
+from batkube.api.groups.core.volumes.warnings import of_fraction
 
 _SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"

@@ -13,7 +13,15 @@ from typing import Any
 from batkube.api.groups.core.pods.images import tag_of
 from batkube.api.groups.core.pods.requests import fill_pod_level_resources
 from batkube.api.groups.core.volumes.defaults import fill_field_reference, fill_volume
-from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, round_amounts, round_requirements, structs
+from batkube.api.groups.filling import (
+    Defaults,
+    fill_absent,
+    fill_empty,
+    round_amounts,
+    round_requirements,
+    struct,
+    structs,
+)
 
 _SPEC: Defaults = {"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler"}
 _CONTAINER: Defaults = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
@@ -160,3 +168,8 @@ def _status(status: dict[str, Any]) -> None:
         status["podIPs"] = [{"ip": address}]
     elif addresses and not address:
         status["podIP"] = addresses[0].get("ip", "")
+
+
+def fill_pod_template(obj: dict[str, Any]) -> None:
+    """A template on its own."""
+    fill_template(struct(obj, "template"))

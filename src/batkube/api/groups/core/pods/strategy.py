@@ -238,3 +238,20 @@ def _keep_others(holder: dict[str, Any], field: str, names: list[str]) -> None:
         holder[field] = kept
     else:
         holder.pop(field, None)
+
+
+def drop_from_template(workload: dict[str, Any], *_rest: object) -> None:
+    """Templates hold nothing of features that are off."""
+    clean_template((workload.get("spec") or {}).get("template"))
+
+
+def drop_from_pod_template(template: dict[str, Any], *_rest: object) -> None:
+    """A PodTemplate, too, holds nothing of features that are off."""
+    clean_template(template.get("template"))
+
+
+def clean_template(template: dict[str, Any] | None) -> None:
+    """Take out of a template what belongs to features that are off."""
+    spec = (template or {}).get("spec")
+    if spec:
+        drop_disabled_fields(spec)

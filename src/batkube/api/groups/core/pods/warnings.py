@@ -14,7 +14,7 @@ from batkube.api.groups.address_warnings import of_address, of_addresses
 from batkube.api.groups.core import node_labels
 from batkube.api.groups.core.pods.container_warnings import of_containers
 from batkube.api.groups.core.pods.volume_warnings import of_volumes
-from batkube.api.groups.storage.warnings import of_fraction
+from batkube.api.groups.core.volumes.warnings import of_fraction
 
 Spec = Mapping[str, Any]
 
@@ -29,6 +29,7 @@ _SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+Value = Mapping[str, Any]
 
 
 def of_pod(pod: Mapping[str, Any]) -> list[str]:
@@ -134,3 +135,25 @@ def _of_repeated(items: Sequence[Mapping[str, Any]], field: str, path: str) -> I
         if value in seen:
             yield f"{path}[{index}].{field}: duplicate {field} {go_quote(value)}"
         seen[value] = True
+
+
+def of_one_template(path: str, template: Value | None) -> list[str]:
+    """Warn of the pods that will be made from the template at `path`."""
+    if template is None:
+        return []
+    return of_pod_spec(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.")
+
+
+def is_changed(value: Value, old: Value) -> bool:
+    """Say whether a specification is another one, by its number."""
+    return bool(value["metadata"].get("generation") != old["metadata"].get("generation"))
+
+
+def of_pod_template(value: Value) -> list[str]:
+    """Warn of a pod template by itself."""
+    return of_one_template("template", value.get("template"))
+
+
+def of_changed_pod_template(value: Value, old: Value) -> list[str]:
+    """Warn of a changed pod template."""
+    return of_pod_template(value) if is_changed(value, old) else []

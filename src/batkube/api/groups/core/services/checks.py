@@ -256,4 +256,4 @@ def check_ingress(entry: Mapping[str, Any], before: Sequence[str], path: str, pr
             problems.invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
 
 
-RULES = {"services": Rules(_create, _update, _status)}
+SERVICE_RULES = Rules(_create, _update, _status)

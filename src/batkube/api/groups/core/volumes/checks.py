@@ -13,7 +13,7 @@ from batkube.api.checks.names import subdomain_name
 from batkube.api.checks.problems import IMMUTABLE, Problems
 from batkube.api.checks.quantities import check_basic, check_positive
 from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
-from batkube.api.groups.core.pods.scheduling import check_node_selector
+from batkube.api.groups.core.node_selectors import check_node_selector
 from batkube.api.groups.core.volumes import sources
 from batkube.api.groups.core.volumes.claim_checks import VOLUME_MODES, check_access_modes, check_class_name
 from batkube.api.groups.core.volumes.sources import Source, SourceField, needs
@@ -219,4 +219,4 @@ def _same_affinity(new: Any, old: Any) -> bool:  # noqa: ANN401 - any JSON
     return bool(new == old)
 
 
-RULES = {"persistentvolumes": Rules(_create, rechecked(_create, _update), metadata_update)}
+PERSISTENT_VOLUME_RULES = Rules(_create, rechecked(_create, _update), metadata_update)

@@ -233,4 +233,4 @@ def _check_resource_key(name: str, path: str, problems: Problems) -> None:
         problems.not_supported(path, name, ("storage",))
 
 
-RULES = {"persistentvolumeclaims": Rules(_create, rechecked(_create, _update), _status)}
+PERSISTENT_VOLUME_CLAIM_RULES = Rules(_create, rechecked(_create, _update), _status)

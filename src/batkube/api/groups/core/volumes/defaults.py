@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, round_requirements, struct, structs
+from batkube.api.groups.filling import (
+    Defaults,
+    fill_absent,
+    fill_empty,
+    round_amounts,
+    round_requirements,
+    struct,
+    structs,
+)
 
 #: File permissions 0644.
 _MODE: Defaults = {"defaultMode": 0o644}
@@ -33,6 +41,7 @@ _EMPTY: Mapping[str, Defaults] = {
 _FIELD_REFERENCE: Defaults = {"apiVersion": "v1"}
 _TOKEN: Defaults = {"expirationSeconds": 3600}
 _CLAIM: Defaults = {"volumeMode": "Filesystem"}
+_PENDING: Defaults = {"phase": "Pending"}
 
 
 def fill_field_reference(holder: dict[str, Any]) -> None:
@@ -102,3 +111,21 @@ def fill_claim_spec(claim: dict[str, Any]) -> None:
     spec = struct(claim, "spec")
     fill_absent(spec, _CLAIM)
     round_requirements(spec)
+
+
+def fill_persistent_volume(obj: dict[str, Any]) -> None:
+    """Phase, reclaim policy, mode and source of a volume."""
+    fill_empty(struct(obj, "status"), _PENDING)
+    spec = struct(obj, "spec")
+    fill_empty(spec, {"persistentVolumeReclaimPolicy": "Retain"})
+    fill_absent(spec, {"volumeMode": "Filesystem"})
+    round_amounts(spec, "capacity")
+    fill_persistent_source(spec)
+
+
+def fill_persistent_volume_claim(obj: dict[str, Any]) -> None:
+    """Phase and mode of a claim."""
+    status = struct(obj, "status")
+    fill_empty(status, _PENDING)
+    round_amounts(status, "capacity", "allocatedResources")
+    fill_claim_spec(obj)

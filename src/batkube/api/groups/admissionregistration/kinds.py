@@ -1,0 +1,43 @@
+"""Webhooks and policies of admission, aspect by aspect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from batkube.api.groups.admissionregistration import checks, columns, defaults, policy_checks
+from batkube.api.groups.kind import Kind
+from batkube.api.groups.strategy import FAR_APART, SPEC, counted
+
+#: What is special about each kind, by its name in the store.
+KINDS: Mapping[str, Kind] = {
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": Kind(
+        cells=columns.mutating_policy_cells,
+    ),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": Kind(
+        cells=columns.policy_binding_cells,
+    ),
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": Kind(
+        defaults={"v1": defaults.fill_mutating_webhooks},
+        strategy=counted(("webhooks",), unconditional=False),
+        rules=checks.WEBHOOK_RULES,
+        cells=columns.webhook_cells,
+    ),
+    "validatingadmissionpolicies.admissionregistration.k8s.io": Kind(
+        defaults={"v1": defaults.fill_admission_policy},
+        strategy=counted(SPEC, keeps=FAR_APART, unconditional=False),
+        rules=policy_checks.VALIDATING_ADMISSION_POLICY_RULES,
+        cells=columns.validating_policy_cells,
+    ),
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": Kind(
+        defaults={"v1": defaults.fill_admission_policy_binding},
+        strategy=counted(SPEC, unconditional=False),
+        rules=policy_checks.VALIDATING_ADMISSION_POLICY_BINDING_RULES,
+        cells=columns.policy_binding_cells,
+    ),
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": Kind(
+        defaults={"v1": defaults.fill_validating_webhooks},
+        strategy=counted(("webhooks",), unconditional=False),
+        rules=checks.WEBHOOK_RULES,
+        cells=columns.webhook_cells,
+    ),
+}

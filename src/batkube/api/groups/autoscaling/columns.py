@@ -1,0 +1,81 @@
+"""What `kubectl get` prints of autoscalers and scales (Kubernetes: pkg/printers/internalversion/printers.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batkube.api.printing.ages import UNKNOWN, age
+from batkube.api.printing.texts import NONE, UNSET, cut
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
+
+#: How Go prints a quantity that is not there.
+_NIL = "<nil>"
+#: The field of a metric that holds its source, by type, and whether its text starts with the name of the resource.
+_METRIC_SOURCES = {
+    "External": ("external", False),
+    "Pods": ("pods", False),
+    "Object": ("object", False),
+    "Resource": ("resource", True),
+    "ContainerResource": ("containerResource", True),
+}
+
+
+def scale_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a Scale."""
+    replicas = [value.get(part, {}).get("replicas", 0) for part in ("spec", "status")]
+    return [value["metadata"].get("name", ""), *replicas, age(value, now)]
+
+
+def autoscaler_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a HorizontalPodAutoscaler, given as autoscaling/v1 or v2."""
+    spec, status = value.get("spec", {}), value.get("status", {})
+    target = spec.get("scaleTargetRef", {})
+    return [
+        value["metadata"].get("name", ""),
+        f"{target.get('kind', '')}/{target.get('name', '')}",
+        _metrics_text(spec, status),
+        str(spec["minReplicas"]) if spec.get("minReplicas") is not None else UNSET,
+        spec.get("maxReplicas", 0),
+        status.get("currentReplicas", 0),
+        age(value, now),
+    ]
+
+
+def _metrics_text(spec: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    """Return current and wanted values of the first two metrics (Kubernetes: formatHPAMetrics)."""
+    metrics = spec.get("metrics") or ()
+    current = status.get("currentMetrics") or ()
+    if not metrics and spec.get("targetCPUUtilizationPercentage") is not None:
+        wanted, seen = spec["targetCPUUtilizationPercentage"], status.get("currentCPUUtilizationPercentage")
+        return f"cpu: {UNKNOWN if seen is None else f'{seen}%'}/{wanted}%"
+    parts = [_metric_text(metric, current[i] if i < len(current) else {}) for i, metric in enumerate(metrics)]
+    return cut(parts, 2, ", ") or NONE
+
+
+def _metric_text(metric: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    if metric.get("type") not in _METRIC_SOURCES:
+        return "<unknown type>"
+    field, is_resource = _METRIC_SOURCES[metric["type"]]
+    source = metric.get(field, {})
+    target, told = source.get("target", {}), status.get(field)
+    seen = (told or {}).get("current", {})
+    # A value that is missing where the metric is there is Go's nil; where the metric is missing, it is unknown.
+    missing = UNKNOWN if told is None else _NIL
+    is_average = target.get("averageValue") is not None
+    if is_resource:
+        name = source.get("name", "")
+        if is_average:
+            return f"{name}: {seen.get('averageValue', missing)}/{target['averageValue']}"
+        return f"{name}: {_percent(seen, UNKNOWN)}/{_percent(target, '<auto>')}"
+    if field == "pods":
+        return f"{seen.get('averageValue', missing)}/{target.get('averageValue', _NIL)}"
+    if is_average:
+        return f"{seen.get('averageValue', UNKNOWN)}/{target['averageValue']} (avg)"
+    return f"{seen.get('value', missing)}/{target.get('value', _NIL)}"
+
+
+def _percent(value: Mapping[str, Any], otherwise: str) -> str:
+    percent = value.get("averageUtilization")
+    return otherwise if percent is None else f"{percent}%"

@@ -1,0 +1,50 @@
+"""Defaults of jobs and cron jobs. Kubernetes: pkg/apis/batch/v1/defaults.go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.api.groups.core.pods.defaults import fill_template
+from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, struct, structs
+
+_JOB: Defaults = {"parallelism": 1, "completionMode": "NonIndexed", "suspend": False, "manualSelector": False}
+_CRON_JOB: Defaults = {"suspend": False, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
+_BACKOFF_LIMIT = 6
+#: Of a job that counts failures for each index: no limit for the job as a whole.
+_NO_BACKOFF_LIMIT = 2**31 - 1
+
+
+def fill_job(obj: dict[str, Any]) -> None:
+    """One pod, tried seven times; a job is labelled as its pods are.
+
+    The labels are one and the same map in both, as in the real server: those that the strategy adds show in both.
+    """
+    spec = struct(obj, "spec")
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    fill_absent(spec, _JOB)
+    if spec.get("backoffLimit") is None:
+        spec["backoffLimit"] = _BACKOFF_LIMIT if spec.get("backoffLimitPerIndex") is None else _NO_BACKOFF_LIMIT
+    if spec.get("podReplacementPolicy") is None:
+        replaces_failed = spec.get("podFailurePolicy") is not None
+        spec["podReplacementPolicy"] = "Failed" if replaces_failed else "TerminatingOrFailed"
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    metadata = struct(obj, "metadata")
+    if labels and not metadata.get("labels"):
+        metadata["labels"] = labels
+    _job_template(spec)
+
+
+def fill_cron_job(obj: dict[str, Any]) -> None:
+    """Runs may overlap; a few finished jobs are kept."""
+    spec = struct(obj, "spec")
+    fill_empty(spec, {"concurrencyPolicy": "Allow"})
+    fill_absent(spec, _CRON_JOB)
+    _job_template(struct(struct(spec, "jobTemplate"), "spec"))
+
+
+def _job_template(spec: dict[str, Any]) -> None:
+    for rule in structs(spec.get("podFailurePolicy") or {}, "rules"):
+        for pattern in structs(rule, "onPodConditions"):
+            fill_empty(pattern, {"status": "True"})
+    fill_template(spec.get("template"))

@@ -1,0 +1,43 @@
+"""Warnings about services. Kubernetes: pkg/api/service/warnings.go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batkube.api.groups.address_warnings import of_address, of_addresses, of_ranges
+
+_TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
+_TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
+
+
+def of_service(service: Mapping[str, Any]) -> list[str]:
+    """Services: fields that do nothing together with others, and addresses."""
+    spec, warnings = service["spec"], []
+    kind, external = spec.get("type"), spec.get("externalIPs") or ()
+    if _TOPOLOGY_HINTS in (service["metadata"].get("annotations") or {}):
+        warnings.append(f"annotation {_TOPOLOGY_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead")
+    if spec.get("clusterIP") not in (None, "", "None"):
+        warnings += of_addresses("spec.clusterIPs", spec.get("clusterIPs") or ())
+    if kind == "ClusterIP" and spec.get("clusterIP") == "None":
+        ignored = {
+            "loadBalancerIP": spec.get("loadBalancerIP"),
+            "externalIPs": external,
+            "SessionAffinity": spec.get("sessionAffinity") != "None",
+        }
+        warnings += [f"spec.{field} is ignored for headless services" for field, given in ignored.items() if given]
+    warnings += of_addresses("spec.externalIPs", external)
+    if spec.get("loadBalancerIP"):
+        warnings += of_address("spec.loadBalancerIP", spec["loadBalancerIP"])
+    warnings += of_ranges("spec.loadBalancerSourceRanges", spec.get("loadBalancerSourceRanges") or ())
+    if kind == "ExternalName" and external:
+        warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if kind != "ExternalName" and spec.get("externalName"):
+        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    return warnings
+
+
+def of_load_balancer(value: Mapping[str, Any]) -> list[str]:
+    """The addresses of a load balancer, in the status of a service or an ingress."""
+    found = ((value.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    return of_addresses("status.loadBalancer.ingress", [each.get("ip", "") for each in found])

@@ -1,0 +1,72 @@
+"""Warnings about persistent volumes and claims. Kubernetes: pkg/api/persistentvolume{,claim}."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batkube.api.checks.field_errors import go_quote
+from batkube.api.checks.quantities import quantity
+from batkube.api.groups.core import node_labels
+
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_VOLUME_ANNOTATIONS = {
+    _CLASS_ANNOTATION: 'deprecated since v1.8; use "storageClassName" attribute instead',
+    "volume.beta.kubernetes.io/mount-options": 'deprecated since v1.31; use "mountOptions" attribute instead',
+}
+_VOLUME_SOURCES = {
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+#: What the server calls a field in warnings, where it is not its name.
+_MISNAMED = {"storageos": "storageOS"}
+
+
+def of_fraction(path: str, text: str | None) -> list[str]:
+    """Say that there are no fractions of bytes."""
+    if text is None or not quantity(text).milli_value % 1000:
+        return []
+    return [f"{path}: fractional byte value {go_quote(text)} is invalid, must be an integer"]
+
+
+def of_claim_spec(path: str, spec: Mapping[str, Any]) -> list[str]:
+    """Return what is to be said of a claim, or of the template of one."""
+    resources = spec.get("resources") or {}
+    return [
+        warning
+        for field in ("requests", "limits")
+        for warning in of_fraction(f"{path}.resources.{field}[storage]", (resources.get(field) or {}).get("storage"))
+    ]
+
+
+def of_claim(claim: Mapping[str, Any]) -> list[str]:
+    """Claims: the class was once an annotation; fractions of bytes."""
+    warnings = []
+    if _CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
+        warnings.append(f"metadata.annotations[{_CLASS_ANNOTATION}]: {_VOLUME_ANNOTATIONS[_CLASS_ANNOTATION]}")
+    return warnings + of_claim_spec("spec", claim["spec"])
+
+
+def of_volume(volume: Mapping[str, Any]) -> list[str]:
+    """Volumes: annotations, policies, node labels and plugins of the past."""
+    spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
+    warnings = [
+        f"metadata.annotations[{name}]: {told}" for name, told in _VOLUME_ANNOTATIONS.items() if name in annotations
+    ]
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        warnings.append(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
+            "approach is to use dynamic provisioning."
+        )
+    required = (spec.get("nodeAffinity") or {}).get("required") or {}
+    terms = required.get("nodeSelectorTerms") or ()
+    warnings += node_labels.of_terms("spec.nodeAffinity.required.nodeSelectorTerms", terms)
+    return warnings + [
+        f"spec.{_MISNAMED.get(name, name)}: {told}"
+        for name, told in _VOLUME_SOURCES.items()
+        if spec.get(name) is not None
+    ]

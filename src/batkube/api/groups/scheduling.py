@@ -1,0 +1,87 @@
+"""Priority classes. Kubernetes: pkg/apis/scheduling and pkg/registry/scheduling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batkube.api.checks.metadata import check_built_in_metadata
+from batkube.api.checks.names import subdomain_name
+from batkube.api.checks.problems import IMMUTABLE, Problems
+from batkube.api.checks.rules import Object, Rules, metadata_update
+from batkube.api.groups.core.pods.spec import check_preemption_policy
+from batkube.api.groups.filling import fill_absent
+from batkube.api.groups.kind import Kind
+from batkube.api.groups.strategy import counted
+from batkube.api.printing.ages import age
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Instant
+
+_HIGHEST = 1_000_000_000
+_SYSTEM_CLASSES = {"system-cluster-critical": 2 * _HIGHEST, "system-node-critical": 2 * _HIGHEST + 1000}
+
+
+# Defaults
+
+
+def fill_priority_class(obj: dict[str, Any]) -> None:
+    """Pods of a class preempt lower ones."""
+    fill_absent(obj, {"preemptionPolicy": "PreemptLowerPriority"})
+
+
+# Checks
+
+
+def _check_priority_class(value: Object, problems: Problems) -> None:
+    meta, number = value["metadata"], value.get("value", 0)
+    check_built_in_metadata(meta, subdomain_name, False, problems)
+    name = meta.get("name", "")
+    if name.startswith("system-"):
+        if wrong := _system_problem(name, number, bool(value.get("globalDefault"))):
+            detail = "priority class names with 'system-' prefix are reserved for system use only. error: "
+            problems.forbidden("metadata.name", detail + wrong)
+    elif number > _HIGHEST:
+        problems.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
+    if (policy := value.get("preemptionPolicy")) is not None:
+        check_preemption_policy(policy, "preemptionPolicy", problems)
+
+
+def _check_priority_class_update(new: Object, old: Object, problems: Problems) -> None:
+    metadata_update(new, old, problems)
+    if new.get("value", 0) != old.get("value", 0):
+        problems.forbidden("value", "may not be changed in an update.")
+    if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
+        problems.invalid("preemptionPolicy", new.get("preemptionPolicy"), IMMUTABLE)
+
+
+def _system_problem(name: str, number: int, is_default: bool) -> str:
+    if name not in _SYSTEM_CLASSES:
+        return f"{name} is not a known system priority class"
+    if number != _SYSTEM_CLASSES[name]:
+        return f"value of {name} PriorityClass must be {_SYSTEM_CLASSES[name]}"
+    return f"globalDefault of {name} PriorityClass must be false" if is_default else ""
+
+
+# Columns
+
+
+def priority_class_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of a PriorityClass."""
+    return [
+        value["metadata"].get("name", ""),
+        value.get("value", 0),
+        value.get("globalDefault", False),
+        age(value, now),
+        value.get("preemptionPolicy", ""),
+    ]
+
+
+#: What is special about each kind, by its name in the store.
+KINDS: Mapping[str, Kind] = {
+    "priorityclasses.scheduling.k8s.io": Kind(
+        defaults={"v1": fill_priority_class},
+        strategy=counted(),
+        rules=Rules(_check_priority_class, _check_priority_class_update),
+        cells=priority_class_cells,
+    ),
+}

@@ -1,0 +1,252 @@
+"""Objects of any kind in a run: applied at their times, looked after by our controllers, on the virtual clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.simulation.assembly import read_inputs
+from batkube.simulation.run import Run, run
+from batkube.simulation.scenario import make_scenario
+
+Fields = dict[str, Any]
+FILES = ("jobs.csv", "pods.csv", "schedule.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
+SCHEDULERS = ["policy:fcfs", "kube-scheduler@1.34.4"]
+
+
+def pod_spec(command: str = "", cpu: str = "250m", restart: str = "Never", image: str = "i") -> Fields:
+    container: Fields = {"name": "c", "image": image, "resources": {"requests": {"cpu": cpu}}}
+    if command:
+        container["command"] = ["sh", "-c", command]
+    return {"restartPolicy": restart, "containers": [container]}
+
+
+def made(
+    api_version: str, kind: str, name: str, spec: Fields | None = None, submit: str = "0", **more: object
+) -> Fields:
+    metadata = {"name": name, "annotations": {"batkube.io/submit": submit}}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **({"spec": spec} if spec else {}), **more}
+
+
+def deployment(image: str, replicas: int, submit: str = "0") -> Fields:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod_spec(restart="Always", image=image)}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    return made("apps/v1", "Deployment", "web", spec, submit)
+
+
+def job(name: str, command: str, submit: str = "0", **spec: object) -> Fields:
+    return made("batch/v1", "Job", name, {"template": {"spec": pod_spec(command)}, **spec}, submit)
+
+
+def cron_job() -> Fields:
+    template = {"spec": {"template": {"spec": pod_spec("sleep 60")}}}
+    return made("batch/v1", "CronJob", "tick", {"schedule": "*/5 * * * *", "jobTemplate": template})
+
+
+BUSY_DAY = [
+    deployment("web:1", 3),
+    deployment("web:2", 4, "1h"),
+    cron_job(),
+    job("flaky", "sleep 20; exit 1", "10m", backoffLimit=3),
+    job("wide", "sleep 120", "20m", completions=6, parallelism=2),
+]
+
+
+@pytest.fixture
+def simulate(tmp_path: Path) -> Callable[..., Run]:
+    def simulated(*objects: Fields, out: str = "out", more: tuple[Path, ...] = (), **keys: Any) -> Run:  # noqa: ANN401
+        path = tmp_path / "objects.yaml"
+        path.write_text("---\n".join(yaml.safe_dump(one) for one in objects))
+        return run(workload=[path, *more], platform="4x4,16Gi", out=tmp_path / out, **keys)
+
+    return simulated
+
+
+Simulate = Callable[..., Run]
+
+
+def journal(run: Run) -> list[Fields]:
+    return [json.loads(line) for line in (run.path / "journal.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_a_busy_day_goes_as_kubernetes_has_it_and_twice_the_same(
+    simulate: Simulate, kept_program: Callable[[str], str], scheduler: str
+) -> None:
+    if not scheduler.startswith("policy:"):
+        scheduler = kept_program(scheduler)
+    first, second = (simulate(*BUSY_DAY, out=name, scheduler=scheduler, until="3h") for name in ("one", "two"))
+
+    jobs, pods = first.jobs.set_index("job_id"), first.pods
+    # A CronJob of every five minutes: from 5 min to 2 h 55 min, each Job a moment after its minute.
+    ticks = jobs[jobs.index.str.startswith("tick-")]
+    assert [round(at) for at in ticks["submission_time"]] == list(range(300, 3 * 3600, 300))
+    assert set(ticks["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
+    # A Job that fails is tried again after 10 s, 20 s, 40 s, and then no more (Kubernetes: Jobs, pod backoff).
+    flaky = jobs.loc["flaky"]
+    assert (flaky["final_state"], flaky["tries"]) == ("COMPLETED_FAILED", 4)
+    starts = pods[pods["job_id"] == "flaky"]["created"].round().tolist()
+    assert starts == [600, 600 + 20 + 10, 650 + 20, 690 + 40]
+    # Two at a time, until six have succeeded.
+    wide = jobs.loc["wide"]
+    assert (wide["tries"], wide["requested_number_of_resources"]) == (6, 2)
+    assert round(wide["execution_time"]) == 3 * 120
+    # Rolled out at one hour: the old pods have gone, the new ones run to the end and after.
+    web = pods[pods["owner"].str.startswith("ReplicaSet/web-")]
+    old, new = web[web["created"] < 3600], web[web["created"] >= 3600]
+    assert (len(old), len(new), new["finished"].isna().all(), set(new["phase"])) == (3, 4, True, {"Running"})
+    assert ((old["finished"] >= 3600) & (old["finished"] < 3700)).all()
+    for name in FILES:
+        assert (first.path / name).read_bytes() == (second.path / name).read_bytes(), name
+
+
+def test_a_run_that_never_ends_by_itself_ends_when_its_time_is_up(simulate: Simulate) -> None:
+    run = simulate(*BUSY_DAY[:1], cron_job(), until="12h")
+
+    ticks = run.jobs["submission_time"]
+    assert (len(ticks), round(ticks.max())) == (12 * 12 - 1, 12 * 3600 - 300)
+    assert run.manifest["result"] == "completed"
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_jobs_of_a_workload_run_beside_objects(
+    simulate: Simulate, kept_program: Callable[[str], str], tmp_path: Path, scheduler: str
+) -> None:
+    if not scheduler.startswith("policy:"):
+        scheduler = kept_program(scheduler)
+    profiles = {"p": {"type": "delay", "delay": 100}}
+    jobs = [{"id": name, "subtime": 0, "res": 2, "profile": "p", "walltime": 200} for name in ("a", "b")]
+    trace = tmp_path / "jobs.json"
+    trace.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": profiles}))
+
+    run = simulate(job("other", "sleep 30", completions=2), more=(trace,), scheduler=scheduler)
+
+    rows = run.jobs.set_index(["workload_name", "job_id"])
+    assert set(rows.index) == {("w0", "other"), ("w1", "a"), ("w1", "b")}
+    assert set(rows["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
+    assert round(rows.loc["w0", "other"]["execution_time"]) == 60
+    assert (run.schedule["nb_jobs"], len(run.pods)) == (3, 2 + 4)
+
+
+def test_pods_of_their_own_and_jobs_end_a_run_by_ending(simulate: Simulate) -> None:
+    alone = made("v1", "Pod", "alone", pod_spec("sleep 40"), "1m")
+
+    run = simulate(alone, job("once", "sleep 5"))
+
+    (told,) = run.pods[run.pods["pod"] == "alone"].to_dict("records")
+    assert (told["created"], told["finished"], told["owner"], told["workload_name"]) == (60, 100, "", "w0")
+    assert run.jobs["job_id"].tolist() == ["once"]
+    assert journal(run)[-1]["t"] <= 101 * 10**9
+
+
+def test_what_ends_later_than_the_run_is_told_as_it_stands(simulate: Simulate, tmp_path: Path) -> None:
+    trace = tmp_path / "long.json"
+    jobs = [{"id": "long", "subtime": 0, "res": 1, "profile": "p"}]
+    trace.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 1000}}}))
+
+    run = simulate(job("slow", "sleep 1000"), more=(trace,), until="10m")
+
+    assert run.manifest["result"] == "completed"
+    assert run.jobs.empty
+    assert run.pods["phase"].tolist() == ["Running", "Running"]
+    assert run.pods["finished"].isna().all()
+    (note,) = json.loads((run.path / "fidelity.json").read_text())[-1:]
+    assert (note["subject"], note["count"], note["example"]) == ("until", 2, "w1!long")
+
+
+def test_custom_objects_come_after_their_definition_and_a_quota_holds_back_a_job(simulate: Simulate) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+    crd_spec = {"group": "example.org", "scope": "Namespaced", "names": names, "versions": [version]}
+    definition = made("apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets.example.org", crd_spec)
+    quota = made("v1", "ResourceQuota", "few", {"hard": {"pods": "1"}})
+
+    run = simulate(
+        made("example.org/v1", "Widget", "w", {"size": 3}),
+        definition,
+        quota,
+        job("two", "sleep 60", completions=2, parallelism=2),
+    )
+
+    applied = [line["kind"] for line in journal(run) if line["event"] == "apply"]
+    assert applied == ["CustomResourceDefinition", "Widget", "ResourceQuota", "Job"]
+    assert (run.jobs["final_state"].tolist(), run.jobs["tries"].tolist()) == (["COMPLETED_SUCCESSFULLY"], [2])
+    first, second = run.pods.sort_values("created").to_dict("records")
+    assert second["created"] >= first["finished"]
+
+
+def test_an_object_that_the_run_has_no_room_for_is_noted_and_the_run_goes_on(simulate: Simulate) -> None:
+    quota = made("v1", "ResourceQuota", "few", {"hard": {"pods": "1"}})
+    pods = [made("v1", "Pod", name, pod_spec("sleep 60"), at) for name, at in (("a", "1s"), ("b", "30s"))]
+
+    run = simulate(quota, *pods)
+
+    (note,) = json.loads((run.path / "fidelity.json").read_text())
+    assert (note["message"], note["count"]) == ("the API refused objects when they were applied", 1)
+    assert "document 3 (Pod b)" in note["example"]
+    assert "exceeded quota: few" in note["example"]
+    assert run.pods["pod"].tolist() == ["a"]
+
+
+def test_a_job_that_never_fits_is_what_a_run_fails_with(simulate: Simulate) -> None:
+    large = job("large", "sleep 5")
+    large["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
+
+    with pytest.raises(RunFailed, match=r"Job default/large"):
+        simulate(large)
+
+
+def test_without_controllers_nobody_makes_pods(simulate: Simulate) -> None:
+    run = simulate(deployment("web:1", 3), controllers="none", until="1h")
+
+    assert run.pods.empty
+    assert [line["event"] for line in journal(run)] == ["apply"]
+
+
+def test_a_plain_trace_has_no_api_and_no_controllers(tmp_path: Path) -> None:
+    trace = tmp_path / "jobs.json"
+    jobs = [{"id": "1", "subtime": 0, "res": 1, "profile": "p"}]
+    trace.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 1}}}))
+
+    inputs = read_inputs(make_scenario({"workload": [str(trace)], "platform": "4x1"}, "test"))
+
+    assert (inputs.needs_api, inputs.has_own_controllers) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "keys", "place", "problem"),
+    [
+        (deployment("web:1", 1), {}, "document 1 (Deployment web)", "never ends, and so the run would not"),
+        (cron_job(), {}, "document 1 (CronJob tick)", "add --until"),
+        (made("v1", "Pod", "p", pod_spec(restart="Always")), {}, "document 1 (Pod p)", "never ends"),
+        (job("j", "true", suspend=True), {}, "document 1 (Job j)", "never ends"),
+        (
+            made("x.org/v1", "Widget", "w"),
+            {},
+            "document 1 (Widget w)",
+            'no matches for kind "Widget" in version "x.org/v1"',
+        ),
+        (job("j", "true", "-5s"), {}, "document 1 (Job j).batkube.io/submit", "is not a duration"),
+        (job("j", "true", paralellism=3), {}, "document 1 (Job j)", "paralellism"),
+        (job("j", "true", completions=-1), {}, "document 1 (Job j)", "must be greater than or equal to 0"),
+        (made("v1", "Node", "n"), {}, "document 1 (Node n)", "--platform"),
+        (job("j", "true"), {"controllers": "mine"}, "controllers", "'mine' is not possible"),
+        (job("j", "true"), {"until": "-3"}, "until", "is not a duration"),
+    ],
+)
+def test_what_no_run_could_take_is_refused_before_anything_is_written(
+    simulate: Simulate, tmp_path: Path, manifest: Fields, keys: Fields, place: str, problem: str
+) -> None:
+    with pytest.raises(InputError) as refusal:
+        simulate(manifest, **keys)
+
+    assert place in str(refusal.value)
+    assert problem in str(refusal.value)
+    assert not (tmp_path / "out").exists()
