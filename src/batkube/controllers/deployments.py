@@ -25,8 +25,9 @@ from batkube.controllers.work_queue import REACTION, WorkQueue
 from batkube.kernel.instants import Duration, Instant
 
 DEPLOYMENT = "deployments.apps"
-#: A ReplicaSet has made its pods before its Deployment looks at it again, for which the real one asks several times.
-_REACTION = Duration(2 * REACTION)
+#: A ReplicaSet has made or deleted its pods, and counted them, before its Deployment looks at it again: the real one
+#: has to ask several times in between. A look at counts of before would scale old ReplicaSets down too far.
+_REACTION = Duration(3 * REACTION)
 _ALREADY_EXISTS = "AlreadyExists"
 #: A history of this many revisions means all (math.MaxInt32).
 _NO_LIMIT = 2**31 - 1

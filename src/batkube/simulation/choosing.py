@@ -33,7 +33,7 @@ def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[Outsi
     texts = (scenario.scheduler, *scenario.more_schedulers)
     schedulers = [_scheduler(text, number, scenario, builder) for number, text in enumerate(texts)]
     text = scenario.controller_manager
-    managers = [] if text is None else [_attached(text, CONTROLLER_MANAGER, builder, like=CONTROLLER_MANAGER)]
+    managers = [] if text is None else [controller_manager(text, builder)]
     others = [
         _attached(text, f"attached-{number}-{_words(text)[0].rpartition('/')[2].partition('@')[0]}", builder)
         for number, text in enumerate(scenario.attach, start=1)
@@ -61,6 +61,11 @@ def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | No
         refuse_binding(content, file)
     folder = serves if number else ""
     return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, serves, folder)
+
+
+def controller_manager(text: str, builder: Builder | None) -> OutsideScheduler:
+    """Return the program that looks after objects by its command line."""
+    return _attached(text, CONTROLLER_MANAGER, builder, like=CONTROLLER_MANAGER)
 
 
 def _attached(text: str, folder: str, builder: Builder | None, like: str = "") -> OutsideScheduler:

@@ -39,11 +39,13 @@ from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
+from batkube.simulation.attached import OutsideScheduler
 from batkube.simulation.cluster_parts import PolicyChoice, register_nodes, start_cluster, start_scheduler
 from batkube.simulation.collecting import QuietCollector
 from batkube.simulation.compaction import Compaction
 from batkube.simulation.controller_parts import Surroundings
 from batkube.simulation.ending import Ending
+from batkube.simulation.served_manager import LOG, ServedManager
 from batkube.simulation.spare_log import spare_log
 from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
@@ -74,8 +76,9 @@ class Service:
     speed: float = 1.0
     #: The policy that binds pods, or True for one like kube-scheduler, or False for none.
     scheduler: Policy | bool = True
-    #: Whether our own controllers are at work.
+    #: Whether our own controllers are at work, or else the program that is, if any is.
     controllers: bool = True
+    manager: OutsideScheduler | None = None
     latencies: Latencies | None = None
     #: What containers do.
     rules: tuple[ContainerRule, ...] = ()
@@ -146,9 +149,22 @@ async def _serve(
         with time.running(), collector.collecting(), Compaction(loop, store).compacting():
             _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token), notes)
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
-            await ending.wait()
+            await _wait(ending, service, folder)
     finally:
         await listener.close()
+
+
+async def _wait(ending: Ending, service: Service, folder: OutputFolder) -> None:
+    """Wait until somebody asks for the end; meanwhile the real controllers, if wanted, are at work."""
+    if service.manager is None:
+        await ending.wait()
+        return
+    manager = ServedManager(service.manager, (folder.path / KUBECONFIG).resolve(), folder.path / LOG)
+    with manager.running():
+        ends = [asyncio.ensure_future(ending.wait()), asyncio.ensure_future(manager.ended())]
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in done:
+            end.result()
 
 
 def _start_cluster(
@@ -199,7 +215,11 @@ def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, 
             "seed": service.seed,
         }
         # kubectl changes its file (`kubectl config set-context`), and notes are added until the end.
-        folder.seal(manifest, living=(KUBECONFIG, FIDELITY))
+        living = [KUBECONFIG, FIDELITY]
+        if service.manager is not None:
+            folder.file(LOG).touch()
+            living.append(LOG)
+        folder.seal(manifest, living=living)
 
 
 def _kubeconfig(url: str, authority: bytes, token: str) -> dict[str, object]:
