@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from batkube.kernel.errors import RunFailed
@@ -20,6 +21,8 @@ from batkube.timing.processes import last_lines
 
 #: Within the folder of what is served.
 LOG = "kube-controller-manager.log"
+#: All that it has, but for the one that would take nodes for dead that do not report every few seconds.
+_CONTROLLERS = "--controllers=*,-node-lifecycle-controller"
 
 
 class ServedManager:
@@ -28,6 +31,8 @@ class ServedManager:
     def __init__(self, program: OutsideScheduler, kubeconfig: Path, log: Path) -> None:
         self._name = program.name
         self._log = log
+        if not any(text.startswith("--controllers=") for text in program.arguments):
+            program = replace(program, arguments=(*program.arguments, _CONTROLLERS))
         command = [str(program.binary), *arguments_of(program, {"kubeconfig": str(kubeconfig)})]
         with log.open("ab") as file:
             self._process = subprocess.Popen(
