@@ -66,7 +66,7 @@ def _resident_mb(pid: int) -> float:
 def ours(folder: Path) -> Iterator[Served]:
     """Run `batkube serve --bare`."""
     tokens = folder / "tokens.csv"
-    tokens.write_text('admin-token,admin,1,"system:masters"\n')
+    tokens.write_text('admin-token,admin,1,"system:masters"\nother-token,other,2,"system:masters"\n')
     (port,) = free_ports(1)
     out = folder / "served"
     command = [sys.executable, "-m", "batkube", "serve", "--bare", "--quiet"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import grimp
 
 REPOSITORY = Path(__file__).parent.parent
 PAGE = (REPOSITORY / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
@@ -52,6 +55,15 @@ def test_the_page_tells_the_order_that_is_checked_inside_each_package() -> None:
     assert told == checked
 
 
+def test_no_module_imports_itself_by_a_detour() -> None:
+    """What the contract says of siblings, said of every two modules."""
+    graph = grimp.build_graph("batkube", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+    # A cycle raises CycleError, which names its modules.
+    assert set(TopologicalSorter(imports).static_order()) == graph.modules
+
+
 def test_every_package_is_in_a_layer_and_on_the_map() -> None:
     mapped = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
 
@@ -72,6 +84,24 @@ def test_every_module_and_folder_that_the_map_names_is_there() -> None:
     assert missing == []
 
 
+def test_every_module_that_the_other_pages_name_is_there() -> None:
+    packages = "|".join(sorted(PACKAGES))
+    pages = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md"]
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
+    named = {
+        (page.name, module)
+        for page, text in texts.items()
+        for module in re.findall(rf"`((?:{packages})/[\w/]+\.py)`", text)
+    } | {
+        (page.name, dotted.replace(".", "/") + ".py")
+        for page, text in texts.items()
+        for dotted in re.findall(r"^from batkube\.(\w+\.[\w.]+) import", text, re.MULTILINE)
+    }
+
+    assert named
+    assert [name for name in sorted(named) if not (REPOSITORY / "src" / "batkube" / name[1]).is_file()] == []
+
+
 def test_every_class_on_one_jobs_way_exists() -> None:
     way = PAGE[PAGE.index("## One job") : PAGE.index("## Habits")]
     source = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "src").rglob("*.py"))
@@ -79,3 +109,20 @@ def test_every_class_on_one_jobs_way_exists() -> None:
 
     assert named
     assert [name for name in sorted(named) if f"class {name}" not in source] == []
+
+
+def modules_with(pattern: str) -> list[str]:
+    """Return the modules with a line that has the pattern, as `package/module.py`."""
+    source = REPOSITORY / "src" / "batkube"
+    texts = {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
+    return sorted(module for module, text in texts.items() if re.search(pattern, text, re.MULTILINE))
+
+
+def test_what_speaks_to_the_world_outside_stands_where_the_page_says() -> None:
+    printing = [module for module in modules_with(r"(?<![.\w])print\(") if not module.startswith("cli/")]
+    sockets = [module for module in modules_with("^import socket") if not module.startswith(("api/", "emulation/"))]
+
+    assert printing == ["experiments/experiment.py", "simulation/run.py", "simulation/time_limit.py"]
+    assert sockets == ["simulation/paced/server.py"]
+    assert modules_with(r"os\.environ") == ["schedulers/installed.py"]
+    assert modules_with(r"time\.(time|time_ns|perf_counter|monotonic)\(") == ["kernel/stopwatch.py"]

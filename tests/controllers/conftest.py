@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from batkube.cluster.client import Refused
+from batkube.cluster.courses import Courses
 from batkube.cluster.pods import is_finished
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
@@ -148,16 +149,18 @@ class Cluster:
         self.store, self.clock, self.loop = self.world.store, self.world.clock, Loop(self.world)
         self.clock.advance(START)
         self.api = PlainApi(self.store)
+        courses = Courses()
         agents = start_cluster(
             self.world,
             lambda component: self.api,
+            courses,
             delays=delays,
             controllers=Surroundings(count_only),
             rules=ContainerRules(rules, self.world.streams),
         )
         assert agents is not None
         if scheduler:
-            start_scheduler(self.world, self.api, None if scheduler is True else scheduler)
+            start_scheduler(self.world, self.api, courses, None if scheduler is True else scheduler)
         self.api.create(
             "namespaces",
             {

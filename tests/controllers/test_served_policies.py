@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 
 import pytest
 from tests.controllers.conftest import Cluster
 
+import batkube
+from batkube.kernel.instants import instant_of, seconds
 from batkube.policies.catalogue import load_policy, policy_names
 from batkube.simulation.cluster_parts import PolicyChoice
 
@@ -81,3 +85,44 @@ def test_a_policy_that_evicts_gets_the_room_when_the_pod_is_gone() -> None:
     assert node_of(world, "high") is None
     world.run(5)
     assert node_of(world, "high") == "node-0"
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "sjf", "priority", "best-fit", "worst-fit"])
+def test_the_same_pods_go_to_the_same_nodes_in_a_run_and_in_a_served_cluster(policy: str, tmp_path: Path) -> None:
+    draw = random.Random(7).randint
+    jobs = sorted((draw(0, 100), draw(1, 20), draw(0, 20), draw(1, 4)) for _ in range(30))
+    world = world_with(policy, "2x4,4Gi")
+    begin = world.now
+    for number, (at, lasts, slack, cpu) in enumerate(jobs):
+        world.run((begin + seconds(at) - world.now) / seconds(1))
+        annotations = {"batkube.io/duration": f"{lasts}s", "batkube.io/walltime": f"{lasts + slack + 1}s"}
+        world.create("pods", world.pod(f"w0-{number}", annotations, restart="Never", cpu=str(cpu)))
+    world.run(400)
+    served = {
+        pod["metadata"]["name"]: (
+            pod["spec"]["nodeName"],
+            (instant_of(pod["status"]["startTime"]) - begin) // seconds(1),
+        )
+        for pod in world.pods()
+    }
+
+    entries = [
+        {"id": number, "subtime": at, "res": 1, "profile": str(number), "walltime": lasts + slack + 1}
+        for number, (at, lasts, slack, _) in enumerate(jobs)
+    ]
+    profiles = {
+        str(number): {"type": "delay", "delay": lasts, "cpu": str(cpu)}
+        for number, (_, lasts, _, cpu) in enumerate(jobs)
+    }
+    workload = tmp_path / "w.json"
+    workload.write_text(json.dumps({"nb_res": 2, "jobs": entries, "profiles": profiles}))
+    run = batkube.run(
+        workload=workload,
+        platform="2x4,4Gi",
+        scheduler=f"policy:{policy}",
+        resources="requests",
+        out=tmp_path / "out",
+    )
+    rows = {str(row["pod"]): (row["node"], int(row["started"])) for _, row in run.pods.iterrows()}
+
+    assert served == rows

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from batkube.api.cel.costs import CALL_LIMIT, OBJECT_BUDGET, CostExceeded
-from batkube.api.cel.programs import Program
+from batkube.api.cel.programs import CelProgram
 from batkube.api.cel.trees import SourceError
 from batkube.api.cel.types import DYN, TEXT, list_of
 from batkube.api.requests.messages import Request, Response
@@ -68,7 +68,7 @@ def judged(rule: str, spec: Json = None) -> Answer:
 def test_a_rule_of_a_million_million_steps_is_given_up_after_a_million() -> None:
     rule = "".join(f"{TEN}.all(x{level}, " for level in range(12)) + "true" + ")" * 12
     assert len(rule) < 500
-    program = Program(rule, {})
+    program = CelProgram(rule, {})
 
     with pytest.raises(CostExceeded):
         program({})
@@ -114,7 +114,7 @@ def test_values_that_double_are_paid_for_before_they_are_made(rule: str) -> None
 
 
 def test_an_honest_rule_costs_little() -> None:
-    program = Program("self.all(x, x.startsWith('a'))", {"self": list_of(TEXT)})
+    program = CelProgram("self.all(x, x.startsWith('a'))", {"self": list_of(TEXT)})
 
     assert program({"self": ["a"] * 100}) is True
     assert 400 <= program.cost <= 1000
@@ -162,12 +162,12 @@ def test_what_no_number_holds_breaks_the_rule_and_nothing_else(rule: str, proble
 )
 def test_expressions_beyond_the_limits_of_cel_are_refused(rule: str, problem: str) -> None:
     with pytest.raises(SourceError) as refused:
-        Program(rule, {"self": DYN})
+        CelProgram(rule, {"self": DYN})
     assert problem in str(refused.value)
 
 
 def test_any_number_of_alternatives_is_no_nesting() -> None:
-    assert Program(" || ".join(["false"] * 5000 + ["true"]), {})({}) is True
+    assert CelProgram(" || ".join(["false"] * 5000 + ["true"]), {})({}) is True
 
 
 # Schemas

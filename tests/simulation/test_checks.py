@@ -72,4 +72,4 @@ def test_a_run_that_fails_leaves_the_completed_one_it_was_to_replace(simulate: S
         simulate([{**JOB, "res": 4}, {**JOB, "id": "next", "res": 4}], {"p": {"type": "delay", "delay": 9_000_000_000}})
 
     assert (tmp_path / "out" / "jobs.csv").read_bytes() == before
-    assert batkube.Run(tmp_path / "out.failed").failure_told == "failed: 1 of its 2 jobs have no outcome"
+    assert batkube.Run(tmp_path / "out.failed").failure_remark == "failed: 1 of its 2 jobs have no outcome"

@@ -12,8 +12,9 @@ import yaml
 
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.simulation.assembly import read_inputs
-from batkube.simulation.run import Run, run
+from batkube.simulation.run import Run, execute, run
 from batkube.simulation.scenario import make_scenario
+from batkube.simulation.scenario_file import read_scenario_file
 
 Fields = dict[str, Any]
 FILES = ("jobs.csv", "pods.csv", "schedule.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
@@ -160,17 +161,20 @@ def test_what_ends_later_than_the_run_is_told_as_it_stands(simulate: Simulate, t
     assert (note["subject"], note["count"], note["example"]) == ("until", 2, "w1!long")
 
 
-def test_custom_objects_come_after_their_definition_and_a_quota_holds_back_a_job(simulate: Simulate) -> None:
+def widget_definition() -> Fields:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
-    crd_spec = {"group": "example.org", "scope": "Namespaced", "names": names, "versions": [version]}
-    definition = made("apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets.example.org", crd_spec)
+    spec = {"group": "example.org", "scope": "Namespaced", "names": names, "versions": [version]}
+    return made("apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets.example.org", spec)
+
+
+def test_custom_objects_come_after_their_definition_and_a_quota_holds_back_a_job(simulate: Simulate) -> None:
     quota = made("v1", "ResourceQuota", "few", {"hard": {"pods": "1"}})
 
     run = simulate(
         made("example.org/v1", "Widget", "w", {"size": 3}),
-        definition,
+        widget_definition(),
         quota,
         job("two", "sleep 60", completions=2, parallelism=2),
     )
@@ -180,6 +184,19 @@ def test_custom_objects_come_after_their_definition_and_a_quota_holds_back_a_job
     assert (run.jobs["final_state"].tolist(), run.jobs["tries"].tolist()) == (["COMPLETED_SUCCESSFULLY"], [2])
     first, second = run.pods.sort_values("created").to_dict("records")
     assert second["created"] >= first["finished"]
+
+
+@pytest.mark.parametrize(("scheduler", "waited_s"), [("policy:fcfs", 0), ("kube-scheduler@1.34.4", 600)])
+def test_programs_have_time_to_answer_a_custom_object(
+    simulate: Simulate, kept_program: Callable[[str], str], scheduler: str, waited_s: float
+) -> None:
+    if waited_s:
+        scheduler = kept_program(scheduler)
+
+    run = simulate(widget_definition(), made("example.org/v1", "Widget", "w"), scheduler=scheduler, patience="10m")
+
+    assert run.manifest["result"] == "completed"
+    assert waited_s <= run.manifest["end_s"] <= waited_s + 60
 
 
 def test_an_object_that_the_run_has_no_room_for_is_noted_and_the_run_goes_on(simulate: Simulate) -> None:
@@ -208,6 +225,17 @@ def test_without_controllers_nobody_makes_pods(simulate: Simulate) -> None:
 
     assert run.pods.empty
     assert [line["event"] for line in journal(run)] == ["apply"]
+
+
+@pytest.mark.parametrize("example", ["backfilling", "preemption"])
+def test_controllers_that_have_nothing_to_look_after_change_nothing(example: str, tmp_path: Path) -> None:
+    folder = Path(__file__).resolve().parents[2] / "examples" / example
+    values = {**read_scenario_file(folder / "scenario.yaml"), "controllers": "ours"}
+
+    execute(make_scenario(values, example), tmp_path / "out")
+
+    for name in ("jobs.csv", "pods.csv", "machine_states.csv", "journal.jsonl"):
+        assert (tmp_path / "out" / name).read_bytes() == (folder / "expected" / name).read_bytes(), name
 
 
 def test_a_plain_trace_has_no_api_and_no_controllers(tmp_path: Path) -> None:

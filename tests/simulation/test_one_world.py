@@ -8,6 +8,7 @@ import json
 import pytest
 
 from batkube.cluster.courses import Courses
+from batkube.cluster.decisions import DecisionLog, rejected_status
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
 from batkube.cluster.outcomes import Outcome
@@ -39,6 +40,7 @@ class Mixed:
         self.client = make_server(self.world).api.client("test")
         machines, courses = read_platform("2x2").machines, Courses()
         job = Job(workload="w0", name="job", submit=START, size=2, profile=Delay(name="d", duration=seconds(100)))
+        DecisionLog(self.world, courses)
         submission = Submission(self.world, [job], courses, ResourceModel.REQUESTS)
         jobs = WorkloadJobs(
             self.world,
@@ -108,6 +110,35 @@ def test_a_job_begins_with_its_last_pod_while_others_come_and_go(mixed: Mixed) -
     mixed.until(110)
     assert mixed.pod("w0-job-0") is None, "a job's pods go with it"
     assert phase(mixed.pod("visitor")) == "Succeeded", "other pods are left to whoever made them"
+
+
+def test_nominations_evictions_and_rejections_are_one_line_each_in_the_words_of_jobs_where_there_is_one(
+    mixed: Mixed,
+) -> None:
+    mixed.make("visitor", {})
+    mixed.bind("w0-job-0", 0)
+    mixed.bind("visitor", 0)
+    mixed.until(1)
+
+    waiting, visitor = mixed.pod("w0-job-1"), mixed.pod("visitor")
+    assert waiting is not None
+    assert visitor is not None
+    nominated = {**waiting, "status": {**waiting["status"], "nominatedNodeName": mixed.nodes[1]}}
+    mixed.client.update(POD, nominated, mixed.world.clock.now, subresource="status")
+    victim = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "make room"}
+    conditions = [*visitor["status"]["conditions"], victim]
+    marked = {**visitor, "status": {**visitor["status"], "conditions": conditions}}
+    mixed.client.update(POD, marked, mixed.world.clock.now, subresource="status")
+    mixed.client.delete(POD, Key("default/visitor"), mixed.world.clock.now)
+    rejected = {**nominated, "status": {**nominated["status"], **rejected_status("never")}}
+    mixed.client.update(POD, rejected, mixed.world.clock.now, subresource="status")
+
+    lines = [line for line in mixed.journal() if line["event"] in ("nominate", "evict", "reject")]
+    assert lines == [
+        {"t": 10**9, "event": "nominate", "job": "w0!job", "pods": "1", "node": mixed.nodes[1]},
+        {"t": 10**9, "event": "evict", "pod": "default/visitor", "reason": "make room"},
+        {"t": 10**9, "event": "reject", "job": "w0!job", "pods": "1", "reason": "never"},
+    ]
 
 
 def test_a_binding_is_one_line_of_the_journal_whoever_made_the_pod(mixed: Mixed) -> None:

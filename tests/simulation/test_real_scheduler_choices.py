@@ -31,7 +31,7 @@ def test_a_job_of_higher_priority_takes_the_place_of_another_which_starts_over(
     assert list(lows["starting_time"]) == [0, 30]
     assert list(lows["finish_time"]) == [100, 130]
     journal = (run.path / "journal.jsonl").read_text()
-    assert '"event":"nominate","pod":"w0-high"' in journal
+    assert '"event":"nominate","job":"w0!high"' in journal
     assert "preempting to accommodate a higher priority pod" in journal
 
 

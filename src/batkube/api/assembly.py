@@ -11,8 +11,8 @@ from batkube.api.access.policy_parameters import PolicyParameters
 from batkube.api.access.reviews import Reviews
 from batkube.api.access.token_requests import TokenRequests
 from batkube.api.access.tokens import ServiceAccountTokens
-from batkube.api.admission import Admission
 from batkube.api.admission.bootstrap import bootstrap_objects
+from batkube.api.admission.plugins import Admission
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import CustomKinds
 from batkube.api.custom.lifecycle import Lifecycle

@@ -60,7 +60,11 @@ class Manifests:
 
     def _request(self, method: str, path: str, media_type: str, fields: KubeObject) -> Request:
         headers = {**self._headers, "content-type": media_type}
-        return Request(method, path, dict(_OPTIONS), headers, msgspec.json.encode(fields))
+        try:
+            body = msgspec.json.encode(fields)
+        except (OverflowError, TypeError, UnicodeEncodeError, msgspec.EncodeError) as problem:
+            raise Refused(400, "BadRequest", f"it cannot be written as JSON: {problem}") from problem
+        return Request(method, path, dict(_OPTIONS), headers, body)
 
 
 def _split(api_version: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from batkube.api.requests import statuses
 from batkube.api.requests.messages import JSON, TEXT, Request, Response, Stream
 from batkube.api.requests.negotiation import negotiate_failure
 from batkube.api.requests.options import selected_name
-from batkube.api.requests.routing import Route, route
+from batkube.api.requests.routing import Route, route_of
 from batkube.api.requests.statuses import Failure
 from batkube.api.verbs.encoding import encode
 from batkube.api.verbs.objects import NO_SUCH_PATH, Objects
@@ -57,9 +57,9 @@ class ApiServer:
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer one request; whatever is in it, there is an answer."""
-        asked = route(request)
+        route = route_of(request)
         try:
-            answer = self._answer(request, asked)
+            answer = self._answer(request, route)
         except Failure as failure:
             answer = self._failed(failure, request)
         except NobodyToActAs as problem:
@@ -72,7 +72,7 @@ class ApiServer:
             text = f"Internal error occurred: {type(problem).__name__}: {problem}"
             details = {"causes": [{"message": f"{type(problem).__name__}: {problem}"}]}
             answer = self._failed(Failure(500, "InternalError", text, details), request)
-        self._counters.count(asked.verb, asked.resource, answer.status if isinstance(answer, Response) else 200)
+        self._counters.count(route.verb, route.resource, answer.status if isinstance(answer, Response) else 200)
         return answer
 
     def too_large(self) -> Response:
@@ -80,16 +80,16 @@ class ApiServer:
         failure = Failure(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
         return Response(413, encode(failure.status(), JSON))
 
-    def _answer(self, request: Request, asked: Route) -> Response | Stream:
+    def _answer(self, request: Request, route: Route) -> Response | Stream:
         now = self._now()
         user = acting_as(self._authenticator.user(request.headers), request.headers, self._authorizer)
         if not user.is_master:
-            self._authorizer.require(user, _attributes(asked, request))
-        if asked.is_resource and not asked.path.startswith("//") and self._objects.serves_group(asked.group):
-            answer = self._objects.handle(request, asked, user, now)
+            self._authorizer.require(user, _attributes(route, request))
+        if route.is_resource and not route.path.startswith("//") and self._objects.serves_group(route.group):
+            answer = self._objects.handle(request, route, user, now)
             self._settle(now)
             return answer if isinstance(answer, Response) else self._audience.admit(answer, user.name)
-        return self._paths.handle(request, asked) or NO_SUCH_PATH
+        return self._paths.handle(request, route) or NO_SUCH_PATH
 
     def _failed(self, failure: Failure, request: Request) -> Response:
         form = negotiate_failure(request.headers.get("accept", ""))
@@ -98,10 +98,10 @@ class ApiServer:
         return Response(failure.code, encode(failure.status(), form.media_type, self._status), form.media_type, headers)
 
 
-def _attributes(asked: Route, request: Request) -> Attributes:
-    if not asked.is_resource:
-        return Attributes(asked.verb, path=asked.path)
+def _attributes(route: Route, request: Request) -> Attributes:
+    if not route.is_resource:
+        return Attributes(route.verb, path=route.path)
     # A namespace is within itself, so that a role in it can allow to read it.
-    namespace = asked.name if asked.resource == "namespaces" and not asked.namespaced else asked.namespace
-    name = selected_name(request) if asked.selects else asked.name
-    return Attributes(asked.verb, asked.group, asked.version, asked.resource, asked.subresource, namespace, name)
+    namespace = route.name if route.resource == "namespaces" and not route.namespaced else route.namespace
+    name = selected_name(request) if route.selects else route.name
+    return Attributes(route.verb, route.group, route.version, route.resource, route.subresource, namespace, name)

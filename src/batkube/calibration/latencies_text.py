@@ -87,5 +87,5 @@ def _system_pods(calibration: Calibration) -> Iterator[str]:
         return
     yield "system-pods:"
     for pod in nodes.system_pods:
-        asked = "".join(f", {resource}: {format_amount(resource, held)}" for resource, held in pod.requests)
-        yield f"  - {{name: {pod.name}{asked}}}"
+        requests = "".join(f", {resource}: {format_amount(resource, held)}" for resource, held in pod.requests)
+        yield f"  - {{name: {pod.name}{requests}}}"

@@ -21,19 +21,19 @@ from batkube.workloads.reading import read_workload
 def run_times_in(path: Path) -> dict[str, float]:
     """Return the run time in seconds of each delay job of a workload, by job id."""
     workload = read_workload(path, name="w0")
-    found = {job.name: as_float_s(job.profile.duration) for job in workload.jobs if isinstance(job.profile, Delay)}
-    if not found:
+    run_times = {job.name: as_float_s(job.profile.duration) for job in workload.jobs if isinstance(job.profile, Delay)}
+    if not run_times:
         raise InputError(path, problem="holds no delay job", remedy="calibration knows the run time of delay jobs only")
-    return found
+    return run_times
 
 
-def run_times_of(recording: Recording, given: Mapping[str, float] | None) -> Floats:
-    """Return the real run time of each job in seconds: as `given` by job id, or estimated when nothing is given."""
-    if given is not None:
-        return np.array([given.get(job_id, np.nan) for job_id in recording.job_ids]) / recording.speed
+def run_times_of(recording: Recording, run_times: Mapping[str, float] | None) -> Floats:
+    """Return the real run time of each job in seconds: as `run_times` has them by job id, or else estimated."""
+    if run_times is not None:
+        return np.array([run_times.get(job_id, np.nan) for job_id in recording.job_ids]) / recording.speed
     shortest: dict[str, float] = {}
     for profile, ran in zip(recording.profiles, recording.ran, strict=True):
         if not np.isnan(ran):
             shortest[profile] = min(ran, shortest.get(profile, ran))
-    told = np.array([shortest.get(profile, np.nan) for profile in recording.profiles])
-    return np.asarray(np.floor(told * recording.speed) / recording.speed)
+    estimates = np.array([shortest.get(profile, np.nan) for profile in recording.profiles])
+    return np.asarray(np.floor(estimates * recording.speed) / recording.speed)

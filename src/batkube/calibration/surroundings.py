@@ -31,10 +31,10 @@ _EVEN_SHARE, _EVEN_WITHIN = 0.8, 0.2
 
 def client_limit(recordings: Sequence[Recording]) -> RequestLimit | None:
     """Return the limit of the client that submitted; None when no run shows one."""
-    found = [limit for one in recordings if (limit := limit_of(one.submitted)) is not None]
-    if not found:
+    limits = [limit for one in recordings if (limit := limit_of(one.submitted)) is not None]
+    if not limits:
         return None
-    qps, burst = np.median([one.qps for one in found]), np.median([one.burst for one in found])
+    qps, burst = np.median([one.qps for one in limits]), np.median([one.burst for one in limits])
     return RequestLimit(float(qps), int(burst))
 
 

@@ -40,11 +40,11 @@ def _exit_code() -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        told = fault(error)
-        if told is None:
+        failure = fault(error)
+        if failure is None:
             raise
-        is_input = isinstance(told, InputError)
-        print(f"{'error' if is_input else 'failed'}: {told}", file=sys.stderr)
+        is_input = isinstance(failure, InputError)
+        print(f"{'error' if is_input else 'failed'}: {failure}", file=sys.stderr)
         return BAD_INPUT if is_input else FAILED
 
 

@@ -39,8 +39,8 @@ app.add_typer(workload_app, name="workload")
 app.add_typer(schedulers_app, name="schedulers")
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
         from batkube.version import __version__
 
         typer.echo(f"batkube {__version__}")

@@ -61,13 +61,13 @@ def calibrate(
     from batkube.calibration.latencies_text import latencies_text
     from batkube.outputs.files.products import write_product
 
-    found = calibrate_runs(runs, workload=workload, nodes=nodes, families=_families(family or []))
-    write_product(out, latencies_text(found).encode())
+    calibration = calibrate_runs(runs, workload=workload, nodes=nodes, families=_families(family or []))
+    write_product(out, latencies_text(calibration).encode())
     if plot is not None:
-        write_product(plot, _picture(found, kind))
+        write_product(plot, _picture(calibration, kind))
     console = Console(highlight=False)
     console.width = max(console.width, 100)
-    _show(found, console)
+    _show(calibration, console)
     for path in (out, plot):
         if path is not None:
             console.print(f"wrote {path}", soft_wrap=True)
@@ -77,35 +77,35 @@ def _families(texts: list[str]) -> dict[str, str]:
     from batkube.calibration.families import FAMILIES
     from batkube.execution.latencies import STEPS
 
-    found: dict[str, str] = {}
+    families: dict[str, str] = {}
     for text in texts:
         step, _, name = text.rpartition("=")
         if name not in FAMILIES:
             raise InputError("--family", problem=f"{name!r} is not one of {', '.join(FAMILIES)}")
         if step and step.partition(".")[0] not in STEPS:
             raise InputError("--family", problem=f"{step!r} is not a step", remedy=f"steps: {', '.join(STEPS)}")
-        found[step] = name
-    return found
+        families[step] = name
+    return families
 
 
-def _picture(found: Calibration, kind: str) -> bytes:
+def _picture(calibration: Calibration, kind: str) -> bytes:
     from batkube.calibration.fit_figure import fit_figure
     from batkube.outputs.charts.inline_svg import rendered
     from batkube.outputs.charts.style import chart_style
 
     with chart_style():
-        figure = fit_figure(found.fits)
+        figure = fit_figure(calibration.fits)
     return rendered(figure, kind)
 
 
-def _show(found: Calibration, console: Console) -> None:
+def _show(calibration: Calibration, console: Console) -> None:
     """Print what was found; the file holds the same, in full."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("step", no_wrap=True)
     for name in ("recorded", "missing", "mean s", "fitted mean", "KS"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("fitted", no_wrap=True)
-    for one in found.fits:
+    for one in calibration.fits:
         values = one.sample.values
         name = one.distribution.name
         table.add_row(
@@ -117,20 +117,20 @@ def _show(found: Calibration, console: Console) -> None:
             "–" if name == "constant" else f"{one.distance:.3f}",
             f"empirical, {values[0]:.3g} to {values[-1]:.3g}" if name == "empirical" else one.distribution.describe(),
         )
-    runs = len(found.sources)
-    console.print(f"{found.jobs:,} jobs of {runs} recorded run{'s' if runs > 1 else ''}")
+    runs = len(calibration.sources)
+    console.print(f"{calibration.jobs:,} jobs of {runs} recorded run{'s' if runs > 1 else ''}")
     console.print(table)
-    for line in _remarks(found):
+    for line in _remarks(calibration):
         console.print(line, soft_wrap=True)
 
 
-def _remarks(found: Calibration) -> list[str]:
-    nodes = found.nodes
+def _remarks(calibration: Calibration) -> list[str]:
+    nodes = calibration.nodes
     remarks = []
-    if found.client is not None:
-        remarks.append(f"client: {found.client.burst} jobs at once, then {found.client.qps:g} a second")
-    if found.cached is not None:
-        remarks.append(f"images: {found.cached:.0%} of the nodes had theirs when a run began")
+    if calibration.client is not None:
+        remarks.append(f"client: {calibration.client.burst} jobs at once, then {calibration.client.qps:g} a second")
+    if calibration.cached is not None:
+        remarks.append(f"images: {calibration.cached:.0%} of the nodes had theirs when a run began")
     held = f"{len(nodes.system_pods)} pod{'s' if len(nodes.system_pods) != 1 else ''} of the cluster itself"
     why = "assumed; say how many nodes there were with --nodes" if nodes.stated is None else f"of {nodes.stated} nodes"
     remarks.append(f"nodes: jobs ran on {nodes.used}, at most {nodes.most_at_once} at once; {held} ({why})")

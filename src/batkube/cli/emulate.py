@@ -69,8 +69,8 @@ def emulate(
     from batkube.emulation.settings import Emulation, JobKind, parse_mapping
 
     if kubeconfig is None or not workload or out is None:
-        given = {"kubeconfig": kubeconfig, "workload": workload, "out": out}
-        missing = next(name for name, value in given.items() if not value)
+        inputs = {"kubeconfig": kubeconfig, "workload": workload, "out": out}
+        missing = next(name for name, value in inputs.items() if not value)
         raise InputError("batkube emulate", problem=f"no {missing} given", remedy=f"add --{missing}")
     if not 0 < speed <= _SPEED_MAX:
         raise InputError(f"--speed {speed:g}", problem="must be more than 0 and at most 86400")

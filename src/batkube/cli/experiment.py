@@ -157,7 +157,7 @@ def _list(plan: Plan, folder: ExperimentFolder) -> None:
         ended = folder.ended(run.name)
         repeat = f", repeat={run.point.repeat}" if plan.experiment.repeats > 1 else ""
         state = "to do" if ended is None else ended.state.value
-        typer.echo(f"{state:<7} {run.name}  {run.point.told()}{repeat}")
+        typer.echo(f"{state:<7} {run.name}  {run.point.text()}{repeat}")
 
 
 def _tell(plan: Plan, folder: ExperimentFolder, quiet: bool, report: bool) -> None:
@@ -179,7 +179,7 @@ def _tell(plan: Plan, folder: ExperimentFolder, quiet: bool, report: bool) -> No
             else f"see them with: batkube report {shlex.quote(str(folder.path))}"
         )
     for failure, runs in list(failures.items())[:_SHOWN_FAILURES]:
-        typer.echo(_told(failure, runs), err=True)
+        typer.echo(_story(failure, runs), err=True)
     if failures:
         typer.echo(
             f"{failed:,} of {len(plan.runs):,} runs failed; all of it is in {folder.path / 'experiment.json'}", err=True
@@ -188,11 +188,11 @@ def _tell(plan: Plan, folder: ExperimentFolder, quiet: bool, report: bool) -> No
         raise typer.Exit(1)
 
 
-def _told(failure: str, runs: list[PlannedRun]) -> str:
+def _story(failure: str, runs: list[PlannedRun]) -> str:
     """Return the story of the runs that failed in one way."""
     lines = failure.splitlines()
     if len(lines) > _SHOWN_LINES:
         half = _SHOWN_LINES // 2
         lines = [*lines[:half], "…", *lines[-half:]]
     others = f" and {len(runs) - 1:,} more" if len(runs) > 1 else ""
-    return "\n    ".join([f"failed: {runs[0].name} ({runs[0].point.told()}){others}:", *lines])
+    return "\n    ".join([f"failed: {runs[0].name} ({runs[0].point.text()}){others}:", *lines])

@@ -69,12 +69,12 @@ class _Lines:
     def __init__(self) -> None:
         self._stopwatch = Stopwatch()
         self._next_s = 0.0
-        self._told_stopping = False
+        self._has_told_of_stop = False
 
     def show(self, progress: Progress) -> None:
         """Print a line if it is time for one."""
-        if progress.stopping and not self._told_stopping:
-            self._told_stopping = True
+        if progress.stopping and not self._has_told_of_stop:
+            self._has_told_of_stop = True
             print(_STOPPING, file=sys.stderr, flush=True)
         elif self._stopwatch.real_s >= self._next_s or not progress.left:
             self._next_s = self._stopwatch.real_s + _LINE_INTERVAL_S

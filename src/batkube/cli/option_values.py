@@ -46,12 +46,12 @@ def quantity(option: str, resource: str, text: str) -> int:
 def distribution(option: str, text: str, least: float) -> Distribution:
     """Return the distribution that `text` describes; values that it writes out must not be below `least`."""
     try:
-        found = parse_distribution(text)
+        values = parse_distribution(text)
     except ValueError as error:
         raise InputError(option, problem=str(error)) from None
-    if found.name in _WRITTEN_OUT and min(found.parameters) < least:
-        raise InputError(option, problem=f"{min(found.parameters):g} is too little", remedy=f"give at least {least:g}")
-    return found
+    if values.name in _WRITTEN_OUT and min(values.parameters) < least:
+        raise InputError(option, problem=f"{min(values.parameters):g} is too little", remedy=f"give at least {least:g}")
+    return values
 
 
 def utilisation(option: str, share: float) -> float:

@@ -253,9 +253,9 @@ def _report(
         yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}"
         yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %"
     yield ""
-    virtual, real_s = human(seconds(summary["makespan"])), manifest["real"]["run_s"]
-    pace = f", {float(summary['makespan']) / real_s:,.0f} times real time" if real_s else ""
-    yield f"{manifest['scheduler']}: {virtual} {done} in {real_s:.2f} s{pace}"
+    virtual_s, real_s = float(manifest.get("end_s", summary["makespan"])), manifest["real"]["run_s"]
+    pace = f", {virtual_s / real_s:,.0f} times real time" if real_s else ""
+    yield f"{manifest['scheduler']}: {human(seconds(virtual_s))} {done} in {real_s:.2f} s{pace}"
     folder = shlex.quote(str(out))
     yield f"outputs in {out}; draw them with: batkube gantt {folder} -o gantt.svg"
 

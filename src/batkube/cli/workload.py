@@ -201,7 +201,7 @@ def generate(
     _write(workload, output, output_format, force)
 
 
-def _refuse_unused(kind: str, given: dict[str, object]) -> None:
+def _refuse_unused(kind: str, options: dict[str, object]) -> None:
     """Refuse an unknown kind, and options that it would silently ignore."""
     used = _OPTIONS_OF_KIND.get(kind)
     if used is None:
@@ -210,16 +210,16 @@ def _refuse_unused(kind: str, given: dict[str, object]) -> None:
             problem=f"there is no kind {kind!r}",
             remedy=f"kinds: {', '.join(_OPTIONS_OF_KIND)}",
         )
-    for option, value in given.items():
+    for option, value in options.items():
         if value is not None and option not in used:
             raise InputError(
                 option, problem=f"means nothing for {kind}", remedy=f"options of {kind}: {', '.join(used)}"
             )
 
 
-def _refuse_without(needed: str, given: dict[str, object]) -> None:
+def _refuse_without(needed: str, options: dict[str, object]) -> None:
     """Refuse options that say more about an option which is not there."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value is not None:
             raise InputError(option, problem=f"means nothing without {needed}")
 
@@ -255,11 +255,11 @@ def _utilisation_window(
     length = option_values.time("--period", period or "10h")
     recorded = (format or format_of(path) or "swf") == "swf"
     stays = recorded_stays(path) if recorded else offered_stays(workload)
-    found = find_period(workload, stays, length, wanted, 0.01 if variation is None else variation, pick or 1)
+    match = find_period(workload, stays, length, wanted, 0.01 if variation is None else variation, pick or 1)
     kind = "recorded" if recorded else "offered (no starts are recorded)"
-    where = f"period {human(found.begin)} to {human(found.end)} of the trace"
-    typer.echo(f"{where}, mean utilisation {found.utilisation:.4f}, {kind}", err=True)
-    return conversions.window(workload, found.begin, found.end)
+    where = f"period {human(match.begin)} to {human(match.end)} of the trace"
+    typer.echo(f"{where}, mean utilisation {match.utilisation:.4f}, {kind}", err=True)
+    return conversions.window(workload, match.begin, match.end)
 
 
 def _window(workload: Workload, begin: str | None, end: str | None) -> Workload:

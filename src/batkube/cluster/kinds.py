@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,8 @@ class KindTable:
         self.revision = 0
         self._by_path: dict[tuple[str, str, str], Resource] = {}
         self._by_kind: dict[tuple[str, str, str], Resource] = {}
+        #: How many resources of each group there are.
+        self._served: Counter[str] = Counter()
         for entry in raw["resources"]:
             if metrics or entry["group"] != METRICS_GROUP:
                 definition = self._kinds[f"{entry['group']}/{entry['version']}/{entry['kind']}"]
@@ -139,7 +142,7 @@ class KindTable:
 
     def has_group(self, group: str) -> bool:
         """Return whether any resource of the group is served."""
-        return any(served == group for served, _, _ in self._by_path)
+        return self._served[group] > 0
 
     def definition(self, name: str) -> Schema:
         """Return the schema of any built-in struct by its OpenAPI name, such as `io.k8s.api.core.v1.PodSpec`."""
@@ -167,18 +170,19 @@ class KindTable:
         if path in self._by_path:
             self.remove(self._by_path[path])
         self._by_path[path] = resource
+        self._served[resource.group] += 1
         self._by_kind[resource.group, resource.version, resource.kind] = resource
         self.revision += 1
 
     def revive(self, group: str, version: str) -> None:
         """Serve a version that Kubernetes has given up, for programs of that time: today's fields under its name."""
-        found = next((each for each in self.groups() if each.name == group), None)
-        if found is None:
+        match = next((each for each in self.groups() if each.name == group), None)
+        if match is None:
             remedy = "correct `needs` in the catalogue"
             raise InputError(f"{group}/{version}", problem="Kubernetes has no such group", remedy=remedy)
-        if version in found.versions:
+        if version in match.versions:
             return
-        today = [each for each in self.resources() if (each.group, each.version) == (group, found.preferred)]
+        today = [each for each in self.resources() if (each.group, each.version) == (group, match.preferred)]
         for resource in today:
             for kind in (resource.kind, resource.list_kind):
                 self._kinds[f"{group}/{version}/{kind}"] = self._kinds[f"{resource.api_version}/{kind}"]
@@ -189,6 +193,7 @@ class KindTable:
         if self._by_path.pop((resource.group, resource.version, resource.plural), None) is not resource:
             raise Bug(f"removed {resource.group_resource} {resource.version}, which was not in the table")
         self._by_kind.pop((resource.group, resource.version, resource.kind), None)
+        self._served[resource.group] -= 1
         self.revision += 1
 
     def resources(self) -> list[Resource]:

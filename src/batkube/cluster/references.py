@@ -34,8 +34,8 @@ def controller_of(obj: KubeObject) -> KubeObject | None:
     """Return the owner reference of the controller that manages `obj`, or None (metav1.GetControllerOf)."""
     for reference in obj["metadata"].get("ownerReferences", ()):
         if reference.get("controller"):
-            found: KubeObject = reference
-            return found
+            match: KubeObject = reference
+            return match
     return None
 
 
@@ -61,8 +61,8 @@ def condition_of(obj: KubeObject, kind: str) -> Condition | None:
     """Return the condition of type `kind` in the object's status, or None."""
     for condition in obj.get("status", {}).get("conditions") or ():
         if condition["type"] == kind:
-            found: Condition = condition
-            return found
+            match: Condition = condition
+            return match
     return None
 
 

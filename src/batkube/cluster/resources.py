@@ -25,11 +25,11 @@ _BOUNDLESS = 2**63
 def demand_of(pod: KubeObject) -> Amounts:
     """Return what `pod` takes from its node; it asks for nothing of a resource of which it asks 0."""
     try:
-        asked = {resource: count for resource, count in pod_requests(_POD_SPEC, pod["spec"]) if count}
+        demand = {resource: count for resource, count in pod_requests(_POD_SPEC, pod["spec"]) if count}
     except InputError:
-        asked = {CPU: _BOUNDLESS}
-    asked[PODS] = 1
-    return asked
+        demand = {CPU: _BOUNDLESS}
+    demand[PODS] = 1
+    return demand
 
 
 def allocatable_of(node: KubeObject) -> Amounts:

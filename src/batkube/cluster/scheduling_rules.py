@@ -13,6 +13,7 @@ import msgspec
 
 from batkube.cluster.selectors import LabelSelector, Operator, Requirement
 from batkube.cluster.store import KubeObject
+from batkube.platforms.model import REPELLING
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 
@@ -21,7 +22,6 @@ CORDONED = "node(s) were unschedulable"
 TAINTED = "node(s) had untolerated taint(s)"
 OTHER_LABELS = "node(s) didn't match Pod's node affinity/selector"
 
-_REPELLING = ("NoSchedule", "NoExecute")
 _OPERATORS = {
     "In": Operator.IN,
     "NotIn": Operator.NOT_IN,
@@ -102,7 +102,7 @@ class NodeRules:
 
     def _taints(self, node: KubeObject) -> str | None:
         for taint in node["spec"].get("taints") or ():
-            if taint["effect"] in _REPELLING and tolerates(self._tolerations, taint) is None:
+            if taint["effect"] in REPELLING and tolerates(self._tolerations, taint) is None:
                 return TAINTED
         return None
 

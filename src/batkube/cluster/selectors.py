@@ -144,18 +144,20 @@ def selector_of(value: Mapping[str, Any] | None) -> LabelSelector:
     """Return the selector that a LabelSelector object stands for; None selects nothing, an empty one everything."""
     if value is None:
         return NOTHING
-    found = [_requirement(key, Operator.EQUALS, (text,)) for key, text in (value.get("matchLabels") or {}).items()]
+    requirements = [
+        _requirement(key, Operator.EQUALS, (text,)) for key, text in (value.get("matchLabels") or {}).items()
+    ]
     for expression in value.get("matchExpressions") or ():
         operator = _OBJECT_OPERATORS.get(expression.get("operator", ""))
         if operator is None:
             raise SelectorError(f"{go_quote(expression.get('operator', ''))} is not a valid label selector operator")
-        found.append(_requirement(expression.get("key", ""), operator, tuple(expression.get("values") or ())))
-    return LabelSelector(found)
+        requirements.append(_requirement(expression.get("key", ""), operator, tuple(expression.get("values") or ())))
+    return LabelSelector(requirements)
 
 
 def parse_labels(text: str) -> LabelSelector:
     """Return the selector that the text of a query stands for; raises SelectorError."""
-    return LabelSelector(_Parser(text).requirements()) if text else EVERYTHING
+    return LabelSelector(_SelectorParser(text).requirements()) if text else EVERYTHING
 
 
 def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
@@ -164,8 +166,8 @@ def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requi
     if operator in (Operator.IN, Operator.NOT_IN) and not values:
         problems.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
     if operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST) and values:
-        shown = msgspec.json.encode(values).decode()
-        problems.append(f"values: Invalid value: {shown}: values set must be empty for exists and does not exist")
+        text = msgspec.json.encode(values).decode()
+        problems.append(f"values: Invalid value: {text}: values set must be empty for exists and does not exist")
     for index, value in enumerate(values):
         if operator in (Operator.GREATER_THAN, Operator.LESS_THAN) and _integer(value) is None:
             problem = "for 'Gt', 'Lt' operators, the value must be an integer"
@@ -193,7 +195,7 @@ _tokens = re.compile(r"[ \t\r\n]*(==|!=|[=!(),><]|(?P<word>[^ \t\r\n=!(),><\0]+)
 _END = ""
 
 
-class _Parser:
+class _SelectorParser:
     """Reads the tokens of a selector from left to right; messages as in labels/selector.go."""
 
     def __init__(self, text: str) -> None:
@@ -207,20 +209,20 @@ class _Parser:
 
     def requirements(self) -> list[Requirement]:
         """Return every requirement of the text."""
-        found: list[Requirement] = []
+        result: list[Requirement] = []
         while True:
             token, is_word = self._peek()
             if token == _END:
-                return found
+                return result
             if not is_word and token != "!":
                 raise SelectorError(f"found '{token}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self._one())
+                result.append(self._one())
             except SelectorError as problem:
                 raise SelectorError(f"unable to parse requirement: {problem}") from None
             token, _ = self._next()
             if token == _END:
-                return found
+                return result
             if token != ",":
                 raise SelectorError(f"found '{token}', expected: ',' or 'end of string'")
             token, is_word = self._peek()

@@ -72,6 +72,8 @@ class Batch(msgspec.Struct, frozen=True):
     objects: Sequence[KubeObject]
     #: What was there before a modification or deletion; empty for an addition.
     previous: Sequence[Entry] = ()
+    #: What the change means, where a scheduler made it: a Decision (`cluster.decisions`).
+    decision: object = None
 
     def changes(self) -> Iterator[Change]:
         """Yield the changes one by one."""
@@ -240,7 +242,13 @@ class Store:
             raise Bug(f"created a {kind} that exists already, among {keys[0]} … {keys[-1]}")
 
     def replace(
-        self, kind: str, keys: Sequence[Key], objects: Sequence[KubeObject], now: Instant, author: object = None
+        self,
+        kind: str,
+        keys: Sequence[Key],
+        objects: Sequence[KubeObject],
+        now: Instant,
+        author: object = None,
+        decision: object = None,
     ) -> None:
         """Put `objects` in the place of live ones."""
         live = self._live.setdefault(kind, {})
@@ -248,19 +256,29 @@ class Store:
             previous = [live[key] for key in keys]
         except KeyError as missing:
             raise Bug(f"replaced a {kind} that does not exist: {missing}") from missing
-        self._commit(live, self._batch(kind, MODIFIED, keys, objects, previous), now, author)
+        self._commit(live, self._batch(kind, MODIFIED, keys, objects, previous, decision), now, author)
 
     def set_status(
-        self, kind: str, keys: Sequence[Key], status: KubeObject, now: Instant, author: object = None
+        self,
+        kind: str,
+        keys: Sequence[Key],
+        status: KubeObject,
+        now: Instant,
+        author: object = None,
+        decision: object = None,
     ) -> None:
         """Give live objects a new `status`, which they share, and leave the rest of them, as the sub-resource does."""
-        self.replace(kind, keys, [{**value, "status": status} for value in self.objects(kind, keys)], now, author)
+        changed = [{**value, "status": status} for value in self.objects(kind, keys)]
+        self.replace(kind, keys, changed, now, author, decision)
 
-    def delete(self, kind: str, keys: Sequence[Key], now: Instant, author: object = None) -> None:
+    def delete(
+        self, kind: str, keys: Sequence[Key], now: Instant, author: object = None, decision: object = None
+    ) -> None:
         """Remove live objects."""
         gone = self.objects(kind, keys)
         live = self._live.get(kind, {})
-        self._commit(live, self._batch(kind, DELETED, keys, gone, [live[key] for key in keys]), now, author)
+        previous = [live[key] for key in keys]
+        self._commit(live, self._batch(kind, DELETED, keys, gone, previous, decision), now, author)
 
     def _batch(
         self,
@@ -269,8 +287,9 @@ class Store:
         keys: Sequence[Key],
         objects: Sequence[KubeObject],
         previous: Sequence[Entry] = (),
+        decision: object = None,
     ) -> Batch:
-        return Batch(kind, change, self.version + 1, self.version + len(keys), keys, objects, previous)
+        return Batch(kind, change, self.version + 1, self.version + len(keys), keys, objects, previous, decision)
 
     def _commit(self, live: dict[Key, Entry], batch: Batch, now: Instant, author: object) -> None:
         """Take `batch` into the live objects and the history, and tell the listeners: the one door."""

@@ -31,12 +31,12 @@ def below(completions: int) -> int:
 
 def parse_indexes(text: str, completions: int) -> int:
     """Return the set that `text` lists; what is no index of such a Job, or cannot be read, is left out."""
-    found = 0
+    indexes = 0
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         if first.isdigit() and (last or first).isdigit():
-            found |= below(int(last or first) + 1) & ~below(int(first))
-    return found & below(completions)
+            indexes |= below(int(last or first) + 1) & ~below(int(first))
+    return indexes & below(completions)
 
 
 def format_indexes(indexes: int) -> str:

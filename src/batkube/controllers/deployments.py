@@ -156,8 +156,8 @@ class Deployments:
         status = deployment.get("status", {})
         current = progress.status_condition(status, progress.PROGRESSING)
         if progress.has_deadline(deployment) and (current is None or not only_if_silent):
-            said = progress.new_condition(progress.PROGRESSING, "True", *condition, now)
-            status = {**status, "conditions": progress.with_set(status.get("conditions") or (), said)}
+            entry = progress.new_condition(progress.PROGRESSING, "True", *condition, now)
+            status = {**status, "conditions": progress.with_set(status.get("conditions") or (), entry)}
         revision = plan.annotations_of(new).get(plan.REVISION, "")
         annotations = {**plan.annotations_of(deployment), plan.REVISION: revision}
         if annotations == plan.annotations_of(deployment) and status is deployment.get("status"):

@@ -81,8 +81,8 @@ def _success_policy(sync: JobSync) -> str | None:
     if not sync.is_indexed or not sync.succeeded_indexes:
         return None
     for number, rule in enumerate((sync.spec.get("successPolicy") or {}).get("rules") or ()):
-        asked, count = rule.get("succeededIndexes"), rule.get("succeededCount")
-        wanted = None if asked is None else parse_indexes(asked, sync.completions or 0)
+        index_text, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+        wanted = None if index_text is None else parse_indexes(index_text, sync.completions or 0)
         if wanted == 0:
             continue
         done = sync.succeeded_indexes if wanted is None else sync.succeeded_indexes & wanted

@@ -107,8 +107,8 @@ class Namespaces:
     def _troubles(self, left: list[ObjectPlace], failures: list[str]) -> dict[str, tuple[str, str]]:
         troubles = {}
         if failures:
-            told = f"Failed to delete all resource types, {len(failures)} remaining: {', '.join(sorted(failures))}"
-            troubles["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", told
+            message = f"Failed to delete all resource types, {len(failures)} remaining: {', '.join(sorted(failures))}"
+            troubles["NamespaceDeletionContentFailure"] = "ContentDeletionFailed", message
         if left:
             kinds = Counter(place.storage if "." in place.storage else f"{place.storage}." for place in left)
             listed = ", ".join(sorted(f"{kind} has {count} resource instances" for kind, count in kinds.items()))

@@ -31,15 +31,15 @@ class PodControl:
     def create(self, owner: KubeObject, template: KubeObject, now: Instant, *, generate_name: str = "") -> KubeObject:
         """Create a pod of `template` that `owner` controls; where the template has a name, by that name."""
         metadata = owner["metadata"]
-        given = template.get("metadata") or {}
+        wanted = template.get("metadata") or {}
         made = {
-            "name": given.get("name"),
-            "generateName": "" if given.get("name") else generate_name or f"{metadata['name']}-",
+            "name": wanted.get("name"),
+            "generateName": "" if wanted.get("name") else generate_name or f"{metadata['name']}-",
             "namespace": metadata["namespace"],
-            "labels": given.get("labels"),
-            "annotations": given.get("annotations"),
+            "labels": wanted.get("labels"),
+            "annotations": wanted.get("annotations"),
             "ownerReferences": [controller_reference(owner)],
-            "finalizers": given.get("finalizers"),
+            "finalizers": wanted.get("finalizers"),
         }
         pod = {
             "apiVersion": "v1",

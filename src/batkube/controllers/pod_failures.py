@@ -56,11 +56,11 @@ def verdict_on(pod: KubeObject, job: KubeObject) -> FailureVerdict:
         action = rule["action"]
         codes, patterns = rule.get("onExitCodes"), rule.get("onPodConditions")
         if codes is not None:
-            found = _failed_container(pod, codes)
-            if found is not None:
-                code = found["state"]["terminated"]["exitCode"]
-                said = f"Container {found['name']} for pod {name} failed with exit code {code}"
-                return FailureVerdict(action, f"{said} matching {action} rule at index {number}")
+            container = _failed_container(pod, codes)
+            if container is not None:
+                code = container["state"]["terminated"]["exitCode"]
+                event = f"Container {container['name']} for pod {name} failed with exit code {code}"
+                return FailureVerdict(action, f"{event} matching {action} rule at index {number}")
         elif patterns:
             kind = _matching_condition(pod, patterns)
             if kind is not None:
@@ -78,8 +78,8 @@ def _failed_container(pod: KubeObject, requirement: KubeObject) -> KubeObject | 
         if not terminated or not terminated["exitCode"] or wanted not in (None, one["name"]):
             continue
         if (terminated["exitCode"] in requirement["values"]) == (requirement["operator"] == "In"):
-            found: KubeObject = one
-            return found
+            failed: KubeObject = one
+            return failed
     return None
 
 

@@ -17,7 +17,7 @@ from batkube.controllers import rollout_plan as plan
 def rolled_back(deployment: KubeObject, owned: Sequence[KubeObject]) -> tuple[KubeObject, EventType, str, str]:
     """Return the deployment after the rollback it asks for, and the type, reason and message of the event."""
     name = deployment["metadata"]["name"]
-    revision = _asked(deployment, owned)
+    revision = _revision(deployment, owned)
     target = next((one for one in owned if revision and plan.revision_of(one) == revision), None)
     asked_no_more = {key: text for key, text in plan.annotations_of(deployment).items() if key != plan.ROLLBACK_TO}
     unchanged = with_metadata(deployment, annotations=asked_no_more)
@@ -33,7 +33,7 @@ def rolled_back(deployment: KubeObject, owned: Sequence[KubeObject]) -> tuple[Ku
     return changed, "Normal", "DeploymentRollback", f'Rolled back deployment "{name}" to revision {revision}'
 
 
-def _asked(deployment: KubeObject, owned: Sequence[KubeObject]) -> int:
+def _revision(deployment: KubeObject, owned: Sequence[KubeObject]) -> int:
     """Return the revision asked for; 0 means the one before the latest, and is returned when there is none."""
     text = plan.annotations_of(deployment)[plan.ROLLBACK_TO]
     if text.isascii() and text.isdigit() and int(text):

@@ -184,7 +184,7 @@ def next_check(deployment: KubeObject, status: KubeObject, now: Instant) -> Dura
 def _failure(replica_sets: Sequence[KubeObject]) -> Condition | None:
     """Return the first failure that a ReplicaSet reports, as a condition of its Deployment."""
     for one in replica_sets:
-        found = status_condition(one.get("status", {}), FAILURE)
-        if found is not None:
-            return {**found, "lastUpdateTime": found["lastTransitionTime"]}
+        failure = status_condition(one.get("status", {}), FAILURE)
+        if failure is not None:
+            return {**failure, "lastUpdateTime": failure["lastTransitionTime"]}
     return None

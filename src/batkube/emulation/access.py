@@ -92,7 +92,7 @@ class Access:
         except OSError as error:
             raise Unreachable(f"{self.url}: {error}") from error
         except _pool_errors() as error:
-            raise Unreachable(f"{self.url}: {_told(error)}") from error
+            raise Unreachable(f"{self.url}: {_cause(error)}") from error
         finally:
             response.close()
 
@@ -121,7 +121,7 @@ class Access:
                 retries=False,
             )
         except _pool_errors() as error:
-            raise Unreachable(f"{self.url} cannot be reached: {_told(error)}") from error
+            raise Unreachable(f"{self.url} cannot be reached: {_cause(error)}") from error
 
 
 class Gone(RefusedByCluster):
@@ -146,9 +146,9 @@ def _connect(kubeconfig: Path, context: str | None) -> tuple[Any, Any]:
         load: Callable[..., None] = config.load_kube_config
         load(str(kubeconfig), context, client_configuration=configuration, persist_config=False)
     except (config.ConfigException, YAMLError) as error:
-        told = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         raise InputError(
-            kubeconfig, problem=f"is not a kubeconfig that can be used: {told}", remedy="try it with kubectl"
+            kubeconfig, problem=f"is not a kubeconfig that can be used: {message}", remedy="try it with kubectl"
         ) from error
     except Exception as error:  # whatever a file of another kind makes the loader stumble over
         raise InputError(kubeconfig, problem="is not a kubeconfig", remedy="try it with kubectl") from error
@@ -161,7 +161,7 @@ def _pool_errors() -> type[Exception]:
     return HTTPError
 
 
-def _told(error: BaseException) -> str:
+def _cause(error: BaseException) -> str:
     """Return what went wrong at the bottom of an error of the connection pool."""
     reason = getattr(error, "reason", None) or error
     return str(reason).rpartition("): ")[2]

@@ -55,9 +55,9 @@ def emulate(
     tasks = plan(workloads, emulation, nodes, platform)
     notes = FidelityNotes()
     sources: list[Workload | Platform] = [*workloads, *([platform] if platform else [])]
-    for given in sources:
-        for note, count in given.notes:
-            notes.add(note, example=given.source, count=count)
+    for inputs in sources:
+        for note, count in inputs.notes:
+            notes.add(note, example=inputs.source, count=count)
     run = new_run_name()
     style = Style(run, emulation.kind, emulation.image, emulation.scheduler_name, nodes.have_kwok_taint)
     ground = Ground(access, style, emulation.namespace, priorities)

@@ -117,13 +117,13 @@ class ControlPlane:
     def wait_for(self, what: str, is_so: Callable[[], bool], program_name: str) -> None:
         """Wait until something is so, as long as the programs live. Raises RunFailed."""
 
-        def asked() -> bool:
+        def is_so_now() -> bool:
             self.check()
             return is_so()
 
-        if not wait_until(asked, _START_S):
-            told = self._last_lines(program_name)
-            raise RunFailed(f"{what} is not there after {_START_S:.0f} s; the last lines of {program_name}:\n{told}")
+        if not wait_until(is_so_now, _START_S):
+            log_end = self._last_lines(program_name)
+            raise RunFailed(f"{what} is not there after {_START_S:.0f} s; the last lines of {program_name}:\n{log_end}")
 
     def stop(self) -> None:
         """End every program, the last one first; nothing of it is to be kept."""

@@ -225,14 +225,14 @@ class Player:
 
     def _tell(self, line: bytes, at: Instant, read: _Read) -> str:
         """Tell one line of a watch; return the version it brings us to, "" when we have to list again."""
-        said = sightings.read_line(line)
-        if said.type == "ERROR":
+        event = sightings.read_line(line)
+        if event.type == "ERROR":
             return ""
-        if said.type != "BOOKMARK":
-            seen = read(said.object, at, said.type == "DELETED")
+        if event.type != "BOOKMARK":
+            seen = read(event.object, at, event.type == "DELETED")
             if seen is not None:
                 self._news.put(seen)
-        return sightings.version_of(said.object)
+        return sightings.version_of(event.object)
 
     def _relist(self, path: str, query: dict[str, str], read: _Read) -> str:
         """Tell how everything stands, after a watch was lost; what has gone meanwhile is not told."""

@@ -185,13 +185,13 @@ def _fits(requests: Requests, offer: dict[str, int]) -> bool:
 
 
 def _too_large(job: Job, requests: Requests, nodes: ClusterNodes, source: str) -> InputError:
-    asked = ", ".join(f"{name} {format_amount(name, wanted)}" for name, wanted in requests)
+    demand = ", ".join(f"{name} {format_amount(name, wanted)}" for name, wanted in requests)
     best = max(nodes.offers, key=lambda offer: offer.get(CPU, 0))
     offered = ", ".join(f"{name} {format_amount(name, most)}" for name, most in best.items() if name != PODS)
     return InputError(
         source,
         at=f"job {job.name!r}",
-        problem=f"asks for {asked}, which no node of the cluster has (the largest offers {offered})",
+        problem=f"asks for {demand}, which no node of the cluster has (the largest offers {offered})",
         remedy="scale what jobs ask for, such as --requests cpu=x0.5, or use a larger cluster",
     )
 

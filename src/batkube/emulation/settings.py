@@ -40,13 +40,13 @@ class Mapping:
 
     def apply(self, requests: dict[str, int]) -> None:
         """Change what one pod asks for."""
-        asked = requests.pop(self.resource, None)
-        wanted = self.amount if self.amount is not None else None if asked is None else self._scaled(asked)
+        request = requests.pop(self.resource, None)
+        wanted = self.amount if self.amount is not None else None if request is None else self._scaled(request)
         if self.name and wanted is not None:
             requests[self.name] = wanted
 
-    def _scaled(self, asked: int) -> int:
-        return math.ceil(asked * self.factor)
+    def _scaled(self, request: int) -> int:
+        return math.ceil(request * self.factor)
 
 
 def parse_mapping(text: str) -> Mapping:
@@ -75,10 +75,10 @@ def parse_mapping(text: str) -> Mapping:
 
 def mapped(requests: Requests, mappings: Sequence[Mapping]) -> Requests:
     """Return what a pod asks for once every mapping is applied, in their order."""
-    asked = dict(requests)
+    amounts = dict(requests)
     for mapping in mappings:
-        mapping.apply(asked)
-    return tuple(sorted((name, wanted) for name, wanted in asked.items() if wanted))
+        mapping.apply(amounts)
+    return tuple(sorted((name, wanted) for name, wanted in amounts.items() if wanted))
 
 
 @dataclass(frozen=True, slots=True)

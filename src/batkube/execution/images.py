@@ -21,9 +21,9 @@ from batkube.kernel.instants import Duration, Instant, after
 
 def pull_policy_of(container: KubeObject) -> str:
     """Return when a container's image is pulled, with Kubernetes' default (pkg/apis/core/v1, SetDefaults_Container)."""
-    given: str | None = container.get("imagePullPolicy")
-    if given:
-        return given
+    policy: str | None = container.get("imagePullPolicy")
+    if policy:
+        return policy
     name = container["image"].rpartition("/")[2]
     if "@" in name:
         return "IfNotPresent"

@@ -61,7 +61,6 @@ class Kubelets:
         """
         self._store = world.store
         self._agenda = world.agenda
-        self._journal = world.journal
         self._notes = world.notes
         self._accounts = accounts
         self._courses = courses
@@ -120,7 +119,6 @@ class Kubelets:
         if is_being_deleted(pod):
             self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
         elif life is None and phase_of(pod) == "Pending":
-            self._journal.append(now, "bind", pod=key, node=node_of_pod(pod))
             self._take_up(key, pod, now)
 
     def _hear_node(self, batch: Batch, now: Instant) -> None:

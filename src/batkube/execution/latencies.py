@@ -66,25 +66,25 @@ class Latencies:
     @property
     def only_for_runs(self) -> list[str]:
         """The keys given that a served cluster has no use for: there, users submit and real controllers make pods."""
-        given = {"spawn": self.spawn, "client": self.client, "system-pods": self.system_pods}
-        return [key for key, value in given.items() if value]
+        steps = {"spawn": self.spawn, "client": self.client, "system-pods": self.system_pods}
+        return [key for key, value in steps.items() if value]
 
     def describe(self) -> dict[str, str]:
         """Return what the file says, as the manifest shows it."""
-        told: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for name in STEPS:
             step: Step | None = getattr(self, name)
             if isinstance(step, ByTurn):
-                told |= {f"{name}.first": step.first.describe(), f"{name}.later": step.later.describe()}
+                texts |= {f"{name}.first": step.first.describe(), f"{name}.later": step.later.describe()}
             elif step is not None:
-                told[name] = step.describe()
+                texts[name] = step.describe()
         if self.cached:
-            told["cached"] = f"{self.cached:g}"
+            texts["cached"] = f"{self.cached:g}"
         if self.client is not None:
-            told["client"] = self.client.describe()
+            texts["client"] = self.client.describe()
         if self.system_pods:
-            told["system-pods"] = "; ".join(pod.describe() for pod in self.system_pods)
-        return told
+            texts["system-pods"] = "; ".join(pod.describe() for pod in self.system_pods)
+        return texts
 
 
 #: The keys of a latencies file that are distributions.
@@ -100,17 +100,17 @@ def read_latencies(path: Path) -> Latencies:
     content = read_yaml(path)
     if not isinstance(content, Mapping):
         raise InputError(path, problem="is not a mapping of steps to distributions", remedy=f"steps: {list(STEPS)}")
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for name, value in content.items():
         if name not in _KEYS:
             raise InputError(
                 path, at=str(name), problem="is not a step of a pod's life", remedy=f"known keys: {', '.join(_KEYS)}"
             )
         try:
-            found[name.replace("-", "_")] = _parsed(name, value, path)
+            fields[name.replace("-", "_")] = _parsed(name, value, path)
         except ValueError as error:
             raise InputError(path, at=name, problem=str(error)) from error
-    return Latencies(**found)  # type: ignore[arg-type]  # each key was parsed to the type of its field
+    return Latencies(**fields)  # type: ignore[arg-type]  # each key was parsed to the type of its field
 
 
 def _parsed(name: str, value: object, path: Path) -> object:
@@ -129,16 +129,16 @@ def _parsed(name: str, value: object, path: Path) -> object:
 
 def _step(value: object) -> Distribution:
     """Return the distribution of a step. One constant must be a time; what others draw below 0 counts as 0."""
-    found = parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
-    if found.name == "constant":
-        (constant,) = found.parameters
+    step = parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+    if step.name == "constant":
+        (constant,) = step.parameters
         if constant < 0:
             raise ValueError(f"{constant:g} is negative; a step takes 0 s or more")
         try:
             seconds(constant)
         except ValueError as error:
             raise ValueError(f"{constant:g} s is longer than a run can last") from error
-    return found
+    return step
 
 
 def _share(value: object) -> float:

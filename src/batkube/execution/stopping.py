@@ -16,7 +16,7 @@ STOP_TIME = "batkube.io/stop-time"
 def stop_time_of(pod: KubeObject, now: Instant) -> Duration:
     """Return how long a pod that was deleted takes until its last container has ended."""
     metadata = pod["metadata"]
-    wanted = _told(pod, STOP_TIME) or Duration(0)
+    wanted = _time_in(pod, STOP_TIME) or Duration(0)
     for container in pod["spec"]["containers"]:
         hook = (container.get("lifecycle") or {}).get("preStop") or {}
         wanted = max(wanted, seconds((hook.get("sleep") or {}).get("seconds", 0)))
@@ -26,13 +26,13 @@ def stop_time_of(pod: KubeObject, now: Instant) -> Duration:
 
 def active_deadline_of(pod: KubeObject) -> Duration | None:
     """Return after how long the kubelet ends the pod; None when it may run for ever."""
-    limits = [_told(pod, WALLTIME)]
-    given = pod["spec"].get("activeDeadlineSeconds")
-    limits.append(None if given is None else seconds(given))
+    limits = [_time_in(pod, WALLTIME)]
+    deadline = pod["spec"].get("activeDeadlineSeconds")
+    limits.append(None if deadline is None else seconds(deadline))
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _told(pod: KubeObject, annotation: str) -> Duration | None:
+def _time_in(pod: KubeObject, annotation: str) -> Duration | None:
     text = (pod["metadata"].get("annotations") or {}).get(annotation)
     if text is None:
         return None

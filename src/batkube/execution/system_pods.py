@@ -49,9 +49,9 @@ class SystemPod:
         name = entry.get("name", f"system-{number}")
         if not isinstance(name, str) or not name:
             raise ValueError(f"the name of entry {number} is {name!r}, which is no name")
-        asked = {resource: value for resource, value in entry.items() if resource != "name"}
+        amounts = {resource: value for resource, value in entry.items() if resource != "name"}
         try:
-            return cls(name, tuple((resource, amount(resource, value)) for resource, value in asked.items()))
+            return cls(name, tuple((resource, amount(resource, value)) for resource, value in amounts.items()))
         except ValueError as error:
             raise ValueError(f"pod {name!r}: {error}") from error
 
@@ -69,8 +69,8 @@ def without_system_pods(machines: Sequence[Machine], pods: Sequence[SystemPod]) 
     """Return the machines with what the system pods leave of them."""
     left = [dict(machine.capacity) for machine in machines]
     for pod, machine_id in zip(pods, node_of_each(pods, machines), strict=True):
-        for resource, asked in (*pod.requests, (PODS, 1)):
-            free = left[machine_id].get(resource, 0) - asked
+        for resource, count in (*pod.requests, (PODS, 1)):
+            free = left[machine_id].get(resource, 0) - count
             if free < 0:
                 name = machines[machine_id].name
                 problem = f"machine {name!r} has not enough {resource} for the system pod {pod.name!r}"
@@ -88,7 +88,7 @@ def system_pod_objects(
     """Return the pods as the API shows them, running on their nodes."""
     objects: list[KubeObject] = []
     for number, (pod, machine_id) in enumerate(zip(pods, node_of_each(pods, machines), strict=True)):
-        asked = {resource: format_amount(resource, held) for resource, held in pod.requests}
+        requests = {resource: format_amount(resource, held) for resource, held in pod.requests}
         metadata = {
             "name": pod.name,
             "namespace": SYSTEM_NAMESPACE,
@@ -101,7 +101,7 @@ def system_pod_objects(
             "priority": 2_000_000_000,  # system-cluster-critical, so that no scheduler evicts them for a job
             "restartPolicy": "Always",
             "terminationGracePeriodSeconds": 30,
-            "containers": [{"name": pod.name, "image": pod.name, "resources": {"requests": asked}}],
+            "containers": [{"name": pod.name, "image": pod.name, "resources": {"requests": requests}}],
         }
         status = {"phase": "Running", "startTime": rfc3339(now)}
         objects.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})

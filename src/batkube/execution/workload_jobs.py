@@ -20,7 +20,7 @@ from batkube.cluster.world import World
 from batkube.execution.profiles import run_time_on
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
-from batkube.kernel.intervals import format_intervals, mask_of
+from batkube.kernel.intervals import mask_of
 from batkube.platforms.model import Machine
 
 PREEMPTED = "Preempted"
@@ -58,11 +58,8 @@ class WorkloadJobs:
     # The work
 
     def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
-        """Record where pods of a job were put, by a policy or a program: one line for those of one decision."""
+        """Record where pods of a job were put."""
         known = [self._machine_ids[node] for node in nodes if node in self._machine_ids]
-        which = {} if len(ranks) == len(course.keys) else {"pods": format_intervals(mask_of(ranks))}
-        machines = format_intervals(mask_of(known))
-        self._journal.append(now, "bind", job=course.job.key, **which, machines=machines)
         if len(known) == len(ranks):
             for rank, number in zip(ranks, known, strict=True):
                 course.machine_ids[rank] = number

@@ -112,11 +112,11 @@ def conduct(
 
     What was finished is checked first; `tell` is called with each run that is damaged, and so is run again.
     """
-    with folder.held(), _disk_trouble_told(folder.path):
+    with folder.held(), _disk_trouble(folder.path):
         if force:
             folder.clear()
-        for told in folder.set_damaged_aside(run.name for run in plan.runs):
-            tell(told)
+        for damage in folder.set_damaged_aside(run.name for run in plan.runs):
+            tell(damage)
         if retry_failed:
             ends = {run.name: folder.ended(run.name) for run in plan.runs}
             folder.forget(name for name, end in ends.items() if end is not None and end.state is RunState.FAILED)
@@ -172,7 +172,7 @@ def default_jobs(plan: Plan) -> int:
 
 
 @contextmanager
-def _disk_trouble_told(path: Path) -> Iterator[None]:
+def _disk_trouble(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

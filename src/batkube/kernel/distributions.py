@@ -79,18 +79,18 @@ def _from_mapping(spec: Mapping[str, object]) -> Distribution:
     name = spec.get("name", spec.get("distribution"))
     if not isinstance(name, str):
         raise ValueError(f"a distribution needs a name; {_USAGE}")
-    given = {key: value for key, value in spec.items() if key not in ("name", "distribution")}
-    values = given.pop("values", None)
+    parameters = {key: value for key, value in spec.items() if key not in ("name", "distribution")}
+    values = parameters.pop("values", None)
     if values is not None:
-        if given or not isinstance(values, list | tuple):
+        if parameters or not isinstance(values, list | tuple):
             raise ValueError(f"{name}: give either a list `values` or the parameters by name")
         return _checked(name, tuple(_number(value, name) for value in values))
     wanted = _family(name).parameters
-    unknown = [key for key in given if key not in wanted]
-    missing = [key for key in wanted if key not in given]
+    unknown = [key for key in parameters if key not in wanted]
+    missing = [key for key in wanted if key not in parameters]
     if unknown or missing:
-        raise ValueError(f"{name} takes {', '.join(wanted)}, not {', '.join(map(str, given)) or 'nothing'}")
-    return _checked(name, tuple(_number(given[key], name) for key in wanted))
+        raise ValueError(f"{name} takes {', '.join(wanted)}, not {', '.join(map(str, parameters)) or 'nothing'}")
+    return _checked(name, tuple(_number(parameters[key], name) for key in wanted))
 
 
 def _number(value: object, name: str) -> float:

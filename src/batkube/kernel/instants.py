@@ -26,6 +26,7 @@ LATEST_NS = 2**63 - 1
 
 #: The calendar date of Instant 0, for Kubernetes timestamps. Fixed, so that two runs write the same bytes.
 EPOCH = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+_NAIVE_EPOCH = EPOCH.replace(tzinfo=None)
 #: The instant from which Unix counts its seconds.
 UNIX_START = Instant(int(-EPOCH.timestamp()) * NANOSECONDS_PER_SECOND)
 
@@ -98,8 +99,7 @@ def as_float_s(ns: int) -> float:
 
 def rfc3339(instant: Instant) -> str:
     """Return the Kubernetes timestamp of `instant`: whole seconds, rounded down, as metav1.Time marshals them."""
-    day, second = divmod(instant // NANOSECONDS_PER_SECOND, 86400)
-    return f"{_date(day)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}Z"
+    return _timestamp(instant // NANOSECONDS_PER_SECOND)
 
 
 def rfc3339_micro(instant: Instant) -> str:
@@ -115,9 +115,9 @@ def instant_of(timestamp: str) -> Instant:
     return Instant(((since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds) * 1000)
 
 
-@functools.lru_cache(maxsize=64)
-def _date(day: int) -> str:
-    return (EPOCH + datetime.timedelta(days=day)).date().isoformat()
+@functools.lru_cache(maxsize=1024)
+def _timestamp(seconds_since: int) -> str:
+    return f"{(_NAIVE_EPOCH + datetime.timedelta(seconds=seconds_since)).isoformat()}Z"
 
 
 def human(ns: int) -> str:

@@ -37,8 +37,8 @@ def _no_number(text: str) -> float:
 
 def _clamped(sign: str, digits: str) -> int:
     """Return an exponent; one of more than nine digits is beyond every float and every text, whatever it is."""
-    found = int(digits.lstrip("0")[:10] or "0") if len(digits.lstrip("0")) <= 9 else 10**10
-    return -found if sign == "-" else found
+    size = int(digits.lstrip("0")[:10] or "0") if len(digits.lstrip("0")) <= 9 else 10**10
+    return -size if sign == "-" else size
 
 
 def int_of(text: str, most_digits: int = 20) -> int | None:

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_UNKNOWN = object()
 
 
 class _Known(dict[Any, Any]):
@@ -41,8 +42,8 @@ class _Known(dict[Any, Any]):
 def remembered(maxsize: int, longest: int = 1000) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Return a decorator that remembers results, but none for texts and bytes beyond `longest`.
 
-    It is on the path of every write, so that a function of one text becomes the look-up itself. When `maxsize`
-    results are known all are forgotten; those that matter come again at once.
+    It is on the path of every write, so that a function of one text becomes the look-up itself, and what is named is
+    not remembered. When `maxsize` results are known all are forgotten; those that matter come again at once.
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -50,14 +51,16 @@ def remembered(maxsize: int, longest: int = 1000) -> Callable[[Callable[_P, _R]]
         if len(inspect.signature(function).parameters) == 1:
             return cast(Callable[_P, _R], known.__getitem__)
 
+        look_up = known.get
+
         @functools.wraps(function)
         def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
-            key = (*arguments, *named.items()) if named else arguments
-            if key in known:
-                return cast(_R, known[key])
-            result = function(*arguments, **named)
-            known.keep(key, arguments, result)
-            return result
+            result = look_up(arguments, _UNKNOWN)
+            if result is _UNKNOWN or named:
+                result = function(*arguments, **named)
+                if not named:
+                    known.keep(arguments, arguments, result)
+            return result  # type: ignore[no-any-return]
 
         return call
 

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from batkube.outputs.measures.run_files import RunFiles
+from batkube.outputs.measures.measured_run import MeasuredRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from batkube.outputs.measures.metrics import Metrics
 
-
-class Results(RunFiles):
-    """What a run came to. pandas and matplotlib are imported when they are needed, as in `RunFiles`."""
-
-    @cached_property
-    def metrics(self) -> Metrics:
-        """The run in numbers."""
-        from batkube.outputs.measures.metrics import metrics_of
-
-        return metrics_of(self)
+class Results(MeasuredRun):
+    """What a run came to. pandas and matplotlib are imported when they are needed, as in what it is made of."""
 
     def gantt(
         self,

@@ -17,13 +17,11 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.quantities import CPU
 from batkube.platforms.assembling import assemble, checked_amount, with_pods
-from batkube.platforms.model import Machine, Platform
+from batkube.platforms.model import REPELLING, Machine, Platform
 
 CORDONED = FidelityNote("platform", "a node is cordoned (spec.unschedulable) and is left out")
-TAINTED = FidelityNote("platform", "in-process policies ignore taints, so a tainted node takes any pod")
-
-_REPELLING = ("NoSchedule", "NoExecute")
-_EFFECTS = (*_REPELLING, "PreferNoSchedule")
+TAINTED = FidelityNote("platform", "nodes with taints take none of the jobs, whose pods tolerate no taint")
+_EFFECTS = (*REPELLING, "PreferNoSchedule")
 _LISTS = ("List", "NodeList")
 _REMEDY = "write Node manifests, as `kubectl get nodes -o yaml` prints them"
 
@@ -46,7 +44,7 @@ def parse_manifests(path: Path, text: str) -> Platform:
             remedy="uncordon some: remove spec.unschedulable",
         )
     machines = [_machine(source, at, number, node) for number, (at, node) in enumerate(open_nodes)]
-    tainted = sum(any(taint["effect"] in _REPELLING for taint in machine.taints) for machine in machines)
+    tainted = sum(not machine.takes_any_pod for machine in machines)
     counts = ((CORDONED, len(nodes) - len(open_nodes)), (TAINTED, tainted))
     return assemble(source, machines, remedy=_REMEDY, notes=tuple(pair for pair in counts if pair[1]))
 
@@ -84,10 +82,10 @@ def _machine(source: str, at: str, number: int, node: dict[str, object]) -> Mach
         raise InputError(source, at=f"{at}, metadata.name", problem="the node has no name", remedy=_REMEDY)
     at = f"{at}, node {name!r}"
     field = "allocatable" if status.get("allocatable") else "capacity"
-    given = _mapping(source, at, status, field)
+    quantities = _mapping(source, at, status, field)
     capacity = {
         resource: checked_amount(source, f"{at}, status.{field}.{resource}", resource, value)
-        for resource, value in given.items()
+        for resource, value in quantities.items()
     }
     if CPU not in capacity:
         raise InputError(

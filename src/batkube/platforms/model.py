@@ -10,6 +10,8 @@ from batkube.kernel.quantities import CPU
 
 #: Pods a kubelet accepts unless told otherwise (Kubernetes: KubeletConfiguration.maxPods).
 DEFAULT_PODS = 110
+#: Effects of taints that keep pods away.
+REPELLING = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,11 @@ class Machine:
     properties: Mapping[str, str] = field(default_factory=dict)
     #: Properties of the SimGrid zones around it.
     zone_properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def takes_any_pod(self) -> bool:
+        """Whether it has no taint that keeps away pods which tolerate none, as those of a workload's jobs."""
+        return not any(taint["effect"] in REPELLING for taint in self.taints)
 
     @property
     def cpu_milli(self) -> int:

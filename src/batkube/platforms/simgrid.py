@@ -126,11 +126,11 @@ def _role(source: str, host: _Host) -> str:
 
 def _machine(source: str, number: int, host: _Host) -> Machine:
     at = f"line {host.line}, host {host.name!r}"
-    given = {"core": host.attributes.get("core", "1")}
-    given |= {name: value for name, value in host.properties.items() if name in _RESOURCES}
+    amounts = {"core": host.attributes.get("core", "1")}
+    amounts |= {name: value for name, value in host.properties.items() if name in _RESOURCES}
     capacity = {
         _RESOURCES[name]: checked_amount(source, f"{at}, {name}", _RESOURCES[name], value)
-        for name, value in given.items()
+        for name, value in amounts.items()
     }
     speeds = host.attributes.get("speed") or host.attributes.get("power")
     pstate = host.attributes.get("pstate")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 
 from batkube.kernel.instants import Duration, after
+from batkube.platforms.model import Machine
 from batkube.policies.interface import Decision, Policy, Start, View
 from batkube.policies.rooms import Room
 from batkube.policies.timeline import Slot, Timeline
@@ -32,6 +34,11 @@ class Conservative(Policy):
         self._plan: Timeline[Room] | None = None
         #: Of each job that runs or waits, by its key: what it holds in the plan.
         self._slots: dict[str, Slot] = {}
+
+    def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
+        """Plan anew."""
+        super().begin(machines, rng)
+        self._plan = None
 
     def decide(self, view: View) -> Iterator[Decision]:
         """Place the jobs that arrived, or after an end all jobs that wait, and start those whose slot begins now."""

@@ -1,4 +1,4 @@
-"""The scheduler of a served cluster: each pod on its own, the most important first, on the node with the most room.
+"""A scheduler like kube-scheduler: each pod on its own, the most important first, on the node with the most room.
 
 What kube-scheduler does with its default configuration, as far as people at a keyboard see it: requests, node names,
 selectors, required and preferred node affinity, taints, cordons, priorities and preemption; and when a pod fits
@@ -13,51 +13,85 @@ import numpy as np
 
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import DEFAULT_SCHEDULER, NODE, POD
 from batkube.cluster.resources import Amounts, demand_of
 from batkube.cluster.scheduling_rules import rules_key
-from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
-from batkube.policies.node_table import Mask, NodeTable
+from batkube.policies.node_table import Mask
+from batkube.policies.pod_desk import PodDesk
+from batkube.policies.pod_jobs import Standing, standing_of
 from batkube.policies.preemption import Preemption
-from batkube.policies.served_scheduler import DEFAULT_NAME, POD, ServedScheduler
 
 #: What is equal for pods that fit, or do not fit, alike: rules, demand, priority.
 _Shape = tuple[bytes, tuple[tuple[str, int], ...], int]
 
 
-class DefaultScheduler(ServedScheduler):
-    """Binds pods as kube-scheduler would."""
+class DefaultScheduler:
+    """Binds the pods that ask for a scheduler of one of `names`, as kube-scheduler would."""
 
     def __init__(
-        self,
-        world: World,
-        client: Client,
-        events: EventRecorder,
-        table: NodeTable,
-        names: Collection[str] = (DEFAULT_NAME,),
+        self, world: World, client: Client, events: EventRecorder, names: Collection[str] = (DEFAULT_SCHEDULER,)
     ) -> None:
-        super().__init__(world, client, events, table, names)
-        self._preemption = Preemption(world.store, client, events, table)
+        self._store = world.store
+        self._agenda = world.agenda
+        self._names = frozenset(names)
+        self._desk = desk = PodDesk(world, client, events)
+        self._table = desk.table
+        self._preemption = Preemption(world.store, client, events, desk.table)
+        #: Pods that wait, in the order they came, and whether they were tried.
+        self._waiting: dict[Key, bool] = {}
+        #: Whether pods that did not fit may fit now.
+        self._has_news = False
+        self._is_awake = False
+        world.store.listen(POD, self._hear_pods)
+        world.store.listen(NODE, self._hear_nodes)
 
-    def left(self, key: Key, *, is_over: bool) -> None:
-        """Forget what was promised to a pod that no longer waits."""
-        self._preemption.forget(key)
+    # What it hears
 
-    def decide(self, now: Instant) -> None:
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        waiting = self._waiting
+        for change in batch.changes():
+            key, pod, before = change.key, change.object, change.previous
+            standing = standing_of(pod, batch.type, self._names)
+            if standing is not Standing.WAITS:
+                waiting.pop(key, None)
+                self._preemption.forget(key)
+                self._has_news |= standing is Standing.OVER
+            elif key not in waiting or (before is not None and before["spec"] != pod["spec"]):
+                waiting[key] = False
+        self._wake_soon(now)
+
+    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
+        self._has_news = True
+        self._wake_soon(now)
+
+    def _wake_soon(self, now: Instant) -> None:
+        """Decide at the end of this instant, if there is anything to decide."""
+        if self._waiting and not self._is_awake:
+            self._is_awake = True
+            self._agenda.book(now, Rank.WAKE, self._decide)
+
+    # What it does
+
+    def _decide(self, now: Instant) -> None:
         """Try every pod that may fit: all after news, otherwise those not tried yet."""
-        has_news, self.has_news = self.has_news, False
-        tried = [key for key, message in self.waiting.items() if has_news or not message]
+        self._is_awake = False
+        has_news, self._has_news = self._has_news, False
+        tried = [key for key, is_tried in self._waiting.items() if has_news or not is_tried]
         # A stable sort: those of equal priority in the order they came.
         tried.sort(key=lambda key: -self._priority(key))
         hopeless: dict[_Shape, str] = {}
         for key in tried:
-            pod = self.store.get(POD, key)
-            if pod is not None and key in self.waiting:
+            pod = self._store.get(POD, key)
+            if pod is not None and key in self._waiting:
+                self._waiting[key] = True
                 self._try(key, pod, hopeless, now)
 
     def _priority(self, key: Key) -> int:
-        pod = self.store.get(POD, key)
+        pod = self._store.get(POD, key)
         priority: int = 0 if pod is None else pod["spec"].get("priority", 0)
         return priority
 
@@ -66,23 +100,23 @@ class DefaultScheduler(ServedScheduler):
         demand = demand_of(pod)
         priority = pod["spec"].get("priority", 0)
         shape = rules_key(pod["spec"]), tuple(demand.items()), priority
-        is_alone = self._preemption.has_promise(key) or self.neighbours.concern(pod)
+        is_alone = self._preemption.has_promise(key) or self._desk.neighbours.concern(pod)
         message = None if is_alone else hopeless.get(shape)
         if message is None:
             kept = self._preemption.promised(key, priority)
-            judgement = self.judge(pod, demand, kept)
+            judgement = self._desk.judge(pod, demand, kept)
             if judgement.fits.any():
-                self.bind(key, pod, self._best_node(pod, demand, judgement.fits), now)
+                self._desk.bind(key, pod, self._best_node(pod, demand, judgement.fits), now)
                 return
-            message = self.why_not(judgement)
+            message = self._desk.why_not(judgement)
             nominated, explanation = self._preemption.make_room(key, pod, demand, now)
             if nominated is None:
                 # Both plugins of kube-scheduler that could make room say why not: DynamicResources, DefaultPreemption.
                 message = hopeless[shape] = f"{message} no new claims to deallocate, preemption: {explanation}"
-        self.set_aside(key, message, now)
+        self._desk.set_aside(key, message, now)
 
     def _best_node(self, pod: KubeObject, demand: Amounts, fits: Mask) -> str:
         """Return the name of the node, of those that take the pod, that it likes best and that has the most room."""
         columns = np.flatnonzero(fits)
-        score = self.table.load(demand)[columns] - self.table.acceptance(pod).liking[columns]
-        return self.table.name_of(int(columns[int(score.argmin())]))
+        score = self._table.load(demand)[columns] - self._table.acceptance(pod).liking[columns]
+        return self._table.name_of(int(columns[int(score.argmin())]))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from batkube.kernel.instants import LATEST_NS, Instant
+from batkube.platforms.model import Machine
 from batkube.policies.interface import Decision, Policy, Start, View
 from batkube.policies.rooms import Room
 from batkube.workloads.model import Job
@@ -38,6 +40,11 @@ class Easy(Policy):
 
     def __init__(self) -> None:
         self._reservation: Reservation | None = None
+
+    def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
+        """Reserve anew."""
+        super().begin(machines, rng)
+        self._reservation = None
 
     def decide(self, view: View) -> Iterator[Decision]:
         """Start heads, reserve for the one that is blocked, backfill."""

@@ -19,12 +19,12 @@ from batkube.policies.interface import Policy
 def policy_from_file(path: Path, class_name: str) -> type[Policy]:
     """Return the class `class_name` of the Python file `path`; InputError if there is none that is a Policy."""
     module = _run(path)
-    found = _policies_of(module)
-    offered = f"policies in this file: {', '.join(found)}" if found else _HOW_TO_BEGIN
+    policies = _policies_of(module)
+    offered = f"policies in this file: {', '.join(policies)}" if policies else _HOW_TO_BEGIN
     if not class_name:
         raise InputError(path, problem="no class is named", remedy=f"write {path}:CLASS; {offered}")
-    if class_name in found:
-        return found[class_name]
+    if class_name in policies:
+        return policies[class_name]
     if hasattr(module, class_name):
         raise InputError(path, at=class_name, problem="is not a subclass of batkube's Policy", remedy=offered)
     raise InputError(path, at=class_name, problem="the file defines no such class", remedy=offered)

@@ -11,9 +11,10 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
+from batkube.cluster.decisions import Decision
 from batkube.kernel.errors import BatkubeError, RunFailed
 from batkube.platforms.model import Machine
-from batkube.policies.interface import Decision, Evict, Policy, Reject, Start, View, WakeAt
+from batkube.policies.interface import Evict, Policy, Reject, Start, View, WakeAt
 
 #: What a policy may raise and we must catch: whatever it is, it ends the run. Ctrl-C is not the policy's doing.
 _ANYTHING = (Exception, SystemExit)
@@ -23,22 +24,28 @@ def place_in(policy: Policy, error: BaseException) -> str | None:
     """Return the line of the policy's own file that `error` passed through last; None if it never was there."""
     own_file = policy.decide.__code__.co_filename
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own_file]
-    return _told(frames[-1]) if frames else None
+    return _place_of(frames[-1]) if frames else None
 
 
-def _told(frame: traceback.FrameSummary) -> str:
+def _place_of(frame: traceback.FrameSummary) -> str:
     return f"{frame.filename}:{frame.lineno} ({frame.line})"
 
 
 class GuardedPolicy:
     """Calls a policy and checks what it answers."""
 
-    def __init__(self, policy: Policy, machine_count: int) -> None:
+    def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._machine_count = machine_count
+        self._machine_count = 0
+
+    @property
+    def name(self) -> str:
+        """The policy's own name."""
+        return type(self._policy).__name__
 
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
-        """Let the policy prepare itself."""
+        """Let the policy prepare itself for `machines`."""
+        self._machine_count = len(machines)
         try:
             self._policy.begin(machines, rng)
         except _ANYTHING as error:
@@ -47,15 +54,15 @@ class GuardedPolicy:
     def decisions(self, view: View) -> Iterator[Decision]:
         """Yield the policy's decisions, each of which must be carried out before the next is asked for."""
         try:
-            given: object = self._policy.decide(view)
+            answer: object = self._policy.decide(view)
         except _ANYTHING as error:
             self._blame(error)
-        if not isinstance(given, Iterator):
-            kind = type(given).__name__
+        if not isinstance(answer, Iterator):
+            kind = type(answer).__name__
             raise self.failure(f"decide returned a {kind}; it must `yield Start(…)` for each decision instead")
         while True:
             try:
-                decision: object = next(given, None)
+                decision: object = next(answer, None)
             except _ANYTHING as error:
                 self._blame(error)
             if decision is None:
@@ -64,13 +71,13 @@ class GuardedPolicy:
 
     def failure(self, what: str) -> RunFailed:
         """Return the error that says `what` the policy did."""
-        return RunFailed(f"policy {type(self._policy).__name__}: {what}")
+        return RunFailed(f"policy {self.name}: {what}")
 
     def _blame(self, error: BaseException) -> NoReturn:
         """End the run with the line of the policy that `error` came from; our own errors pass as they are."""
         if isinstance(error, BatkubeError):
             raise error
-        place = place_in(self._policy, error) or _told(traceback.extract_tb(error.__traceback__)[-1])
+        place = place_in(self._policy, error) or _place_of(traceback.extract_tb(error.__traceback__)[-1])
         raise self.failure(f"failed in {place}: {type(error).__name__}: {error}") from error
 
     def _checked(self, decision: object, view: View) -> Decision:

@@ -22,14 +22,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from batkube.cluster.decisions import Decision
 from batkube.kernel.instants import Duration, Instant
 from batkube.platforms.model import Machine
 from batkube.policies.rooms import Placement, Room
 from batkube.workloads.model import Job
 
+#: What a policy is written with.
+__all__ = ["Decision", "Evict", "Policy", "Reject", "Running", "Start", "View", "WakeAt"]
+
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class Start(Decision):
     """Run `job`, which is in the queue, at `placement` now."""
 
     job: Job
@@ -37,14 +41,14 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(Decision):
     """Stop the running `job` to make room; the run's configuration says whether it is queued again or fails."""
 
     job: Job
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(Decision):
     """Never run `job`, which is in the queue."""
 
     job: Job
@@ -52,13 +56,10 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True)
-class WakeAt:
+class WakeAt(Decision):
     """Ask again at `at`, even if nothing happens until then."""
 
     at: Instant
-
-
-Decision = Start | Evict | Reject | WakeAt
 
 
 class Running(Protocol):
@@ -70,7 +71,7 @@ class Running(Protocol):
 
     @property
     def placement(self) -> Placement:
-        """The machines, or parts of them, that it occupies."""
+        """The machines, or parts of them, that it occupies; without those that take no more jobs."""
 
     @property
     def since(self) -> Instant:
@@ -106,7 +107,10 @@ class View(Protocol):
 
     @property
     def arrived(self) -> Sequence[Job]:
-        """Jobs that joined the queue since the last call, in order; one started during this call stays in the list."""
+        """Jobs that joined the queue since the last call, in order; one started during this call stays in the list.
+
+        After machines have changed: all jobs that wait.
+        """
 
     @property
     def ended(self) -> Sequence[Job]:
@@ -129,7 +133,12 @@ class Policy:
     rng: random.Random
 
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
-        """Called once before the run; `rng` is seeded by the run's seed."""
+        """Called before the first decision, and again whenever machines have come, gone or changed.
+
+        A machine that takes no jobs, because its node is lost, cordoned or tainted, has no capacity in `machines`.
+        After such a change all jobs that wait count as arrived, so that plans can be made anew. `rng` is seeded by the
+        run's seed.
+        """
         self.rng = rng
 
     def decide(self, view: View) -> Iterator[Decision]:

@@ -8,7 +8,7 @@ What is free is an integer with one bit per machine (kernel/intervals.py), so th
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from batkube.kernel.intervals import format_intervals, lowest, mask_of, members
 from batkube.kernel.quantities import PODS
 from batkube.platforms.model import Machine
-from batkube.policies.rooms import Choice, Placement
+from batkube.policies.rooms import Accepts, Choice, Placement
 from batkube.workloads.model import Job, Requests
 
 
@@ -34,7 +34,7 @@ class MachinePlacement(msgspec.Struct, frozen=True, gc=False):
 class Hall:
     """The machines themselves, whether free or not. Every room of a run shares one."""
 
-    def __init__(self, machines: Sequence[Machine]) -> None:
+    def __init__(self, machines: Sequence[Machine], accepts: Accepts | None) -> None:
         #: Machines that can hold a pod at all; some platforms list nodes with no slot for any.
         self.everything = mask_of(number for number, machine in enumerate(machines) if machine.capacity[PODS] > 0)
         #: Machines of equal cpu, as sets, from the smallest cpu to the largest.
@@ -42,17 +42,19 @@ class Hall:
         self._capacities: list[Mapping[str, int]] = [machine.capacity for machine in machines]
         #: Grows by one entry for each distinct request seen; a trace has few.
         self._eligible: dict[Requests, int] = {}
+        self._accepts = accepts
 
-    def eligible(self, requests: Requests) -> int:
-        """Return the machines whose capacity is at least `requests`; a resource that a machine lacks counts as 0."""
-        mask = self._eligible.get(requests)
+    def eligible(self, job: Job) -> int:
+        """Return the machines that accept the job and whose capacity is at least its requests, 0 where they lack it."""
+        mask = self._eligible.get(job.requests)
         if mask is None:
-            mask = self._eligible[requests] = mask_of(
+            mask = self._eligible[job.requests] = mask_of(
                 number
                 for number, capacity in enumerate(self._capacities)
-                if all(capacity.get(resource, 0) >= amount for resource, amount in requests)
+                if all(capacity.get(resource, 0) >= amount for resource, amount in job.requests)
             )
-        return mask
+        accepted = None if self._accepts is None else self._accepts(job)
+        return mask if accepted is None else mask & mask_of(accepted.nonzero()[0].tolist())
 
 
 class MachineRoom(msgspec.Struct, frozen=True, gc=False):
@@ -62,9 +64,9 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
     hall: Hall
 
     @classmethod
-    def whole(cls, machines: Sequence[Machine]) -> MachineRoom:
-        """Return the room in which every machine is free."""
-        hall = Hall(machines)
+    def whole(cls, machines: Sequence[Machine], accepts: Accepts | None = None) -> MachineRoom:
+        """Return the room in which every machine is free; jobs with requests go only where they are accepted."""
+        hall = Hall(machines, accepts)
         return cls(hall.everything, hall)
 
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> MachinePlacement | None:
@@ -82,12 +84,16 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
         groups = self.hall.by_cpu if choice is Choice.PACK else self.hall.by_cpu[::-1]
         return MachinePlacement(_taken_in_turn(fitting, groups, job.size))
 
+    def taken_by(self, job: Job, machine_ids: Iterable[int]) -> MachinePlacement:
+        """Return which of these machines a job takes: those that are here, and not taken by another already."""
+        return MachinePlacement(mask_of(machine_ids) & self.mask)
+
     def holds(self, job: Job) -> bool:
         """Return whether enough machines that can hold the job's requests are free."""
         return self._fitting(job).bit_count() >= job.size
 
     def _fitting(self, job: Job) -> int:
-        return self.mask & self.hall.eligible(job.requests) if job.requests else self.mask
+        return self.mask & self.hall.eligible(job) if job.requests else self.mask
 
     def __sub__(self, placement: Placement) -> Self:
         taken = placement.mask

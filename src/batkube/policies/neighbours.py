@@ -91,7 +91,7 @@ class Neighbours:
         if not self.concern(pod):
             return []
         bound = self._bound()
-        found: list[tuple[str, Mask]] = []
+        result: list[tuple[str, Mask]] = []
         left = open_nodes.copy()
         for reason, refused in (
             *self._spread(pod, bound),
@@ -101,9 +101,9 @@ class Neighbours:
         ):
             hit = refused & left
             if hit.any():
-                found.append((reason, hit))
+                result.append((reason, hit))
                 left &= ~hit
-        return found
+        return result
 
     def _bound(self) -> list[tuple[KubeObject, int]]:
         placed = self._table.placements()
@@ -119,12 +119,12 @@ class Neighbours:
 
     def _near(self, terms: Iterable[Term], bound: Sequence[tuple[KubeObject, int]]) -> list[tuple[Term, Counter[str]]]:
         """Return for each term how many pods it means by the value of its topology."""
-        found = []
+        pairs = []
         for term in terms:
             values = self._values(term.topology_key)
             means = (values[column] for pod, column in bound if term.means(pod))
-            found.append((term, Counter(value for value in means if value is not None)))
-        return found
+            pairs.append((term, Counter(value for value in means if value is not None)))
+        return pairs
 
     def _without_friends(self, pod: KubeObject, bound: Sequence[tuple[KubeObject, int]]) -> Mask:
         terms = [Term(one, pod, self._store) for one in _required(pod, "podAffinity")]
@@ -167,13 +167,13 @@ class Neighbours:
         everywhere = _mask(node is not None for node in self._table.nodes)
         for one in constraints:
             everywhere &= _mask(value is not None for value in self._values(one["topologyKey"]))
-        found = []
+        result = []
         for one in constraints:
             values = self._values(one["topologyKey"])
-            found.append((UNEVEN_FOR_WANT_OF_LABEL, _mask(value is None for value in values)))
+            result.append((UNEVEN_FOR_WANT_OF_LABEL, _mask(value is None for value in values)))
             counted = everywhere & self._part_of_spread(one, rules)
-            found.append((UNEVEN, self._skewed(pod, one, bound, counted)))
-        return found
+            result.append((UNEVEN, self._skewed(pod, one, bound, counted)))
+        return result
 
     def _part_of_spread(self, constraint: KubeObject, rules: NodeRules) -> Mask:
         """Return the nodes whose pods are counted: by default those of the right labels, whatever their taints."""

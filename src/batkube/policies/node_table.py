@@ -1,8 +1,7 @@
-"""The nodes of a served cluster as a scheduler sees them: what each has free, and which pods may go where.
+"""Nodes as a scheduler of single pods sees them: what each has free, and which pods may go where.
 
 An array with a row per resource and a column per node, so that a pod is compared with a thousand nodes in a few steps.
-Nodes come, change and go; a column that falls free is given to the next node. Which nodes accept a pod's rules is
-worked out once for all pods with equal rules, and again after a node has changed.
+Which nodes accept a pod's rules is worked out once for all pods with equal rules, and again after a node has changed.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from batkube.cluster.mapping import POD
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.resources import Amounts, allocatable_of, demand_of
 from batkube.cluster.scheduling_rules import NodeRules, rules_key
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import CPU, MEMORY, PODS
+from batkube.policies.node_columns import NodeColumns
 
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
-_COLUMNS_FIRST = 64
 
 
 class Acceptance(NamedTuple):
@@ -40,36 +39,37 @@ class Holding(NamedTuple):
     demand: Amounts
 
 
-class NodeTable:
+class NodeTable(NodeColumns):
     """Hears of nodes and pods, and knows what is free."""
 
     def __init__(self, store: Store) -> None:
+        super().__init__(store)
         self._store = store
         self._row_of: dict[str, int] = {CPU: 0, MEMORY: 1, PODS: 2}
-        self._capacity: npt.NDArray[np.int64] = np.zeros((3, _COLUMNS_FIRST), dtype=np.int64)
-        self._used: npt.NDArray[np.int64] = np.zeros((3, _COLUMNS_FIRST), dtype=np.int64)
-        self._column_of: dict[str, int] = {}
-        #: The nodes by column; None where there is none.
-        self.nodes: list[KubeObject | None] = [None] * _COLUMNS_FIRST
-        self._free_columns = list(range(_COLUMNS_FIRST))
+        #: As wide as there are columns, once a batch of nodes has been heard.
+        self._capacity: npt.NDArray[np.int64] = np.zeros((3, 0), dtype=np.int64)
+        self._used: npt.NDArray[np.int64] = np.zeros((3, 0), dtype=np.int64)
         #: What each bound pod takes.
         self._holdings: dict[Key, Holding] = {}
         #: Pods bound to a node that is not there.
         self._homeless: dict[Key, None] = {}
+        #: By rules; as of `_accepted_at`.
         self._accepted: dict[bytes, Acceptance] = {}
-        #: Grows whenever nodes come, go or change what they offer.
-        self.generation = 0
-        store.listen("nodes", self._hear_nodes)
-        store.listen("pods", self._hear_pods)
+        self._accepted_at = self.generation
+        store.listen(POD, self._hear_pods)
 
     # What it hears
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
+        known = len(self.nodes)
+        super()._hear_nodes(batch, now)
+        if len(self.nodes) > known:
+            wider = ((0, 0), (0, len(self.nodes) - known))
+            self._capacity, self._used = np.pad(self._capacity, wider), np.pad(self._used, wider)
+        if batch.type is DELETED:
+            return
         for node in batch.objects:
-            if batch.type is DELETED:
-                self._remove_node(node["metadata"]["name"])
-            else:
-                self._set_node(node)
+            self._offer(node["metadata"]["name"], allocatable_of(node))
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         for key, pod in zip(batch.keys, batch.objects, strict=True):
@@ -78,40 +78,25 @@ class NodeTable:
             else:
                 self._place(key, pod)
 
-    def _set_node(self, node: KubeObject) -> None:
-        name = node["metadata"]["name"]
-        column = self._column_of.get(name)
-        is_new = column is None
-        if column is None:
-            column = self._column_of[name] = self._new_column()
-        offered = allocatable_of(node)
-        before = self.nodes[column]
-        self.nodes[column] = node
+    def _offer(self, name: str, offered: Amounts) -> None:
+        """Set what a node offers, and take up the pods that waited for it."""
         for resource in offered:
             self._row(resource)
-        if before is None or allocatable_of(before) != offered:
-            self.generation += 1
-        self._capacity[:, column] = [offered.get(resource, 0) for resource in self._row_of]
-        if before is None or _scheduling_part(before) != _scheduling_part(node):
-            self._accepted.clear()
-        if is_new:
-            for key in [key for key in self._homeless if self._node_name(key) == name]:
-                self._place(key, self._store.objects("pods", [key])[0])
+        self._capacity[:, self._column_of[name]] = [offered.get(resource, 0) for resource in self._row_of]
+        for key in [key for key in self._homeless if self._node_name(key) == name]:
+            self._place(key, self._store.objects(POD, [key])[0])
 
     def _node_name(self, key: Key) -> str:
-        pod = self._store.get("pods", key)
+        pod = self._store.get(POD, key)
         return "" if pod is None else node_of_pod(pod)
 
-    def _remove_node(self, name: str) -> None:
-        column = self._column_of.pop(name)
-        self.nodes[column] = None
-        for key in [key for key, held in self._holdings.items() if held.column == column]:
+    def _remove_node(self, name: str) -> int:
+        column = super()._remove_node(name)
+        for key in self.pods_on(column):
             self._displace(key)
             self._homeless[key] = None
         self._capacity[:, column] = 0
-        self.generation += 1
-        self._accepted.clear()
-        self._free_columns.append(column)
+        return column
 
     def _place(self, key: Key, pod: KubeObject) -> None:
         name = node_of_pod(pod)
@@ -136,19 +121,6 @@ class NodeTable:
         for resource, count in demand.items():
             self._used[self._row(resource), column] += sign * min(count, 2**40 * 1000)
 
-    # Room for more
-
-    def _new_column(self) -> int:
-        if not self._free_columns:
-            count = len(self.nodes)
-            wider = np.zeros((self._capacity.shape[0], count), dtype=np.int64)
-            self._capacity = np.hstack([self._capacity, wider])
-            self._used = np.hstack([self._used, wider.copy()])
-            self.nodes += [None] * count
-            self._free_columns = list(range(count, 2 * count))
-            self._accepted.clear()
-        return self._free_columns.pop(0)
-
     def _row(self, resource: str) -> int:
         row = self._row_of.get(resource)
         if row is None:
@@ -160,13 +132,11 @@ class NodeTable:
 
     # What a scheduler asks
 
-    @property
-    def count(self) -> int:
-        """How many nodes there are."""
-        return len(self._column_of)
-
     def acceptance(self, pod: KubeObject) -> Acceptance:
         """Return which nodes accept the rules of `pod`."""
+        if self._accepted_at != self.generation:
+            self._accepted.clear()
+            self._accepted_at = self.generation
         key = rules_key(pod["spec"])
         known = self._accepted.get(key)
         if known is None:
@@ -193,7 +163,7 @@ class NodeTable:
 
         `extra` is what is to be counted as taken besides, by column.
         """
-        found = {}
+        shortages = {}
         for resource, count in demand.items():
             row = self._row(resource)
             free = self._capacity[row] - self._used[row]
@@ -201,8 +171,8 @@ class NodeTable:
                 free[column] -= taken.get(resource, 0)
             short = free < min(count, 2**62)
             if short.any():
-                found[resource] = short
-        return found
+                shortages[resource] = short
+        return shortages
 
     def too_small(self, demand: Amounts) -> Mask:
         """Return the nodes that could not hold `demand` even if they were empty."""
@@ -237,12 +207,6 @@ class NodeTable:
         """Return every pod that a node holds, with the node's column."""
         return [(key, held.column) for key, held in self._holdings.items()]
 
-    def free_of(self, resource: str) -> Column:
-        """Return how much of `resource` each node has left; less than nothing where more was given than there is."""
-        row = self._row(resource)
-        left: Column = self._capacity[row] - self._used[row]
-        return left
-
     def free(self, column: int) -> Amounts:
         """Return what the node of this column has left."""
         left = self._capacity[:, column] - self._used[:, column]
@@ -250,13 +214,6 @@ class NodeTable:
 
     def name_of(self, column: int) -> str:
         """Return the name of the node of this column."""
-        node = self.nodes[column]
-        assert node is not None
-        name: str = node["metadata"]["name"]
+        name = self.names[column]
+        assert name is not None
         return name
-
-
-def _scheduling_part(node: KubeObject) -> tuple[object, ...]:
-    """Return what rules look at; heartbeats change none of it."""
-    spec, metadata = node["spec"], node["metadata"]
-    return spec.get("unschedulable"), spec.get("taints"), metadata.get("labels"), metadata["uid"]

@@ -11,7 +11,7 @@ can take is worked out once per room and kept, for rooms are values and a queue 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 import msgspec
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from batkube.kernel.intervals import mask_of
 from batkube.kernel.quantities import PODS
 from batkube.platforms.model import Machine
-from batkube.policies.rooms import Choice, Placement
+from batkube.policies.rooms import Accepts, Choice, Placement
 from batkube.workloads.model import Job, Requests
 
 Amounts = npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class Demand:
     """What one pod of given requests takes, in the terms of the arrays."""
 
     def __init__(self, requests: Requests, row_of: dict[str, int]) -> None:
-        wanted = {resource: amount for resource, amount in requests if amount > 0}
+        wanted = {resource: amount for resource, amount in requests if amount > 0 and resource != PODS}
         #: False when it asks for a resource that no node has: it never fits.
         self.is_known = all(resource in row_of for resource in wanted)
         #: Per row of the arrays; 0 where nothing is asked for.
@@ -61,7 +61,9 @@ class Demand:
 class Nodes:
     """The nodes themselves, whatever runs on them. Every room of a run shares one."""
 
-    def __init__(self, machines: Sequence[Machine]) -> None:
+    def __init__(self, machines: Sequence[Machine], accepts: Accepts | None) -> None:
+        #: Which nodes take a job at all; None when all do.
+        self.accepts = accepts
         names = sorted({PODS}.union(*(machine.capacity for machine in machines)))
         self.row_of = {name: row for row, name in enumerate(names)}
         self.capacity: Amounts = np.array(
@@ -90,9 +92,9 @@ class NodeRoom:
         self._places: dict[Requests, tuple[Amounts, int]] = {}
 
     @classmethod
-    def whole(cls, machines: Sequence[Machine]) -> NodeRoom:
-        """Return the room in which nothing runs."""
-        nodes = Nodes(machines)
+    def whole(cls, machines: Sequence[Machine], accepts: Accepts | None = None) -> NodeRoom:
+        """Return the room in which nothing runs, and where jobs go only where they are accepted."""
+        nodes = Nodes(machines, accepts)
         return cls(nodes.capacity, nodes)
 
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> NodePlacement | None:
@@ -103,7 +105,7 @@ class NodeRoom:
         the node's capacity is left; PACK takes the least, SPREAD the most (equals by id). A `Random` chooses for
         each pod among the nodes that still fit it, all alike.
         """
-        places, count = self._places_for(job.requests)
+        places, count = self._places_for(job)
         if count < job.size:
             return None
         if choice is Choice.FIRST:
@@ -116,9 +118,28 @@ class NodeRoom:
 
     def holds(self, job: Job) -> bool:
         """Return whether the nodes together can take all the job's pods."""
-        return self._places_for(job.requests)[1] >= job.size
+        return self._places_for(job)[1] >= job.size
 
-    def _places_for(self, requests: Requests) -> tuple[Amounts, int]:
+    def taken_by(self, job: Job, machine_ids: Iterable[int]) -> NodePlacement:
+        """Return what the job's pods take of those of these nodes that have places for pods; all of it or nothing."""
+        slots = self.nodes.capacity[self.nodes.row_of[PODS]]
+        placement = NodePlacement(tuple(number for number in machine_ids if slots[number]), job.requests)
+        try:
+            _ = self - placement
+        except ValueError:
+            return NodePlacement((), ())
+        return placement
+
+    def _places_for(self, job: Job) -> tuple[Amounts, int]:
+        """Return how many of the job's pods each node can take, and all of those that accept it together."""
+        places, count = self._places_by_requests(job.requests)
+        accepted = None if self.nodes.accepts is None else self.nodes.accepts(job)
+        if accepted is None or accepted.all():
+            return places, count
+        places = np.where(accepted, places, 0)
+        return places, int(places.sum())
+
+    def _places_by_requests(self, requests: Requests) -> tuple[Amounts, int]:
         known = self._places.get(requests)
         if known is not None:
             return known

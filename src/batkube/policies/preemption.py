@@ -95,8 +95,8 @@ class Preemption:
         if not candidates:
             if self._promises.pop(key, None) is not None:
                 self._nominate(key, None, now)
-            told = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
-            return None, f"0/{self._table.count} nodes are available: {told}."
+            words = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+            return None, f"0/{self._table.count} nodes are available: {words}."
         best = min(candidates, key=_Victims.cost)
         for victim_key, victim in best.pods:
             self._preempt(victim_key, victim, pod, best.column, now)
@@ -114,7 +114,7 @@ class Preemption:
         """Return the nodes on which room can be made beside what is `kept`; otherwise why not, by how many nodes."""
         accepted = self._table.acceptance(pod)
         possible = accepted.mask & ~self._table.too_small(demand)
-        found: list[_Victims] = []
+        candidates: list[_Victims] = []
         reasons: dict[str, int] = {}
         hopeless = self._table.count - int(possible.sum())
         if hopeless:
@@ -123,19 +123,19 @@ class Preemption:
         for column in np.flatnonzero(possible).tolist():
             victims = self._victims(column, pods_by_column.get(column, []), demand, kept.get(column, {}))
             if isinstance(victims, _Victims):
-                found.append(victims)
+                candidates.append(victims)
             else:
                 reasons[victims] = reasons.get(victims, 0) + 1
-        return found, reasons
+        return candidates, reasons
 
     def _lesser_pods(self, priority: int) -> dict[int, list[tuple[Key, KubeObject]]]:
         """Return the bound pods of lower priority by column."""
-        found: dict[int, list[tuple[Key, KubeObject]]] = {}
+        by_node: dict[int, list[tuple[Key, KubeObject]]] = {}
         for key, column in self._table.placements():
             pod = self._store.get(POD, key)
             if pod is not None and _priority(pod) < priority:
-                found.setdefault(column, []).append((key, pod))
-        return found
+                by_node.setdefault(column, []).append((key, pod))
+        return by_node
 
     def _victims(
         self, column: int, lesser: list[tuple[Key, KubeObject]], demand: Amounts, kept: Amounts
@@ -155,9 +155,9 @@ class Preemption:
         victims = []
         # Those to put back first: the most important, and of these the ones that began earliest.
         for key, pod in sorted(lesser, key=lambda pair: (-_priority(pair[1]), pair[1]["status"].get("startTime", ""))):
-            asked = demand_of(pod)
-            if all(free.get(resource, 0) >= count for resource, count in asked.items()):
-                for resource, count in asked.items():
+            amounts = demand_of(pod)
+            if all(free.get(resource, 0) >= count for resource, count in amounts.items()):
+                for resource, count in amounts.items():
                     free[resource] -= count
             else:
                 victims.append((key, pod))

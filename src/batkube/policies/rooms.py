@@ -13,9 +13,18 @@ from __future__ import annotations
 
 import enum
 import random
-from typing import Protocol, Self
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol, Self
 
 from batkube.workloads.model import Job
+
+if TYPE_CHECKING:
+    # Not imported where it is not needed: it takes longer to load than a small run does to run.
+    import numpy as np
+    import numpy.typing as npt
+
+Accepts = Callable[[Job], "npt.NDArray[np.bool_] | None"]
+"""Tells which machines take a job at all, one bit per machine; None when all do."""
 
 
 class Choice(enum.Enum):
@@ -43,6 +52,12 @@ class Room(Protocol):
 
     def fit(self, job: Job, choice: Choice | random.Random = Choice.FIRST) -> Placement | None:
         """Return where `job` would go, or None if it does not fit. A `Random` chooses among the fitting machines."""
+
+    def taken_by(self, job: Job, machine_ids: Iterable[int]) -> Placement:
+        """Return what pods of `job` that are on these machines take of what is free; nothing where there is too little.
+
+        Machines that take no jobs have nothing to be taken.
+        """
 
     def holds(self, job: Job) -> bool:
         """Return whether `job` fits, at less cost than to say where."""

@@ -11,24 +11,23 @@ from collections.abc import Iterator
 
 from batkube.policies.interface import Decision, Policy, Start, View
 from batkube.policies.rooms import Choice
-from batkube.workloads.model import Requests
 
 
 class Scan(Policy):
     """Goes through the queue in order and starts every job that fits, skipping those that do not.
 
     When nothing ended since the last call, only the jobs that arrived are tried: the others did not fit then, and
-    what is free can only have become less. For the same reason a job is passed over when one of the same size and
-    requests did not fit earlier in the same call, which makes long queues of equal jobs cheap.
+    what is free can only have become less. For the same reason a job is passed over when one of the same shape did not
+    fit earlier in the same call, which makes long queues of equal jobs cheap.
     """
 
     def decide(self, view: View) -> Iterator[Decision]:
         """Start what fits, in the order of the queue."""
-        too_large: set[tuple[int, Requests]] = set()
+        too_large: set[tuple[object, ...]] = set()
         for job in view.queue if view.ended else view.arrived:
             if view.free.is_full:
                 return
-            shape = (job.size, job.requests)
+            shape = job.shape
             if shape in too_large:
                 continue
             placement = view.free.fit(job, self.choice)

@@ -1,188 +1,188 @@
-"""Runs a policy in-process, as a scheduler among others: it hears of pods through the store and binds them there.
+"""Lets a policy schedule: it hears of pods and nodes through the store, and what it decides is done to the pods.
 
-The pods of a job are gathered until the gang is complete; then the job is in the policy's queue. Once per
-instant, after everything else that happens at it, the policy is asked to decide, and again only when its own decisions
-made something end or arrive. Each decision is carried out, in the store and in the view, before the policy goes on.
+A job in the queue is one of two things. The pods of a workload's job share a course; they are gathered until the gang
+is complete, and bound together in the store. Any other pod, made by a controller or by kubectl, is a job of one pod; it
+is bound through the API, as by a scheduler outside. Both wait in the same queue.
+
+Once per instant, after everything else that happens at it, the policy is asked to decide, and again only when its own
+decisions made something end or arrive. Each decision is carried out, in the store and in the view, before the policy
+goes on. Where nodes come, go, or change whom they take, what is free is worked out anew before the policy is asked.
 """
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
-from batkube.cluster.courses import Course, Courses
-from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER
-from batkube.cluster.store import ADDED, DELETED, Batch, Key
+from batkube.cluster import decisions
+from batkube.cluster.client import Client
+from batkube.cluster.courses import Courses
+from batkube.cluster.decisions import Binding, Decision, Eviction, Rejection
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import DEFAULT_SCHEDULER, NODE, POD, ResourceModel
+from batkube.cluster.pods import TERMINAL_PHASES
+from batkube.cluster.resources import demand_of
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
-from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Duration, Instant
+from batkube.platforms.model import Machine
+from batkube.policies.grounds import Grounds
 from batkube.policies.guard import GuardedPolicy
-from batkube.policies.interface import Decision, Evict, Reject, Start, WakeAt
-from batkube.policies.queue import JobQueue
-from batkube.policies.rooms import Placement, Room
+from batkube.policies.interface import Evict, Policy, Reject, Start, WakeAt
+from batkube.policies.node_columns import NodeColumns
+from batkube.policies.pod_jobs import PodJob, Standing, job_of_pod, key_of_pod_job, standing_of
+from batkube.policies.present import KnownJob, Present
 from batkube.workloads.model import Job
 
-_TERMINAL = ("Succeeded", "Failed")
+if TYPE_CHECKING:
+    from batkube.policies.node_table import Mask
+    from batkube.policies.pod_desk import PodDesk
+
 #: A policy that polls may wait long for its hour; one that polls this often for nothing waits for ever.
 _IDLE_WAKES_MAX = 1_000_000
 #: Far more than any queue is long; a policy that makes so many at one instant goes round in circles.
 _DECISIONS_PER_INSTANT_MAX = 10_000_000
 
-PEEKED = FidelityNote("policy", "jobs without walltime were planned with their true run time, which no scheduler knows")
-
-
-class RunningJob:
-    """A job that was started and has not ended."""
-
-    __slots__ = ("_peek", "charged", "end", "job", "number", "placement", "since")
-
-    def __init__(
-        self, start: Start, since: Instant, end: Instant, number: int, peek: Callable[[Job], None] | None
-    ) -> None:
-        self.job = start.job
-        self.placement = start.placement
-        self.since = since
-        #: When it must have ended, for our own use.
-        self.end = end
-        #: Counts the starts of the run, so that jobs which end at one instant still have an order in `running`.
-        self.number = number
-        #: Whether `placement` was taken out of the view's free room.
-        self.charged = True
-        #: Called when the policy looks at an end that no real scheduler could know.
-        self._peek = peek
-
-    @property
-    def until(self) -> Instant:
-        """When it must have ended, as the policy sees it."""
-        if self._peek is not None:
-            self._peek(self.job)
-        return self.end
-
-
-class Member:
-    """A job the scheduler knows."""
-
-    __slots__ = ("alive", "course", "run")
-
-    def __init__(self, course: Course) -> None:
-        self.course = course
-        #: Pods seen and not yet in a terminal phase.
-        self.alive = 0
-        #: None while it waits.
-        self.run: RunningJob | None = None
-
 
 class PolicyScheduler:
-    """Connects one policy to the store. It is also the policy's `View`."""
+    """Connects one policy to the store."""
 
     def __init__(
         self,
         world: World,
-        policy: GuardedPolicy,
+        policy: Policy,
+        rng: random.Random,
         *,
-        room: Room,
-        node_names: Sequence[str],
+        model: ResourceModel,
         courses: Courses,
-        true_length: Callable[[Job], Duration],
+        true_length: Callable[[Job], Duration] | None = None,
+        machines: Sequence[Machine] = (),
+        client: Client | None = None,
+        events: EventRecorder | None = None,
+        names: Collection[str] = (DEFAULT_SCHEDULER,),
     ) -> None:
-        self._policy = policy
-        self._store = store = world.store
+        """`machines` are those of the platform, for what their nodes do not tell.
+
+        `true_length` tells how long the jobs of courses take. Pods of no course are scheduled if they ask for a
+        scheduler of one of `names`, where there are a `client` to bind them with and `events` to tell of it.
+        """
+        self._policy = GuardedPolicy(policy)
+        self._rng = rng
+        self._store = world.store
         self._agenda = world.agenda
-        self._journal = world.journal
-        self._node_names = node_names
         self._courses = courses
-        self._true_length = true_length
-        self._notes = world.notes
-        self.now = START
-        self.free = room
-        self.queue = JobQueue()
-        self.running: list[RunningJob] = []
-        self.arrived: list[Job] = []
-        self.ended: list[Job] = []
-        #: Every job that has pods alive, by the job's key.
-        self._members: dict[str, Member] = {}
+        self._names = frozenset(names)
         #: Jobs evicted during a call of the policy; it sees them as ended in the next.
         self._evicted: list[Job] = []
-        #: Jobs whose true length the policy was told for want of a walltime.
-        self._peeked: set[str] = set()
-        self._starts = 0
         #: The instants at which the policy will be asked; once each, however many ask for it.
         self._wakes: set[Instant] = set()
         #: How often in a row the policy was asked, with nothing running, and did nothing but ask to be woken.
         self._idle_wakes = 0
         self._decided_at = START
         self._decisions_now = 0
-        store.listen(POD, self._hear, author=self)
+        #: None where pods of no course are nobody's business.
+        self._desk: PodDesk | None = None
+        if client is None or events is None:
+            self._columns = NodeColumns(world.store)
+        else:
+            # Imported only where it is needed: it brings numpy, which takes longer to load than a small run takes.
+            from batkube.policies.pod_desk import PodDesk
 
-    @property
-    def head(self) -> Job | None:
-        """The job at the front of the queue, or None."""
-        return self.queue.head
-
-    def estimate(self, job: Job) -> Duration:
-        """How long `job` will take at most, as far as a scheduler can know; noted where it cannot."""
-        if job.walltime is not None:
-            return job.walltime
-        self._peek(job)
-        return self._true_length(job)
-
-    def _peek(self, job: Job) -> None:
-        if job.key not in self._peeked:
-            self._peeked.add(job.key)
-            self._notes.add(PEEKED, example=f"job {job.key}")
+            self._desk = PodDesk(world, client, events)
+            self._columns = self._desk.table
+        self._grounds = Grounds(self._columns, model, machines, None if self._desk is None else self._accepting)
+        #: What the policy sees.
+        self.view = Present(self._grounds, world.notes, true_length)
+        world.store.listen(POD, self._hear, author=self)
+        world.store.listen(NODE, self._hear_nodes)
 
     # What it hears
 
     def _hear(self, batch: Batch, now: Instant) -> None:
-        """Gather new pods into jobs and count ended ones."""
-        if batch.type is DELETED:
-            return
-        if self._gather(batch.keys) if batch.type is ADDED else self._count_ended(batch):
+        """Take note of what became of pods. Those of jobs and others never change in one batch."""
+        is_of_course = self._courses.place(batch.keys[0]) is not None
+        if self._hear_of_courses(batch) if is_of_course else self._hear_of_pods(batch):
             self._book_wake(now)
+
+    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
+        if self._grounds.is_stale and self.view.queue:
+            self._book_wake(now)
+
+    def _hear_of_courses(self, batch: Batch) -> bool:
+        """Gather new pods into jobs, and let go of those that ended or are gone; True when some job came or went."""
+        keys = batch.keys
+        if batch.type is ADDED:
+            return self._gather(keys)
+        if batch.type is not DELETED:
+            pods = zip(keys, batch.objects, strict=True)
+            over = [key for key, pod in pods if pod["status"]["phase"] in TERMINAL_PHASES]
+            keys = keys if len(over) == len(keys) else over
+        has_ended = False
+        for course, _, ranks in self._courses.among(keys):
+            known = self.view.known.get(course.job.key)
+            if known is None or known.keys is not course.keys:
+                continue
+            if known.loses(ranks):
+                self.view.end(known)
+                has_ended = True
+            else:
+                self.view.queue.remove(known.job)
+        return has_ended
 
     def _gather(self, keys: Sequence[Key]) -> bool:
         """Take up new pods; True when some job is complete."""
-        complete = False
+        is_complete = False
         for course, _, ranks in self._courses.among(keys):
-            job = course.job
-            member = self._members.setdefault(job.key, Member(course))
-            member.alive += len(ranks)
-            if member.alive == job.size:
-                self.queue.push(job)
-                self.arrived.append(job)
-                complete = True
-        return complete
+            known = self.view.meet(course.job, course.keys)
+            known.seen += len(ranks)
+            if known.seen == len(course.keys):
+                self.view.enqueue(course.job)
+                is_complete = True
+        return is_complete
 
-    def _count_ended(self, batch: Batch) -> bool:
-        """Count pods that reached a terminal phase; True when it was the last of some job we know."""
-        keys = batch.keys
-        over = [key for key, pod in zip(keys, batch.objects, strict=True) if pod["status"]["phase"] in _TERMINAL]
-        if not over:
+    def _hear_of_pods(self, batch: Batch) -> bool:
+        """Take note of pods that are jobs of their own, or that somebody else has bound; True if there is news."""
+        if self._desk is None and batch.type is DELETED and not self._grounds.has_strangers:
             return False
-        ended = False
-        for course, _, ranks in self._courses.among(keys if len(over) == len(keys) else over):
-            member = self._members.get(course.job.key)
-            if member is None:
-                continue
-            member.alive -= len(ranks)
-            if member.alive == 0:
-                self._forget(member)
-                self.ended.append(course.job)
-                ended = True
-        return ended
+        is_news = False
+        for change in batch.changes():
+            standing = standing_of(change.object, batch.type, self._names)
+            is_news |= self._hear_of_pod(change.key, change.object, standing)
+        return is_news
 
-    def _forget(self, member: Member) -> None:
-        """Take a member out of everything, and its placement back."""
-        job = member.course.job
-        del self._members[job.key]
-        run = member.run
-        if run is None:
-            self.queue.remove(job)
-            return
-        del self.running[bisect.bisect_left(self.running, _by_end(run), key=_by_end)]
-        if run.charged:
-            self.free = self.free + run.placement
+    def _hear_of_pod(self, key: Key, pod: KubeObject, standing: Standing) -> bool:
+        known = self.view.known.get(key_of_pod_job(key))
+        if standing is Standing.WAITS:
+            return self._desk is not None and self._hear_of_waiting(key, pod, known)
+        if standing is Standing.OVER:
+            if known is not None:
+                self.view.end(known)
+            return self._grounds.vacate(key) or known is not None
+        if known is not None and known.nodes:
+            return False
+        if known is not None:
+            self.view.forget(known)
+        is_stranger = standing is Standing.BOUND and self._grounds.occupy(key, pod)
+        return is_stranger or known is not None
+
+    def _hear_of_waiting(self, key: Key, pod: KubeObject, known: KnownJob | None) -> bool:
+        """Put a pod into the queue, unless it is known with the same wishes."""
+        job = job_of_pod(key, pod)
+        if known is not None:
+            if known.job == job:
+                return False
+            self.view.forget(known)
+        self.view.meet(job, [key])
+        self.view.enqueue(job)
+        return True
+
+    def _accepting(self, job: Job) -> Mask | None:
+        """Return the nodes that take a job at all, None for all; the pods of a gang have the same rules."""
+        known = self.view.known.get(job.key)
+        pod = None if known is None else self._store.get(POD, known.keys[0])
+        return None if pod is None or self._desk is None else self._desk.acceptance(pod)
 
     # What it does
 
@@ -193,9 +193,20 @@ class PolicyScheduler:
 
     def _wake(self, now: Instant) -> None:
         self._wakes.discard(now)
-        self.now = now
-        is_idle = not (self.arrived or self.ended or self.running)
-        for decision in self._policy.decisions(self):
+        self.view.now = now
+        if self._columns.count:
+            machines = self.view.look_at_nodes()
+            if machines is not None:
+                self._policy.begin(machines, self._rng)
+            self._ask(now)
+        if self._desk is not None:
+            self._explain(self._desk, now)
+
+    def _ask(self, now: Instant) -> None:
+        """Ask the policy, and carry out what it says."""
+        view = self.view
+        is_idle = not (view.arrived or view.ended or view.running)
+        for decision in self._policy.decisions(view):
             is_idle &= isinstance(decision, WakeAt)
             self._carry_out(decision, now)
             self._count_decision(now)
@@ -205,9 +216,9 @@ class PolicyScheduler:
                 f"was woken {_IDLE_WAKES_MAX:,} times in a row with nothing running, and started nothing; "
                 "instants are nanoseconds: a minute is seconds(60)"
             )
-        self.arrived.clear()
-        self.ended, self._evicted = self._evicted, []
-        if self.ended:
+        view.arrived.clear()
+        view.ended, self._evicted = self._evicted, []
+        if view.ended:
             self._book_wake(now)
 
     def _count_decision(self, now: Instant) -> None:
@@ -222,67 +233,71 @@ class PolicyScheduler:
             case Start():
                 self._start(decision, now)
             case Evict():
-                self._evict(decision, now)
+                self._evict(decision.job, now)
             case Reject():
                 self._reject(decision, now)
             case WakeAt():
                 self._book_wake(decision.at)
 
     def _start(self, start: Start, now: Instant) -> None:
-        member = self._members.get(start.job.key)
-        if member is None or not self.queue.remove(start.job):
+        known = self.view.known.get(start.job.key)
+        if known is None or not self.view.queue.remove(start.job):
             raise self._policy.failure(f"started job {start.job.key}, which is not waiting")
-        job, placement, machine_ids = member.course.job, start.placement, self._policy.machine_ids(start)
-        length, peek = (job.walltime, None) if job.walltime is not None else (self._true_length(job), self._peek)
-        run = RunningJob(start, now, Instant(now + length), self._starts, peek)
-        run.charged = self._charge(placement)
-        member.run = run
-        self._starts += 1
-        bisect.insort(self.running, run, key=_by_end)
-        self._bind(member.course, machine_ids, now)
-
-    def _bind(self, course: Course, machine_ids: Sequence[int], now: Instant) -> None:
-        """Give each pod its node, as the binding sub-resource does."""
-        names = self._node_names
-        pods = self._store.objects(POD, course.keys)
-        bound = [
-            {**pod, "spec": {**pod["spec"], "nodeName": names[machine_id]}}
-            for pod, machine_id in zip(pods, machine_ids, strict=True)
-        ]
-        self._store.replace(POD, course.keys, bound, now, author=self)
-
-    def _charge(self, placement: Placement) -> bool:
-        """Take `placement` out of the free room.
-
-        A policy may over-allocate, as a real scheduler may: then it is not charged here, the kubelet rejects the pods,
-        and the run says so.
-        """
+        nodes = self._nodes_of(start)
         try:
-            self.free = self.free - placement
-        except ValueError:
-            return False
+            self.view.start(known, start.placement, nodes)
         except TypeError as error:
             raise self._policy.failure(f"gave a placement of another resource model: {error}") from error
-        return True
+        if not isinstance(known.job, PodJob):
+            binding = Binding(known.keys, nodes)
+            decisions.bind(self._store, binding, now, author=self, in_full=self._desk is not None)
+        elif not self._bind_pod(known.job.pod, nodes[0], now):
+            # It stays out of the queue until somebody changes it: the server would refuse again.
+            self.view.stop(known)
 
-    def _evict(self, evict: Evict, now: Instant) -> None:
-        member = self._members.get(evict.job.key)
-        if member is None or member.run is None:
-            raise self._policy.failure(f"evicted job {evict.job.key}, which is not running")
-        self._forget(member)
-        self._evicted.append(member.course.job)
-        self._journal.append(now, "evict", job=evict.job.key)
-        self._store.delete(POD, member.course.keys, now, author=self)
+    def _nodes_of(self, start: Start) -> list[str]:
+        """Return the node of each pod of a job that is to start."""
+        names = self._columns.names
+        nodes = [name for machine_id in self._policy.machine_ids(start) if (name := names[machine_id]) is not None]
+        if len(nodes) < start.job.size:
+            raise self._policy.failure(f"started job {start.job.key} on machines that are gone")
+        return nodes
+
+    def _bind_pod(self, key: Key, node: str, now: Instant) -> bool:
+        pod = self._store.get(POD, key)
+        return self._desk is not None and pod is not None and self._desk.bind(key, pod, node, now)
+
+    def _evict(self, job: Job, now: Instant) -> None:
+        known = self.view.known.get(job.key)
+        if known is None or not known.nodes:
+            raise self._policy.failure(f"evicted job {job.key}, which is not running")
+        if isinstance(known.job, PodJob) and self._desk is not None:
+            # It runs until its grace period is over; then its room is free.
+            self._desk.evict(known.job.pod, now)
+            return
+        self.view.forget(known)
+        self._evicted.append(known.job)
+        decisions.evict(self._store, Eviction(known.keys), now, author=self)
 
     def _reject(self, reject: Reject, now: Instant) -> None:
-        member = self._members.get(reject.job.key)
-        if member is None or member.run is not None:
+        known = self.view.known.get(reject.job.key)
+        if known is None or known.nodes:
             raise self._policy.failure(f"rejected job {reject.job.key}, which is not waiting")
-        self._forget(member)
-        self._journal.append(now, "reject", job=reject.job.key, reason=reject.reason)
-        status = {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reject.reason}
-        self._store.set_status(POD, member.course.keys, status, now, author=self)
+        self.view.forget(known)
+        if isinstance(known.job, PodJob) and self._desk is not None:
+            self._desk.reject(known.job.pod, reject.reason, now)
+        else:
+            decisions.reject(self._store, Rejection(known.keys, reject.reason), now, author=self)
 
-
-def _by_end(run: RunningJob) -> tuple[Instant, int]:
-    return run.end, run.number
+    def _explain(self, desk: PodDesk, now: Instant) -> None:
+        """Tell the pods that wait why they do, as far as one can know; those of one shape wait for one reason."""
+        reasons: dict[tuple[object, ...], str] = {}
+        for job in self.view.queue:
+            pod = self._store.get(POD, job.pod) if isinstance(job, PodJob) else None
+            if pod is None or not isinstance(job, PodJob):
+                continue
+            if job.shape not in reasons:
+                judgement = desk.judge(pod, demand_of(pod))
+                waits = f"the policy {self._policy.name} has not started it yet"
+                reasons[job.shape] = waits if judgement.fits.any() else desk.why_not(judgement)
+            desk.set_aside(job.pod, reasons[job.shape], now)

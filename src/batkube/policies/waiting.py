@@ -15,7 +15,7 @@ class Waiting:
 
     A policy with an order other than submission adds `view.arrived` at each call and asks for the head, which costs
     a logarithm per job where sorting `view.queue` at each call would cost the whole queue. A job that was started is
-    no longer in the queue, and so is passed over.
+    no longer in the queue, and so is passed over, as is the second of a job that arrived twice.
     """
 
     def __init__(self, rank: Callable[[Job], Precedence]) -> None:

@@ -65,14 +65,14 @@ def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
         if not isinstance(content, Mapping | None):
             problem = "is not a mapping from names to programs"
             raise InputError(path, problem=problem, remedy=_REMEDY)
-        for name, given in (content or {}).items():
-            entries[str(name)] = _entry(path, str(name), given)
+        for name, entry in (content or {}).items():
+            entries[str(name)] = _entry(path, str(name), entry)
     return entries
 
 
-def _entry(path: Path, name: str, given: object) -> Entry:
+def _entry(path: Path, name: str, content: object) -> Entry:
     try:
-        return msgspec.convert(given, Entry)
+        return msgspec.convert(content, Entry)
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at ")
         key = place.strip("`").removeprefix("$")

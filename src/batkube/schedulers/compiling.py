@@ -74,6 +74,6 @@ def _refusal(wanted: Program, problem: str, list_line: Sequence[str]) -> InputEr
     done = subprocess.run(line, cwd=wanted.folder, capture_output=True, text=True, check=False)
     folders = [Path(line) for line in done.stdout.splitlines() if line]
     programs = [f"./{folder.relative_to(wanted.folder)}" for folder in folders if folder.is_relative_to(wanted.folder)]
-    found = ", ".join("." if name == "./." else name for name in programs if name != wanted.package)
-    remedy = f"give one of the module's programs with --package: {found}" if found else None
+    others = ", ".join("." if name == "./." else name for name in programs if name != wanted.package)
+    remedy = f"give one of the module's programs with --package: {others}" if others else None
     return InputError(wanted.folder, at=wanted.package, problem=problem, remedy=remedy)

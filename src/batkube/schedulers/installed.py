@@ -29,5 +29,5 @@ def installed(title: str, report: Report = lambda _: None) -> Path:
 
 
 def _folder(variable: str, default: str) -> Path:
-    given = os.environ.get(variable)  # noqa: TID251 - where a user keeps things is not a scenario's business
-    return (Path(given) if given else Path.home() / default) / "batkube"
+    folder = os.environ.get(variable)  # noqa: TID251 - where a user keeps things is not a scenario's business
+    return (Path(folder) if folder else Path.home() / default) / "batkube"

@@ -26,9 +26,9 @@ def overlay_files(goroot: Path) -> dict[str, str]:
     for edit in EDITS:
         text = files.get(edit.file) or _read(goroot, version, edit.file)
         if text.count(edit.find) != 1:
-            found = text.count(edit.find)
+            count = text.count(edit.find)
             raise RunFailed(
-                f"the virtual clock does not fit {version}: {edit.file} has this {found} times, not once: {edit.find!r}"
+                f"the virtual clock does not fit {version}: {edit.file} has this {count} times, not once: {edit.find!r}"
             )
         files[edit.file] = text.replace(edit.find, edit.put)
     files.update(_own_files(goroot))

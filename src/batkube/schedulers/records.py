@@ -47,7 +47,7 @@ class BuildRecord(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """One folder below `programs`."""
+    """A folder that builds are kept in, and the program in it, if there is a whole one."""
 
     folder: Path
     #: None if there is no whole program in it.
@@ -71,7 +71,7 @@ def write_record(folder: Path, record: BuildRecord) -> None:
 
 
 def kept_builds(cache: Path) -> list[Kept]:
-    """Return what is kept, by name."""
+    """Return the folders of all builds, sorted by name."""
     folder = programs_folder(cache)
     if not folder.is_dir():
         return []

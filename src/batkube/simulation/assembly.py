@@ -28,16 +28,12 @@ from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
-from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Policy
-from batkube.policies.machines import MachineRoom
-from batkube.policies.rooms import Room
-from batkube.policies.scheduler import PolicyScheduler
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
 from batkube.simulation.objects import check_objects, objects_of
-from batkube.simulation.paced_tally import Tally
+from batkube.simulation.paced.tally import Tally
 from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, Resources, Scenario
 from batkube.simulation.witness import Witness
 from batkube.simulation.work import Work
@@ -121,15 +117,6 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects)
 
 
-def _empty_room(platform: Platform, model: ResourceModel) -> Room:
-    if model is ResourceModel.MACHINES:
-        return MachineRoom.whole(platform.machines)
-    # Imported only where it is needed: it brings numpy, which takes longer to load than a small run does to run.
-    from batkube.policies.nodes import NodeRoom
-
-    return NodeRoom.whole(platform.machines)
-
-
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
     if scenario.resources is not Resources.AUTO:
         return ResourceModel(scenario.resources.value)
@@ -187,7 +174,7 @@ def assemble(
     start_cluster(
         world,
         None if server is None else server.api.client,
-        courses=courses,
+        courses,
         conductor=jobs,
         accounts=accounts,
         rules=rules,
@@ -203,7 +190,7 @@ def assemble(
     nodes = [node_of(machine, model, START) for machine in machines]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
-    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until)
+    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
     programs: OutsideRun | None = None
@@ -267,7 +254,7 @@ def _start_programs(
         from batkube.simulation.outside import coordinate
 
         return coordinate(world, server, inputs.outside, scenario, witness, folder)
-    from batkube.simulation.paced_assembly import pace
+    from batkube.simulation.paced.starting import pace
 
     return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
 
@@ -276,22 +263,15 @@ def _schedule_in_process(
     world: World, inputs: Inputs, policy: Policy, courses: Courses, server: RunServer | None
 ) -> None:
     """Let a policy of ours, or the user's, schedule."""
-    machines = inputs.platform.machines
-    if server is not None:
-        choice = PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, server.api.client("kube-scheduler"), choice, courses, has_readers=False)
-        if not inputs.job_count:
-            return
-    guarded = GuardedPolicy(policy, len(machines))
-    guarded.begin(machines, world.streams.named("policy"))
-    PolicyScheduler(
-        world,
-        guarded,
-        room=_empty_room(inputs.left, inputs.model),
-        node_names=node_names(machines),
-        courses=courses,
+    choice = PolicyChoice(
+        policy,
+        world.streams.named("policy"),
+        inputs.model,
         true_length=_true_lengths(inputs.platform),
+        machines=inputs.platform.machines,
     )
+    client = None if server is None else server.api.client("kube-scheduler")
+    start_scheduler(world, client, courses, choice, has_readers=False)
 
 
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:

@@ -63,8 +63,8 @@ class AttemptLog:
 def version_in_log(path: Path) -> str | None:
     """Return the version that a scheduler told when it started, if it did."""
     with path.open("rb") as file:
-        found = _VERSION.search(file.read(_BEGINNING))
-    return found[1].decode() if found else None
+        match = _VERSION.search(file.read(_BEGINNING))
+    return match[1].decode() if match else None
 
 
 def instant_in_log(fields: list[int], now: Instant) -> Instant:

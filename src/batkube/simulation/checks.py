@@ -17,7 +17,8 @@ from batkube.workloads.model import Job, Requests, Workload
 def check_jobs(workload: Workload, platform: Platform, model: ResourceModel) -> None:
     """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled."""
     places: dict[Requests, int] = {}
-    offers = Counter(tuple(sorted(machine.capacity.items())) for machine in platform.machines)
+    machines = [machine for machine in platform.machines if machine.takes_any_pod]
+    offers = Counter(tuple(sorted(machine.capacity.items())) for machine in machines)
     runnable: set[tuple[int, int, bool]] = set()
     # Any machine may be given to any job, so what can be run can be run on the slowest.
     slowest = platform.slowest
@@ -28,7 +29,7 @@ def check_jobs(workload: Workload, platform: Platform, model: ResourceModel) -> 
                 _places(dict(offer), job.requests, most) * count for offer, count in offers.items()
             )
         if places[job.requests] < job.size:
-            demand, offer = _demand(job, model), _offer(platform.machines)
+            demand, offer = _demand(job, model), _offer(machines)
             raise InputError(
                 workload.source,
                 at=f"job {job.name!r}",
@@ -79,6 +80,8 @@ def _demand(job: Job, model: ResourceModel) -> str:
 
 
 def _offer(machines: Sequence[Machine]) -> str:
+    if not machines:
+        return "all of machines with taints, which its pods do not tolerate"
     largest: dict[str, int] = {}
     for machine in machines:
         for name, amount in machine.capacity.items():

@@ -154,10 +154,10 @@ def _read_like(default: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return plain
 
 
-def _merged(default: Any, given: Any) -> Any:  # noqa: ANN401 - any YAML
-    """Return what is given, with what only the default says; where our kubeconfig belongs, it stays."""
-    if isinstance(default, dict) and (isinstance(given, dict) or given is None):
-        own = given or {}
+def _merged(default: Any, wish: Any) -> Any:  # noqa: ANN401 - any YAML
+    """Return what the user wrote, with what only the default says; where our kubeconfig belongs, it stays."""
+    if isinstance(default, dict) and (isinstance(wish, dict) or wish is None):
+        own = wish or {}
         changed = {key: _merged(default[key], value) if key in default else value for key, value in own.items()}
         return {**changed, **{key: value for key, value in default.items() if key not in own}}
-    return default if default == "{kubeconfig}" else given
+    return default if default == "{kubeconfig}" else wish

@@ -7,12 +7,13 @@ so any of them can be left out: an attached program takes the place of one of ou
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import Client
 from batkube.cluster.courses import Conductor, Courses
+from batkube.cluster.decisions import DecisionLog
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, ResourceModel, node_of
 from batkube.cluster.world import World
@@ -21,9 +22,11 @@ from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.node_agents import NodeAgents
-from batkube.kernel.instants import Instant
-from batkube.platforms.model import Platform
+from batkube.kernel.instants import Duration, Instant
+from batkube.platforms.model import Machine, Platform
 from batkube.policies.interface import Policy
+from batkube.policies.scheduler import PolicyScheduler
+from batkube.workloads.model import Job
 from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
@@ -35,17 +38,20 @@ ClientFor = Callable[[str], Client]
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
-    """A policy that is to bind pods, and its randomness."""
+    """A policy that is to bind pods, its randomness, and what there is to know of the jobs of courses."""
 
     policy: Policy
     rng: random.Random
+    model: ResourceModel = ResourceModel.REQUESTS
+    true_length: Callable[[Job], Duration] | None = None
+    machines: Sequence[Machine] = ()
 
 
 def start_cluster(
     world: World,
     client_for: ClientFor | None,
+    courses: Courses,
     *,
-    courses: Courses | None = None,
     conductor: Conductor | None = None,
     accounts: NodeAccounts | None = None,
     delays: Delays | None = None,
@@ -69,10 +75,12 @@ def start_cluster(
         from batkube.simulation.controller_parts import start_controllers
 
         start_controllers(world, client_for("kube-controller-manager"), controllers)
+    # Before those who act on decisions, so that the journal tells a decision before what follows from it.
+    DecisionLog(world, courses)
     Kubelets(
         world,
         NodeAccounts(world.store) if accounts is None else accounts,
-        courses=Courses() if courses is None else courses,
+        courses=courses,
         conductor=conductor,
         containers=None if client_for is None else _containers(world, client_for("kubelet"), has_readers, rules),
         delays=delays,
@@ -99,29 +107,31 @@ def _containers(world: World, kubelet: Client, has_readers: bool, rules: Contain
 
 
 def start_scheduler(
-    world: World,
-    client: Client,
-    chosen: PolicyChoice | None,
-    courses: Courses | None = None,
-    *,
-    has_readers: bool = True,
+    world: World, client: Client | None, courses: Courses, chosen: PolicyChoice | None, *, has_readers: bool = True
 ) -> None:
-    """Let a policy bind the pods that have no part in a course; without one, what is like kube-scheduler does."""
-    # Imported only here: they bring numpy, which takes longer to load than everything else.
-    from batkube.policies.default_scheduler import DefaultScheduler
-    from batkube.policies.node_table import NodeTable
-    from batkube.policies.served_policy import ServedPolicy
-
-    events = EventRecorder(
-        world.store, client, "default-scheduler", host="batkube", as_series=True, has_readers=has_readers
-    )
-    table = NodeTable(world.store)
+    """Let a policy bind pods; without one, what is like kube-scheduler does. Without `client` only pods of courses."""
+    events = None
+    if client is not None:
+        events = EventRecorder(
+            world.store, client, "default-scheduler", host="batkube", as_series=True, has_readers=has_readers
+        )
     if chosen is not None:
-        policy = ServedPolicy(world, chosen.policy, chosen.rng, client, events, table)
-        if courses is not None:
-            policy.leave_out(lambda key: courses.place(key) is not None)
-    else:
-        DefaultScheduler(world, client, events, table)
+        PolicyScheduler(
+            world,
+            chosen.policy,
+            chosen.rng,
+            model=chosen.model,
+            courses=courses,
+            true_length=chosen.true_length,
+            machines=chosen.machines,
+            client=client,
+            events=events,
+        )
+    elif client is not None and events is not None:
+        # Imported only here: it brings numpy, which takes longer to load than everything else.
+        from batkube.policies.default_scheduler import DefaultScheduler
+
+        DefaultScheduler(world, client, events)
 
 
 def register_nodes(

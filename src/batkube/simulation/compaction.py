@@ -22,7 +22,7 @@ class Compaction:
 
     @contextlib.contextmanager
     def compacting(self) -> Iterator[None]:
-        """Do so meanwhile."""
+        """Compact the store at its times, as long as the block runs."""
         self._book()
         try:
             yield

@@ -23,14 +23,14 @@ class Ending:
     """Waits for the signal to end."""
 
     def __init__(self) -> None:
-        self._is_asked = False
+        self._has_come = False
         #: The event loop that waits for it.
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._asked = asyncio.Event()
+        self._signal = asyncio.Event()
 
     @contextlib.contextmanager
     def heeded(self) -> Iterator[None]:
-        """Heed signals meanwhile."""
+        """Take SIGINT and SIGTERM for the wish to end, as long as the block runs."""
         before = {number: signal.signal(number, self._ask) for number in _SIGNALS}
         before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._interrupt)
         try:
@@ -55,16 +55,16 @@ class Ending:
     async def wait(self) -> None:
         """Wait until somebody asks for the end; until this is called, being asked interrupts what goes on."""
         self._loop = asyncio.get_running_loop()
-        await self._asked.wait()
+        await self._signal.wait()
 
     def _ask(self, _number: int, _frame: FrameType | None) -> None:
-        if self._is_asked:
+        if self._has_come:
             return
-        self._is_asked = True
+        self._has_come = True
         signal.setitimer(signal.ITIMER_REAL, _GRACE_S, _HASTE_S)
         if self._loop is None:
             raise KeyboardInterrupt
-        self._loop.call_soon_threadsafe(self._asked.set)
+        self._loop.call_soon_threadsafe(self._signal.set)
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

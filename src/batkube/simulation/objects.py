@@ -8,7 +8,7 @@ up by then) is journalled and noted when it happens.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import Refused
@@ -59,7 +59,8 @@ def check_objects(objects: Sequence[ObjectManifest], until: Duration | None) -> 
         except Refused as refusal:
             if refusal.code != _FORBIDDEN:
                 remedy = "define its kind before" if refusal.message.startswith("no matches") else None
-                _refuse(manifest, f"is refused by the API: {refusal.message}", remedy)
+                # Some of its messages are lists of several lines.
+                _refuse(manifest, f"is refused by the API: {' '.join(refusal.message.split())}", remedy)
 
 
 def _refuse(manifest: ObjectManifest, problem: str, remedy: str | None) -> None:
@@ -77,15 +78,24 @@ def never_ends(manifest: ObjectManifest) -> bool:
 class ObjectSubmission:
     """Applies objects, ascending by their times; those of one instant in their order."""
 
-    def __init__(self, world: World, manifests: Manifests, objects: Sequence[ObjectManifest]) -> None:
+    def __init__(
+        self,
+        world: World,
+        manifests: Manifests,
+        objects: Sequence[ObjectManifest],
+        on_apply: Callable[[], None] | None = None,
+    ) -> None:
         self._agenda = world.agenda
         self._journal = world.journal
         self._notes = world.notes
         self._manifests = manifests
+        self._on_apply = on_apply
         self._objects = iter(objects)
         self._next = next(self._objects, None)
         #: Refused for a reason that passes by itself.
         self._postponed = 0
+        #: Whether kinds were among them that only some program knows what to do with.
+        self.has_custom_kinds = False
         self._workloads: dict[tuple[str, Key], str] = {}
         #: The workload of the object that is just being applied: whoever hears of it wants to know at once.
         self._present: str | None = None
@@ -120,6 +130,9 @@ class ObjectSubmission:
         finally:
             self._present = None
         self._workloads[resource.storage, key] = manifest.workload
+        self.has_custom_kinds |= resource.custom
+        if self._on_apply is not None:
+            self._on_apply()
         self._journal.append(now, "apply", kind=manifest.kind, object=str(key))
 
     def _hear_refusal(self, manifest: ObjectManifest, refusal: Refused, now: Instant) -> None:

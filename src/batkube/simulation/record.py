@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
+from batkube.kernel.instants import as_float_s
 from batkube.kernel.stopwatch import Stopwatch, peak_memory_bytes
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.jobs_csv import write_jobs
@@ -71,6 +72,7 @@ class Record:
                 ]
             },
             "jobs": self.simulation.work.job_count,
+            "end_s": as_float_s(self.simulation.world.clock.now),
             "result": "completed" if self.failure is None else "failed",
             "failure": None if self.failure is None else str(self.failure),
             "digest": self.digest,

@@ -142,9 +142,9 @@ _NO_KEYS = ("workloads", "more_schedulers")
 KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _NO_KEYS))
 
 
-def listed(given: object) -> list[object]:
+def listed(value: object) -> list[object]:
     """Return what may be given once or as a list, as a list."""
-    return list(given) if isinstance(given, list | tuple) else [given]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 _NAMED = re.compile(r"([a-z0-9][a-z0-9.-]*)=(.+)")

@@ -24,6 +24,7 @@ from batkube.api.connections.listening import DualListener, listen_both
 from batkube.api.requests.users import MASTERS, User, authenticated
 from batkube.api.verbs.logs import Logs
 from batkube.api.verbs.metrics import MetricsApi
+from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
@@ -170,9 +171,11 @@ async def _wait(ending: Ending, service: Service, folder: OutputFolder) -> None:
 def _start_cluster(
     world: World, api: Api, service: Service, authority: bytes, rules: ContainerRules
 ) -> NodeAgents | None:
+    courses = Courses()
     agents = start_cluster(
         world,
         api.client,
+        courses,
         delays=None if service.latencies is None else Delays(service.latencies, world.streams),
         controllers=Surroundings(usage_by_storage(), authority.decode()) if service.controllers else None,
         rules=rules,
@@ -180,7 +183,7 @@ def _start_cluster(
     if service.scheduler:
         policy = None if service.scheduler is True else service.scheduler
         choice = None if policy is None else PolicyChoice(policy, world.streams.named("policy"))
-        start_scheduler(world, api.client("kube-scheduler"), choice)
+        start_scheduler(world, api.client("kube-scheduler"), courses, choice)
     return agents
 
 

@@ -48,7 +48,7 @@ class _Brief(logging.Formatter):
 
 @contextlib.contextmanager
 def spare_log() -> Iterator[None]:
-    """Log to standard error meanwhile, sparingly."""
+    """Write warnings to standard error as long as the block runs: short ones, and no more than a few."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
     handler.addFilter(_Sparing())

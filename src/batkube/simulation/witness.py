@@ -1,21 +1,19 @@
-"""Writes down what outside schedulers do, as far as it can be seen: failed attempts, nominations, victims.
+"""Writes down the failed attempts of outside schedulers, as far as they can be seen, and who else has a hand in a run.
 
-A policy's decisions are known when it makes them; a program's are what it writes to the API, and its failed attempts
-what it logs (see `attempts`). Its events are counted and then removed: nobody in a run watches them, and a long run
-would make millions.
+What a scheduler decides is in its writes (`cluster.decisions`); its failed attempts are what it logs (see `attempts`).
+Its events are counted and then removed: nobody in a run watches them, and a long run would make millions.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from batkube.cluster.mapping import NAMESPACE, POD
+from batkube.cluster.references import condition_of
 from batkube.cluster.store import DELETED, MODIFIED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
-from batkube.timing.coordinator import Door
+from batkube.timing.coordinator import Entrance
 
 EVENTS = "events"
 _FAILED = "FailedScheduling"
@@ -49,20 +47,24 @@ class Witness:
         #: Failed attempts to place each live pod, as its scheduler logs them, and why the last one failed.
         self._failures: dict[Key, tuple[int, str]] = {}
         #: The same as far as the API shows it, of schedulers that log nothing that is understood.
-        self._shown: dict[Key, tuple[int, str]] = {}
+        self._reasons: dict[Key, tuple[int, str]] = {}
         self._events_to_remove: list[Key] = []
         #: How much has happened; a scheduler that only keeps itself busy does not move it.
         self.activity = 0
         store.listen(POD, self._hear_pods)
         store.listen(EVENTS, self._hear_events)
 
+    def stir(self) -> None:
+        """Take note that something happened that programs may answer."""
+        self.activity += 1
+
     def story(self, key: Key) -> tuple[int, str]:
         """Return how often placing a pod failed, and why the last time; forget it."""
-        shown = self._shown.pop(key, None)
+        seen = self._reasons.pop(key, None)
         logged = self._failures.pop(key, None)
-        if shown is not None and logged is None:
+        if seen is not None and logged is None:
             self._notes.add(_UNLOGGED, example=f"pod {_name(key)}")
-        return logged or shown or (0, "")
+        return logged or seen or (0, "")
 
     def hear_attempt(self, key: Key, why: str, at: Instant) -> None:
         """Take note of a failed attempt that a scheduler has logged."""
@@ -70,17 +72,17 @@ class Witness:
         self._failures[key] = (count, why)
         self._journal.append(at, "attempt", pod=_name(key), failed=count)
 
-    def note_others(self, program: str, connects: int, heard: int) -> None:
+    def note_others(self, program: str, connects: int, foreign_bytes: int) -> None:
         """Take note that a program has connected, so many times, to somebody who is not on the run's clock.
 
-        `heard` are the bytes it read that the run's server has not sent: theirs, or else of who has connected to it.
+        `foreign_bytes` are those it read that the run's server has not sent: theirs, or of who has connected to it.
         """
         if connects > 0:
             self._notes.add(_OTHERS, example=program, count=connects)
-        elif heard > 0:
+        elif foreign_bytes > 0:
             self._notes.add(_SPOKEN_TO, example=program)
 
-    def note_strangers(self, program: str, connects: int, door: Door) -> None:
+    def note_strangers(self, program: str, connects: int, door: Entrance) -> None:
         """Take note of those who came to the door of a program that itself has connected at least `connects` times."""
         not_its_own = door.turned_away + max(0, door.vanished - max(0, connects - door.let_in))
         if not_its_own:
@@ -90,28 +92,18 @@ class Witness:
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         self.activity += 1
-        if batch.type is DELETED:
+        if batch.type is not MODIFIED:
             return
-        if batch.type is MODIFIED:
-            for change in batch.changes():
-                assert change.previous is not None
-                self._compare(change.key, change.previous, change.object, now)
-
-    def _compare(self, key: Key, old: KubeObject, new: KubeObject, now: Instant) -> None:
-        nominated = new["status"].get("nominatedNodeName")
-        if nominated and nominated != old["status"].get("nominatedNodeName"):
-            self._journal.append(now, "nominate", pod=_name(key), node=nominated)
-        if "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]:
-            self._journal.append(now, "evict", pod=_name(key), reason=_message(new, "DisruptionTarget", "True"))
-        why = _message(new, "PodScheduled", "False")
-        if why and why != _message(old, "PodScheduled", "False"):
-            self._journal.append(now, "unschedulable", pod=_name(key), reason=why)
-            self._show_failure(key, why, 1)
+        for change in batch.changes():
+            why = _why_not(change.object)
+            if why and change.previous is not None and why != _why_not(change.previous):
+                self._journal.append(now, "unschedulable", pod=_name(change.key), reason=why)
+                self._show_failure(change.key, why, 1)
 
     def _show_failure(self, key: Key, why: str, count: int) -> None:
         """Take note that a pod was tried at least `count` times in vain."""
-        before, _ = self._shown.get(key, (0, ""))
-        self._shown[key] = (max(before, count), why)
+        before, _ = self._reasons.get(key, (0, ""))
+        self._reasons[key] = (max(before, count), why)
 
     def _hear_events(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
@@ -139,13 +131,10 @@ def _name(key: Key) -> str:
     return key.removeprefix(f"{NAMESPACE}/")
 
 
-def _message(pod: KubeObject, condition_type: str, status: str) -> str:
-    """Return the message of a pod's condition if it has that status, else nothing."""
-    conditions: list[dict[str, Any]] = pod["status"].get("conditions") or []
-    for condition in conditions:
-        if condition["type"] == condition_type and condition["status"] == status:
-            return str(condition.get("message", ""))
-    return ""
+def _why_not(pod: KubeObject) -> str:
+    """Return why a pod could not be placed, as its condition says; nothing if it does not."""
+    condition = condition_of(pod, "PodScheduled")
+    return "" if condition is None or condition["status"] != "False" else str(condition.get("message", ""))
 
 
 def _times(event: KubeObject) -> int:

@@ -15,6 +15,7 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant
 from batkube.outputs.files.object_records import ObjectRecords
 from batkube.simulation.objects import ObjectSubmission, never_ends
+from batkube.simulation.witness import Witness
 from batkube.workloads.model import ObjectManifest
 
 if TYPE_CHECKING:
@@ -31,14 +32,16 @@ class Work:
         outcomes: Sequence[Outcome],
         tell_the_rest: Callable[[], None],
         until: Duration | None,
+        witness: Witness | None = None,
     ) -> None:
         """`job_count` is of the jobs of the workloads, whose `outcomes` come in while the run goes on.
 
-        `tell_the_rest` tells of the pods of those that have none at the end.
+        `tell_the_rest` tells of the pods of those that have none at the end. `witness` is there where programs act.
         """
         self._world = world
         self._job_count = job_count
         self._outcomes = outcomes
+        self._witness = witness
         self._objects: ObjectSubmission | None = None
         #: Whether some objects never end; then the run ends when its time is up.
         self._is_endless = False
@@ -59,7 +62,8 @@ class Work:
         on_pod: PodListener,
     ) -> None:
         """Apply `objects` at their times, and listen to what becomes of them and of all that others make."""
-        submission = ObjectSubmission(self._world, manifests, objects)
+        on_apply = None if self._witness is None else self._witness.stir
+        submission = ObjectSubmission(self._world, manifests, objects, on_apply)
         self.records = ObjectRecords(self._world.store, courses, node_names, submission.workload_of, on_pod)
         self._tellers.append(self.records.tell_the_rest)
         if objects:
@@ -79,7 +83,9 @@ class Work:
     def _are_objects_done(self) -> bool:
         if self._objects is None or self.records is None:
             return True
-        return not self._is_endless and self._objects.is_over and self.records.are_all_over
+        # What programs make of a custom object nobody can tell beforehand: they have their say while they act at all.
+        is_open = self._is_endless or (self._witness is not None and self._objects.has_custom_kinds)
+        return not is_open and self._objects.is_over and self.records.are_all_over
 
     def left(self) -> list[str]:
         """Return the names of Jobs and pods of no job that should have ended and have not."""

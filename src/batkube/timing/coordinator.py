@@ -42,20 +42,20 @@ _CROWDED_OUT = "was crowded out by others who connected to its port in thousands
 _GARBAGE_BYTES = 256 << 20
 
 
-class Door(Protocol):
+class Entrance(Protocol):
     """Where a program connects; others are turned away (`api.doors`)."""
 
     @property
     def let_in(self) -> int:
-        """Connections of the program's, ever."""
+        """How many connections of the program were accepted since the run began."""
 
     @property
     def turned_away(self) -> int:
-        """Connections of strangers, ever."""
+        """How many connections of other processes were refused since the run began."""
 
     @property
     def vanished(self) -> int:
-        """Connections that were closed in silence before it could be told whose they were, ever."""
+        """How many connections were closed in silence before it was known whose they were."""
 
     @property
     def is_overrun(self) -> bool:
@@ -70,7 +70,7 @@ class Server(Protocol):
     """What a program talks to: a server that reads and writes only when told (`api.polling`)."""
 
     @property
-    def door(self) -> Door:
+    def door(self) -> Entrance:
         """Where connections come in, and whose they are."""
 
     @property

@@ -1,8 +1,8 @@
-"""Virtual time that follows the real one, at some speed, for people at a keyboard.
+"""Virtual time that follows the real one, at some speed (`RealTime`): in `run --time realtime`, and in `serve`.
 
-Whatever is due by now happens before anybody looks: a request is answered in the present, never in the past. When
-more is due than can be done, virtual time falls behind instead of anything being skipped, and requests are answered in
-between.
+For people at a keyboard (`LiveTime`), whatever is due by now happens before anybody looks: a request is answered in the
+present, never in the past. When more is due than can be done, virtual time falls behind instead of anything being
+skipped, and requests are answered in between.
 """
 
 from __future__ import annotations
@@ -23,6 +23,23 @@ log = logging.getLogger(__name__)
 _SLICE_S = 0.05
 
 
+class RealTime:
+    """Tells what time it is when so many virtual seconds pass in a real one."""
+
+    def __init__(self, start: Instant, speed: float = 1.0) -> None:
+        self._start = start
+        self._speed = speed
+        self._stopwatch = Stopwatch()
+
+    def now(self) -> Instant:
+        """Return the present instant."""
+        return Instant(self._start + int(self._stopwatch.real_s * self._speed * NANOSECONDS_PER_SECOND))
+
+    def real_s_until(self, at: Instant) -> float:
+        """Return in how many real seconds it will be `at`."""
+        return (at - self._start) / NANOSECONDS_PER_SECOND / self._speed - self._stopwatch.real_s
+
+
 class LiveTime:
     """Moves the clock after the real time, and keeps the appointments that fall due."""
 
@@ -31,9 +48,7 @@ class LiveTime:
         self._loop = loop
         self._agenda = world.agenda
         loop.reach(start)
-        self._start = start
-        self._speed = speed
-        self._stopwatch = Stopwatch()
+        self._time = RealTime(start, speed)
         #: The timer that is set in the event loop, and for which instant.
         self._timer: asyncio.TimerHandle | None = None
         self._planned: Instant | None = None
@@ -42,17 +57,17 @@ class LiveTime:
     def now(self) -> Instant:
         """Let everything happen that is due, and return the present instant."""
         if not self._is_settling:
-            self.settle(Instant(self._start + int(self._stopwatch.real_s * self._speed * NANOSECONDS_PER_SECOND)))
+            self.settle(self._time.now())
             self._plan_earlier(self._agenda.due)
         return self._loop.now
 
     def settle(self, until: Instant) -> None:
         """Keep the appointments until `until`, in order, and move the clock there; or as far as one slice gets."""
         self._is_settling = True
-        begun = self._stopwatch.real_s
+        holdup = Stopwatch()
         try:
             while (due := self._agenda.due) is not None and due <= until:
-                if self._stopwatch.real_s - begun > _SLICE_S:
+                if holdup.real_s > _SLICE_S:
                     return
                 self._loop.reach(due)
                 self._keep_next()
@@ -96,8 +111,7 @@ class LiveTime:
         if due is None or self._event_loop is None:
             return
         self._planned = due
-        ahead_s = (due - self._start) / NANOSECONDS_PER_SECOND / self._speed - self._stopwatch.real_s
-        self._timer = self._event_loop.call_later(max(0.0, ahead_s), self._wake)
+        self._timer = self._event_loop.call_later(max(0.0, self._time.real_s_until(due)), self._wake)
 
     def _wake(self) -> None:
         self.now()

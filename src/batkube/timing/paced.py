@@ -52,7 +52,7 @@ class Pacing:
     fast_forward: bool = True
     #: Whether nodes refuse pods that they have no room for, as kubelets do. The prototype's nodes ran everything.
     admission: bool = False
-    #: Whether watches of pods tell their past again and end, as the prototype's did (`simulation.paced_replay`).
+    #: Whether watches of pods tell their past again and end, as the prototype's did (`simulation.paced.replay`).
     replay: bool = False
 
 

@@ -40,8 +40,8 @@ class TimeRules:
     def describe(self) -> str | dict[str, object]:
         """Return the rules as a scenario file writes them."""
         if self.mode is TimeMode.PACED:
-            given = {entry.name.replace("_", "-"): getattr(self.pacing, entry.name) for entry in fields(Pacing)}
-            return {"mode": self.mode.value, **{key: _written(key, value) for key, value in given.items()}}
+            rules = {entry.name.replace("_", "-"): getattr(self.pacing, entry.name) for entry in fields(Pacing)}
+            return {"mode": self.mode.value, **{key: _written(key, value) for key, value in rules.items()}}
         if self.mode is TimeMode.REALTIME:
             return {"mode": self.mode.value, "speed": self.speed}
         return self.mode.value
@@ -68,9 +68,9 @@ class WrongTime(ValueError):
         self.remedy = remedy
 
 
-def parse_time(given: object) -> TimeRules:
+def parse_time(content: object) -> TimeRules:
     """Return the rules of a text or of a mapping with a `mode`. Raises WrongTime."""
-    values = dict(given) if isinstance(given, Mapping) else _of_text(str(given))
+    values = dict(content) if isinstance(content, Mapping) else _of_text(str(content))
     name = values.pop("mode", None)
     if name is None:
         raise WrongTime("has no mode", f"add mode: one of {', '.join(TimeMode)}")
@@ -108,10 +108,10 @@ def _length(key: str, value: object) -> Duration:
 
 
 def _switch(key: str, value: object) -> bool:
-    said = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}.get(str(value).lower())
-    if said is None:
+    setting = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}.get(str(value).lower())
+    if setting is None:
         raise WrongTime(f"{key}: {value!r} is neither on nor off", f"write {key}=on or {key}=off")
-    return said
+    return setting
 
 
 def _factor(key: str, value: object) -> float:

@@ -79,8 +79,8 @@ class AttachedProcess:
     def failure(self, problem: str) -> RunFailed:
         """Return the failure of the run by this program, with the last lines of its log."""
         lines = last_lines(self.log.read_text(encoding="utf-8", errors="replace"))
-        shown = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
-        return RunFailed(f"{self.name} {problem}; its last lines, of {self.log.parent.name}/{self.log.name}:\n{shown}")
+        end = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
+        return RunFailed(f"{self.name} {problem}; its last lines, of {self.log.parent.name}/{self.log.name}:\n{end}")
 
     def ended(self, *, needs_page: bool = True) -> RunFailed:
         """Return the failure of a run whose program is gone; `needs_page` says that it should have used its page."""

@@ -24,7 +24,7 @@ USER = "batkube.io/user"
 
 def read_annotations(place: Place, fields: Mapping[str, object]) -> dict[str, str]:
     """Return our annotations; those of the object itself win over those of its pod template."""
-    found: dict[str, str] = {}
+    ours: dict[str, str] = {}
     spec = fields.get("spec")
     template = spec.get("template") if isinstance(spec, Mapping) else None
     for owner in (template, fields):
@@ -33,9 +33,9 @@ def read_annotations(place: Place, fields: Mapping[str, object]) -> dict[str, st
         if annotations is not None:
             for key, value in take.mapping(place / "metadata" / "annotations", annotations).items():
                 if isinstance(value, bool) or not isinstance(value, str | int | float):
-                    (place / "metadata" / "annotations" / str(key)).refuse(f"is {take.shown(value)}, not a text")
-                found[key] = str(value)
-    return found
+                    (place / "metadata" / "annotations" / str(key)).refuse(f"is {take.short_text(value)}, not a text")
+                ours[key] = str(value)
+    return ours
 
 
 def annotated_time(place: Place, annotations: Mapping[str, str], key: str) -> Duration | None:

@@ -50,15 +50,15 @@ class Place:
 
     def refuse_kind(self, value: object, wanted: str, remedy: str | None = None) -> NoReturn:
         """Raise the InputError that says that `value` is missing, or is not what is `wanted`."""
-        self.refuse("is missing" if value is None else f"is {shown(value)}, which is not {wanted}", remedy)
+        self.refuse("is missing" if value is None else f"is {short_text(value)}, which is not {wanted}", remedy)
 
 
 def number(place: Place, value: object) -> int | Decimal:
     """Return a finite number, exactly as written; a float is taken at its shortest decimal text."""
-    found = _finite(value)
-    if found is None:
+    finite = _finite(value)
+    if finite is None:
         place.refuse_kind(value, "a finite number")
-    return found
+    return finite
 
 
 def _finite(value: object) -> int | Decimal | None:
@@ -71,18 +71,18 @@ def _finite(value: object) -> int | Decimal | None:
 
 def not_negative(place: Place, value: object) -> int | Decimal:
     """Return a finite number that is at least 0."""
-    found = number(place, value)
-    if found < 0:
-        place.refuse(f"is {found}, which is negative")
-    return found
+    amount = number(place, value)
+    if amount < 0:
+        place.refuse(f"is {amount}, which is negative")
+    return amount
 
 
 def real(place: Place, value: object) -> float:
     """Return a number at least 0 as a float, for quantities of work."""
-    found = float(not_negative(place, value))
-    if not math.isfinite(found):
+    amount = float(not_negative(place, value))
+    if not math.isfinite(amount):
         place.refuse(f"is {value}, which is too large")
-    return found
+    return amount
 
 
 def quantity(place: Place, resource: str, value: object) -> int:
@@ -107,20 +107,20 @@ def time(place: Place, value: object) -> Duration:
 
 def whole(place: Place, value: object) -> int:
     """Return a whole number; `4.0` is one."""
-    found = _finite(value)
-    if isinstance(found, Decimal) and found.adjusted() <= _MOST_DIGITS and found == found.to_integral_value():
-        return int(found)
-    if not isinstance(found, int):
+    finite = _finite(value)
+    if isinstance(finite, Decimal) and finite.adjusted() <= _MOST_DIGITS and finite == finite.to_integral_value():
+        return int(finite)
+    if not isinstance(finite, int):
         place.refuse_kind(value, "a whole number")
-    return found
+    return finite
 
 
 def positive_whole(place: Place, value: object) -> int:
     """Return a whole number that is at least 1."""
-    found = whole(place, value)
-    if found < 1:
-        place.refuse(f"is {found}, but must be at least 1")
-    return found
+    count = whole(place, value)
+    if count < 1:
+        place.refuse(f"is {count}, but must be at least 1")
+    return count
 
 
 def text(place: Place, value: object) -> str:
@@ -144,8 +144,8 @@ def items(place: Place, value: object) -> list[object]:
     return value
 
 
-def shown(value: object) -> str:
-    """Return a value as a message shows it: short, and `missing` when there is none."""
+def short_text(value: object) -> str:
+    """Return a value for a message: short, and `missing` when there is none."""
     if value is None:
         return "missing"
     whole_text = str(value) if isinstance(value, Decimal) else repr(value)

@@ -173,9 +173,9 @@ class _Manifests:
         return name
 
     def _gang_size(self, place: Place, spec: Mapping[str, object]) -> int:
-        parallelism = take.whole(place / "parallelism", _given(spec, "parallelism", 1))
+        parallelism = take.whole(place / "parallelism", _value_of(spec, "parallelism", 1))
         # Without completions a Job is a work queue of `parallelism` pods (Kubernetes documentation, "Jobs").
-        size = take.positive_whole(place / "completions", _given(spec, "completions", max(parallelism, 1)))
+        size = take.positive_whole(place / "completions", _value_of(spec, "completions", max(parallelism, 1)))
         if 0 < parallelism < size:
             self._note(PARALLELISM)
         if spec.get("suspend") is True or parallelism == 0:
@@ -201,7 +201,7 @@ class _Manifests:
     def _priority(self, place: Place, spec: Mapping[str, object]) -> int:
         if spec.get("priority") is not None:
             return take.whole(place / "priority", spec["priority"])
-        class_name = take.text(place / "priorityClassName", _given(spec, "priorityClassName", ""))
+        class_name = take.text(place / "priorityClassName", _value_of(spec, "priorityClassName", ""))
         if class_name not in self._priorities:
             if not class_name:
                 return 0
@@ -229,7 +229,7 @@ def _image(spec: Mapping[str, object]) -> str:
     return image if isinstance(image, str) else ""
 
 
-def _given(fields: Mapping[str, object], key: str, otherwise: object) -> object:
+def _value_of(fields: Mapping[str, object], key: str, otherwise: object) -> object:
     """Return the value of `key`; an explicit null is the same as nothing, as in Kubernetes."""
     value = fields.get(key)
     return otherwise if value is None else value

@@ -98,6 +98,11 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         """The identity `workload!name`."""
         return f"{self.workload}!{self.name}"
 
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """Equal for jobs that fit the same places: where one does not fit, the others need not be tried."""
+        return self.size, self.requests
+
     def __str__(self) -> str:
         limit = "no walltime" if self.walltime is None else f"walltime {human(self.walltime)}"
         asks = "".join(f", {name} {format_amount(name, amount)}" for name, amount in self.requests)

@@ -92,13 +92,16 @@ def _manifest(place: Place, fields: Mapping[str, object], source: str, workload:
     return ObjectManifest(at=Instant(at or 0), fields=plain, workload=workload, source=source, place=place.at)
 
 
-def _tell_pods(fields: dict[str, Any], annotations: Mapping[str, str]) -> None:
+def _tell_pods(fields: dict[str, Any], own: Mapping[str, str]) -> None:
     """Copy our annotations to the pods that the object will make: what they say is about them, wherever it stands."""
-    told = {key: text for key, text in annotations.items() if key != SUBMIT}
+    ours = {key: text for key, text in own.items() if key != SUBMIT}
     template = pod_template(fields)
-    if told and template is not None:
-        metadata = template.get("metadata") or {}
-        template["metadata"] = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **told}}
+    metadata = None if template is None else template.get("metadata") or {}
+    # What is wrong with a template is for the API to say.
+    if ours and template is not None and isinstance(metadata, dict):
+        annotations = metadata.get("annotations") or {}
+        if isinstance(annotations, dict):
+            template["metadata"] = {**metadata, "annotations": {**annotations, **ours}}
 
 
 def pod_template(fields: dict[str, Any]) -> dict[str, Any] | None:

@@ -61,17 +61,19 @@ def read_openb(path: Path, name: str) -> Workload:
 
 
 def _check_header(path: Path, header: object) -> None:
-    found = list(header) if isinstance(header, list | tuple) else []
-    missing = [column for column in COLUMNS if column not in found]
+    columns = list(header) if isinstance(header, list | tuple) else []
+    missing = [column for column in COLUMNS if column not in columns]
     if missing:
-        if _OUTPUT_COLUMNS.intersection(found):
+        if _OUTPUT_COLUMNS.intersection(columns):
             raise InputError(
                 path,
                 problem="this is a run's output, not a workload",
                 remedy="give the workload of that run; its manifest.json names it",
             )
         remedy = (
-            "this is a list of nodes; give it as --platform" if _NODE_COLUMN in found else "use an openb_pod_list file"
+            "this is a list of nodes; give it as --platform"
+            if _NODE_COLUMN in columns
+            else "use an openb_pod_list file"
         )
         raise InputError(
             path,
@@ -149,12 +151,12 @@ class _Pods:
         if not text:
             return None
         try:
-            found = seconds(text)
+            time = seconds(text)
         except ValueError as error:
             self._refuse(line, f"{column}: {error}")
-        if found < 0:
+        if time < 0:
             self._refuse(line, f"{column} is {text}, which is negative")
-        return found
+        return time
 
     def _count(self, line: int, row: dict[str, str | None], column: str) -> int:
         text = row[column] or "0"

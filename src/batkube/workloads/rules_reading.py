@@ -85,7 +85,7 @@ def _distribution(place: Place, value: object) -> Distribution:
 def _exit_code(place: Place, value: object) -> Distribution:
     drawn = _distribution(place, value)
     if drawn.name not in ("constant", "choice") or any(code not in _CODES for code in drawn.parameters):
-        place.refuse(f"is {take.shown(value)}, and an exit code is one of 0 to 255", "write 1, or choice:0,0,0,1")
+        place.refuse(f"is {take.short_text(value)}, and an exit code is one of 0 to 255", "write 1, or choice:0,0,0,1")
     return drawn
 
 
@@ -105,5 +105,5 @@ def _use(place: Place, resource: str, value: object) -> Curve | Distribution:
 def _point(place: Place, resource: str, value: object) -> tuple[Duration, int]:
     pair = take.items(place, value)
     if len(pair) != 2:
-        place.refuse(f"is {take.shown(value)}, not an age and a quantity", "write [10m, 2Gi]")
+        place.refuse(f"is {take.short_text(value)}, not an age and a quantity", "write [10m, 2Gi]")
     return _time(place[0], pair[0]), take.quantity(place[1], resource, pair[1])

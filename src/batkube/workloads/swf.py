@@ -82,15 +82,15 @@ def records(path: Path, text: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
 
 def header_size(path: Path) -> int | None:
     """Return the processors (MaxProcs), or else the nodes (MaxNodes), that the header states; None if it does not."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     with lines(path) as text:
         for line in text:
             if not line.startswith(";") and line.strip():
                 break
             match = _HEADER_SIZE.match(line)
             if match and (size := int_of(match[2])) is not None:
-                found.setdefault(match[1], size)
-    return found.get("MaxProcs") or found.get("MaxNodes") or None
+                sizes.setdefault(match[1], size)
+    return sizes.get("MaxProcs") or sizes.get("MaxNodes") or None
 
 
 def time_field(path: Path, number: int, fields: list[str], position: int) -> Duration:

@@ -71,12 +71,12 @@ def periods(stays: Iterable[Stay], processors: int, length: Duration) -> list[Pe
         index = bisect.bisect_right(times, at) - 1
         return areas[index] + loads[index] * (at - times[index])
 
-    found = []
+    windows = []
     begins = range(times[0], times[-1], length)
     for begin in begins[1:-1]:
         mean = (area_until(begin + length) - area_until(begin)) / length
-        found.append(Period(Instant(begin), Instant(begin + length), mean / processors))
-    return found
+        windows.append(Period(Instant(begin), Instant(begin + length), mean / processors))
+    return windows
 
 
 def _load(stays: Iterable[Stay]) -> tuple[list[int], list[int], list[int]]:
@@ -104,15 +104,15 @@ def find_period(
     held = list(stays)
     if length <= 0 or not held:
         raise InputError(workload.source, problem="utilisation needs a period longer than 0 and jobs with run times")
-    found = periods(held, workload.size_machines, length)
-    matching = [period for period in found if wanted - variation <= period.utilisation <= wanted + variation]
+    candidates = periods(held, workload.size_machines, length)
+    matching = [period for period in candidates if wanted - variation <= period.utilisation <= wanted + variation]
     if len(matching) < nth:
-        closest = sorted(found, key=lambda period: abs(period.utilisation - wanted))[:_CLOSEST_SHOWN]
-        shown = ", ".join(f"{period.utilisation:.4f}" for period in closest) or "none, the trace is too short"
+        closest = sorted(candidates, key=lambda period: abs(period.utilisation - wanted))[:_CLOSEST_SHOWN]
+        nearest = ", ".join(f"{period.utilisation:.4f}" for period in closest) or "none, the trace is too short"
         raise InputError(
             workload.source,
             problem=f"has {len(matching)} periods of {human(length)} with a mean utilisation of "
             f"{wanted} ± {variation}, not {nth}",
-            remedy=f"closest: {shown}; allow more --variation or change the --period",
+            remedy=f"closest: {nearest}; allow more --variation or change the --period",
         )
     return matching[nth - 1]

@@ -59,12 +59,12 @@ class Authenticator:
         if not token:
             return ANONYMOUS
         try:
-            found = self.recognised(token)
+            identity = self.recognised(token)
         except TokenRefused:
-            found = None
-        if found is None:
+            identity = None
+        if identity is None:
             raise Failure(401, "Unauthorized", "Unauthorized")
-        return found.user
+        return identity.user
 
     def recognised(self, token: str, audiences: Sequence[str] = (AUDIENCE,)) -> Recognised | None:
         """Return whose token it is, None if nobody's; raises TokenRefused.

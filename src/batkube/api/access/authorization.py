@@ -97,8 +97,8 @@ class Authorizer:
     def grants(self, user: User, namespace: str) -> tuple[list[Grant], list[str]]:
         """Return every rule that `user` has in `namespace` ("": in all), and what is wrong with its bindings."""
         key = (user.name, user.groups, namespace)
-        found = self._grants.get(key)
-        if found is None:
+        result = self._grants.get(key)
+        if result is None:
             if len(self._grants) >= _KEPT:
                 self._grants.clear()
             grants: list[Grant] = []
@@ -108,8 +108,8 @@ class Authorizer:
                 grants += [Grant(rule, source) for rule in rules]
                 if problem:
                     problems[problem] = None
-            found = self._grants[key] = (grants, list(problems))
-        return found
+            result = self._grants[key] = (grants, list(problems))
+        return result
 
     def _bindings(self, user: User, namespace: str) -> Iterator[tuple[KubeObject, str, str]]:
         """Yield the bindings that name `user`, with the namespace they are in and a description; by name."""
@@ -201,8 +201,8 @@ def _subject(user: User, binding: KubeObject, namespace: str) -> KubeObject | No
         else:
             is_user = False
         if is_user:
-            found: KubeObject = subject
-            return found
+            match: KubeObject = subject
+            return match
     return None
 
 

@@ -54,14 +54,14 @@ def make_credentials(host: str, now: Instant) -> Credentials:
         .sign(authority_key, hashes.SHA256())
     )
     names = [*_NAMES, *_ADDRESSES, host, socket.gethostname()]
-    shown = (
+    certificate = (
         _certificate(_named("kube-apiserver"), issuer, key.public_key(), moment)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName(_alternatives(names)), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
-    return Credentials(_pem(authority), _context(_pem(shown), key))
+    return Credentials(_pem(authority), _context(_pem(certificate), key))
 
 
 def _named(name: str) -> x509.Name:
@@ -83,13 +83,13 @@ def _certificate(
 
 
 def _alternatives(hosts: Iterable[str]) -> list[x509.GeneralName]:
-    found: dict[str, x509.GeneralName] = {}
+    names: dict[str, x509.GeneralName] = {}
     for host in hosts:
         try:
-            found[host] = x509.IPAddress(ipaddress.ip_address(host))
+            names[host] = x509.IPAddress(ipaddress.ip_address(host))
         except ValueError:
-            found[host] = x509.DNSName(host)
-    return list(found.values())
+            names[host] = x509.DNSName(host)
+    return list(names.values())
 
 
 def _pem(certificate: x509.Certificate) -> bytes:

@@ -57,7 +57,7 @@ def _without(value: KubeObject, fields: Collection[str]) -> KubeObject:
 
 def _check_role(authorizer: Authorizer, write: Write, value: KubeObject, old: KubeObject | None) -> None:
     plural = write.resource.plural
-    wish = Attributes("escalate", GROUP, "*", plural, namespace=write.namespace, name=write.asked_name)
+    wish = Attributes("escalate", GROUP, "*", plural, namespace=write.namespace, name=write.path_name)
     if authorizer.allows(write.user, wish).allowed:
         return
     _check_rules(authorizer, write, value, value.get("rules") or [])
@@ -94,7 +94,7 @@ def _check_rules(authorizer: Authorizer, write: Write, value: KubeObject, rules:
     if not missing:
         return
     groups = " ".join(go_quote(group) for group in write.user.groups)
-    rights = "\n".join(sorted({_shown(rule) for rule in _compacted(missing)}))
+    rights = "\n".join(sorted({_rule_text(rule) for rule in _compacted(missing)}))
     text = (
         f"user {go_quote(write.user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently "
         f"held:\n{rights}"
@@ -199,7 +199,7 @@ def _compacted(rules: list[KubeObject]) -> list[KubeObject]:
     return [*paths, *joined.values()]
 
 
-def _shown(rule: KubeObject) -> str:
+def _rule_text(rule: KubeObject) -> str:
     """Write a rule as Go does: {APIGroups:[""], Resources:["pods"], Verbs:["get"]}."""
     parts = []
     for part in _PARTS:

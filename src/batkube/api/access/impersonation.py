@@ -31,7 +31,7 @@ class NobodyToActAs(Exception):
 
 def acting_as(user: User, headers: Mapping[str, str], authorizer: Authorizer) -> User:
     """Return whom `user` acts as by these headers (names in lower case), itself if there are none; raises Failure."""
-    if not any(header.startswith(_PREFIX) for header in headers):
+    if _PREFIX not in " ".join(headers):  # every request is asked; the rest of this is for few
         return user
     name = headers.get(_USER, "")
     groups = _several(headers[_GROUP]) if _GROUP in headers else ()
@@ -56,12 +56,12 @@ def acting_as(user: User, headers: Mapping[str, str], authorizer: Authorizer) ->
     return user_in(name, uid, _with_everybody(name, groups), extra)
 
 
-class _Account(NamedTuple):
+class _ImpersonatedAccount(NamedTuple):
     namespace: str
     name: str
 
 
-def _service_account(user: str) -> _Account | None:
+def _service_account(user: str) -> _ImpersonatedAccount | None:
     """Return the service account that a user's name stands for; one of a name that none can have is a plain user.
 
     Kubernetes: apiserver/pkg/authentication/serviceaccount/util.go, SplitUsername.
@@ -69,7 +69,7 @@ def _service_account(user: str) -> _Account | None:
     namespace, colon, name = user.removeprefix(_ACCOUNT).partition(":")
     if not user.startswith(_ACCOUNT) or not colon or dns_label(namespace) or dns_subdomain(name):
         return None
-    return _Account(namespace, name)
+    return _ImpersonatedAccount(namespace, name)
 
 
 def _several(header: str) -> tuple[str, ...]:

@@ -62,8 +62,8 @@ class PolicyParameters:
         if policy is None:
             problem = f"unable to get policy {policy_name} {unknown} {lacks} {everything}"
         elif kind is not None and resource == _ALL:
-            shown = f"&{{{kind['apiVersion']} {kind['kind']}}}"
-            problem = f"unable to resolve paramKind {shown} {unknown} {lacks} {everything}"
+            kind_text = f"&{{{kind['apiVersion']} {kind['kind']}}}"
+            problem = f"unable to resolve paramKind {kind_text} {unknown} {lacks} {everything}"
         else:
             problem = f"{lacks} on the object referenced by paramRef"
         return [field_errors.forbidden("spec.paramRef", problem)]
@@ -71,8 +71,8 @@ class PolicyParameters:
     def _resolved(self, kind: KubeObject) -> tuple[str, str, str]:
         """Return group, version and resource of a kind; of an unknown one all resources are meant."""
         group, _, version = kind["apiVersion"].rpartition("/")
-        found = self._table.of_kind(group, version, kind["kind"])
-        return group, version, _ALL if found is None else found.plural
+        resource = self._table.of_kind(group, version, kind["kind"])
+        return group, version, _ALL if resource is None else resource.plural
 
     def _allows(self, user: User, wish: Attributes) -> bool:
         return self._authorizer.allows(user, wish).allowed

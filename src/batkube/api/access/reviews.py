@@ -125,14 +125,14 @@ class Reviews:
             raise bad_request("token is required for TokenReview in authentication")
         problem = "invalid bearer token"
         try:
-            found = self._authenticator.recognised(token, spec.get("audiences") or (AUDIENCE,))
+            identity = self._authenticator.recognised(token, spec.get("audiences") or (AUDIENCE,))
         except TokenRefused as refusal:
-            found, problem = None, f"[{problem}, {refusal}]"
-        if found is None:
+            identity, problem = None, f"[{problem}, {refusal}]"
+        if identity is None:
             review["status"] = {"user": {}, "error": problem}
         else:
-            audiences = list(found.audiences)
-            review["status"] = {"authenticated": True, "user": _user_info(found.user), "audiences": audiences}
+            audiences = list(identity.audiences)
+            review["status"] = {"authenticated": True, "user": _user_info(identity.user), "audiences": audiences}
         return review
 
 
@@ -146,10 +146,10 @@ def _part(rule: KubeObject, fields: tuple[str, ...]) -> KubeObject:
 
 def _user_info(user: User) -> KubeObject:
     info = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
-    found: KubeObject = {key: value for key, value in info.items() if value}
+    filled: KubeObject = {key: value for key, value in info.items() if value}
     if user.extra:
-        found["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return found
+        filled["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return filled
 
 
 def _subject(spec: KubeObject) -> User:
@@ -193,8 +193,8 @@ def _judge_metadata(review: KubeObject, problem: str, allowed: tuple[str, ...] =
     metadata = review.get("metadata") or {}
     if all(key in (*allowed, "managedFields") or not value for key, value in metadata.items()):
         return []
-    shown = {key: metadata[key] for key in (*_METADATA_ORDER, *metadata) if key in metadata}
-    return [field_errors.invalid("metadata", field_errors.Verbatim(msgspec.json.encode(shown).decode()), problem)]
+    ordered = {key: metadata[key] for key in (*_METADATA_ORDER, *metadata) if key in metadata}
+    return [field_errors.invalid("metadata", field_errors.Verbatim(msgspec.json.encode(ordered).decode()), problem)]
 
 
 def _internal(path: KubeObject) -> KubeObject:
@@ -207,7 +207,7 @@ def _refuse_invalid(problems: list[FieldError]) -> None:
     if not problems:
         return
     messages = [f"{problem.field}: {problem.message}" for problem in problems]
-    shown = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
+    message = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
     causes = [msgspec.to_builtins(problem) for problem in problems]
     details = {"group": _AUTHORIZATION, "causes": causes}
-    raise Failure(422, "Invalid", f'.{_AUTHORIZATION} "" is invalid: {shown}', details)
+    raise Failure(422, "Invalid", f'.{_AUTHORIZATION} "" is invalid: {message}', details)

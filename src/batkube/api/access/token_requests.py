@@ -36,11 +36,11 @@ class TokenRequests:
         if metadata.get("name") not in (None, "", name):
             problem = "must match the service account name if specified"
             raise _invalid(name, field_errors.invalid("metadata.name", metadata["name"], problem))
-        account = self._found(ACCOUNTS, namespace, name)
+        account = self._get(ACCOUNTS, namespace, name)
         uid = account["metadata"]["uid"]
         if metadata.get("uid") not in (None, "", uid):
-            given = metadata["uid"]
-            problem = f"the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+            own = metadata["uid"]
+            problem = f"the UID in the token request ({own}) does not match the UID of the service account ({uid})"
             raise _conflict(f"TokenRequest.{_GROUP}", name, problem, {"group": _GROUP, "kind": "TokenRequest"})
         metadata.update(name=name, namespace=namespace, uid=uid, creationTimestamp=rfc3339(now))
         spec["audiences"] = spec.get("audiences") or [AUDIENCE]
@@ -64,7 +64,7 @@ class TokenRequests:
         if group or kind not in _BINDABLE:
             raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
         storage, namespaced = _BINDABLE[kind]
-        value = self._found(storage, namespace if namespaced else "", name)
+        value = self._get(storage, namespace if namespaced else "", name)
         if kind == "Pod" and value["spec"].get("serviceAccountName", "") != account:
             account_name = go_quote(account)
             problem = "to pod running with different serviceaccount name."
@@ -81,7 +81,7 @@ class TokenRequests:
             bound["node"] = self._store.get("nodes", Key(node)) or {"metadata": {"name": node}}
         return bound
 
-    def _found(self, storage: str, namespace: str, name: str) -> KubeObject:
+    def _get(self, storage: str, namespace: str, name: str) -> KubeObject:
         value = self._store.get(storage, Key(f"{namespace}/{name}" if namespace else name))
         if value is None:
             message = f"{storage} {go_quote(name)} not found"

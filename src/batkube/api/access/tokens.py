@@ -99,13 +99,13 @@ class ServiceAccountTokens:
             return None
         text = payload.partition(".")[2]
         claims = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        meant = [audience for audience in claims["aud"] if audience in audiences]
-        if not meant:
-            for_whom, asked = (" ".join(map(go_quote, each)) for each in (claims["aud"], audiences))
-            raise TokenRefused(f"token audiences [{for_whom}] is invalid for the target audiences [{asked}]")
+        shared = [audience for audience in claims["aud"] if audience in audiences]
+        if not shared:
+            for_whom, targets = (" ".join(map(go_quote, each)) for each in (claims["aud"], audiences))
+            raise TokenRefused(f"token audiences [{for_whom}] is invalid for the target audiences [{targets}]")
         if not claims["nbf"] <= _unix_s(self._now()) < claims["exp"]:
             raise TokenRefused("service account token has expired")
-        return Recognised(self._known(claims), meant)
+        return Recognised(self._known(claims), shared)
 
     def _signature(self, payload: str) -> str:
         return _encoded(hmac.new(self._key, payload.encode(), hashlib.sha256).digest())
@@ -134,12 +134,12 @@ class ServiceAccountTokens:
     def _require(self, claim: str, kind: str, namespace: str, reference: dict[str, str]) -> None:
         """Refuse unless the very object is still there, and not only because a finalizer holds it back."""
         name, claimed, is_account = reference["name"], reference.get("uid"), claim == _ACCOUNT
-        found = self._store.get(kind, Key(f"{namespace}/{name}" if namespace else name))
-        if found is None:
+        owner = self._store.get(kind, Key(f"{namespace}/{name}" if namespace else name))
+        if owner is None:
             raise TokenRefused(f"{kind} {go_quote(name)} not found" if is_account else _INVALIDATED)
-        uid, going = found["metadata"].get("uid"), found["metadata"].get("deletionTimestamp")
+        uid, going = owner["metadata"].get("uid"), owner["metadata"].get("deletionTimestamp")
         if uid != claimed:
-            whose, meant = ("service account", "") if is_account else (claim, f"service account {claim} ref ")
-            raise TokenRefused(f"{whose} UID ({uid}) does not match {meant}claim ({claimed})")
+            whose, reference_text = ("service account", "") if is_account else (claim, f"service account {claim} ref ")
+            raise TokenRefused(f"{whose} UID ({uid}) does not match {reference_text}claim ({claimed})")
         if going is not None and self._now() > after(instant_of(going), _LEEWAY):
             raise TokenRefused(f"service account {namespace}/{name} has been deleted" if is_account else _INVALIDATED)

@@ -48,10 +48,10 @@ def _fill_container(
     resources = container.get("resources") or {}
     container["resources"] = resources
     for side, kind, defaults in (("requests", "request", requests), ("limits", "limit", limits)):
-        given = resources.get(side) or {}
-        missing = sorted(name for name in defaults if name not in given)
+        amounts = resources.get(side) or {}
+        missing = sorted(name for name in defaults if name not in amounts)
         if missing:
-            resources[side] = {**given, **{name: defaults[name] for name in missing}}
+            resources[side] = {**amounts, **{name: defaults[name] for name in missing}}
             yield f"{', '.join(missing)} {kind} for {word} {container.get('name', '')}"
 
 
@@ -89,9 +89,9 @@ def check_claim_limits(attempt: Attempt) -> None:
 
 
 def _refuse(attempt: Attempt, problems: list[str]) -> None:
-    told = list(dict.fromkeys(problem for problem in problems if problem))
-    if told:
-        raise attempt.refused(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
+    distinct = list(dict.fromkeys(problem for problem in problems if problem))
+    if distinct:
+        raise attempt.refused(distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]")
 
 
 def _problems(item: dict[str, Any], kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:

@@ -43,9 +43,9 @@ def check_pod(attempt: Attempt) -> None:
         return
     spec, annotations = attempt.value["spec"], attempt.value["metadata"].get("annotations") or {}
     level = _level(labels, "enforce")
-    found = violations(level, spec, annotations)
-    if found:
-        raise attempt.refused(f'violates PodSecurity "{level}:{_version(labels, "enforce")}": {found}')
+    problem = violations(level, spec, annotations)
+    if problem:
+        raise attempt.refused(f'violates PodSecurity "{level}:{_version(labels, "enforce")}": {problem}')
     _warn(attempt, labels, spec, annotations)
 
 
@@ -68,9 +68,9 @@ def _warn(attempt: Attempt, labels: Mapping[str, str], spec: dict[str, Any], ann
         level = enforced
         if "warn-version" not in labels:
             version = _version(labels, "enforce")
-    found = violations(level, spec, annotations)
-    if found:
-        attempt.warnings.append(f'would violate PodSecurity "{level}:{version}": {found}')
+    problem = violations(level, spec, annotations)
+    if problem:
+        attempt.warnings.append(f'would violate PodSecurity "{level}:{version}": {problem}')
 
 
 def _labels_of(attempt: Attempt) -> dict[str, str]:
@@ -82,13 +82,13 @@ def _labels_of(attempt: Attempt) -> dict[str, str]:
 
 def _level(labels: Mapping[str, str], mode: str) -> str:
     """Return the standard for `mode`; what cannot be read is taken for the strictest, when it is enforced."""
-    given = labels.get(mode, "privileged")
-    return given if given in _LEVELS else "restricted" if mode == "enforce" else "privileged"
+    level = labels.get(mode, "privileged")
+    return level if level in _LEVELS else "restricted" if mode == "enforce" else "privileged"
 
 
 def _version(labels: Mapping[str, str], mode: str) -> str:
-    given = labels.get(f"{mode}-version", "latest")
-    return given if _VERSION.fullmatch(given) else "latest"
+    version = labels.get(f"{mode}-version", "latest")
+    return version if _VERSION.fullmatch(version) else "latest"
 
 
 def _label_problems(labels: Mapping[str, str]) -> list[FieldError]:

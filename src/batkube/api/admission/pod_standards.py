@@ -166,8 +166,8 @@ def _privileged(spec: Spec, _annotations: dict[str, str]) -> str:
 
 
 def _proc_mount(spec: Spec, _annotations: dict[str, str]) -> str:
-    found = [(name, security.get("procMount")) for name, security, _ in _containers(spec)]
-    bad = [(name, kind) for name, kind in found if kind not in (None, "Default")]
+    mounts = [(name, security.get("procMount")) for name, security, _ in _containers(spec)]
+    bad = [(name, kind) for name, kind in mounts if kind not in (None, "Default")]
     if not bad:
         return ""
     kinds = _quoted(_distinct([str(kind) for _, kind in bad]))
@@ -185,10 +185,10 @@ def _selinux(spec: Spec, _annotations: dict[str, str]) -> str:
     setters = _setters(spec, bad)
     if not setters:
         return ""
-    given = _of_all(spec, "seLinuxOptions")
-    types = _distinct([each.get("type", "") for each in given if each.get("type", "") not in _SELINUX_TYPES])
+    options = _of_all(spec, "seLinuxOptions")
+    types = _distinct([each.get("type", "") for each in options if each.get("type", "") not in _SELINUX_TYPES])
     problems = [_counted("type", types)] if types else []
-    problems += [f"{field} may not be set" for field in ("user", "role") if any(each.get(field) for each in given)]
+    problems += [f"{field} may not be set" for field in ("user", "role") if any(each.get(field) for each in options)]
     return f"seLinuxOptions ({setters} set forbidden securityContext.seLinuxOptions: {'; '.join(problems)})"
 
 
@@ -288,8 +288,8 @@ def _seccomp_restricted(spec: Spec, annotations: dict[str, str]) -> str:
     if explicit or _security(spec).get("seccompProfile") is not None:
         return explicit
     names = [name for name, security, _ in _containers(spec) if security.get("seccompProfile") is None]
-    asked = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
-    return f"seccompProfile (pod or {_counted('container', names)} {asked})" if names else ""
+    remedy = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
+    return f"seccompProfile (pod or {_counted('container', names)} {remedy})" if names else ""
 
 
 #: The checks of each level in the order in which problems are told; restricted ones stand for some of baseline.

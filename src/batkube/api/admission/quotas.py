@@ -94,9 +94,9 @@ def _missing(spec: dict[str, Any], names: list[str]) -> str:
     for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
         resources = container.get("resources") or {}
         sides = [dict.fromkeys(resources.get(side) or {}, Quantity(0)) for side in ("requests", "limits")]
-        given = compute_usage(*sides)
+        usage = compute_usage(*sides)
         for name in names:
-            if name in MUST_BE_GIVEN and name not in given:
+            if name in MUST_BE_GIVEN and name not in usage:
                 lacking.setdefault(name, []).append(container.get("name", ""))
     return "; ".join(f"{name} for: {','.join(sorted(lacking[name]))}" for name in sorted(lacking))
 
@@ -111,13 +111,13 @@ def _charged(attempt: Attempt, quota: KubeObject, added: Amounts) -> KubeObject:
     """Return the quota charged with `added`; refuse what goes beyond it."""
     hard = {name: parse_quantity(text) for name, text in _hard(quota).items()}
     used = {name: parse_quantity(text) for name, text in (quota["status"].get("used") or {}).items()}
-    asked = {name: amount for name, amount in added.items() if name in hard}
-    total = {**used, **{name: used.get(name, Quantity(0)) + amount for name, amount in asked.items()}}
-    exceeded = sorted(name for name in asked if total[name] > hard[name])
+    requested = {name: amount for name, amount in added.items() if name in hard}
+    total = {**used, **{name: used.get(name, Quantity(0)) + amount for name, amount in requested.items()}}
+    exceeded = sorted(name for name in requested if total[name] > hard[name])
     if exceeded:
         parts = [
             f"{word}: " + ",".join(f"{name}={amounts[name]}" for name in exceeded if name in amounts)
-            for word, amounts in (("requested", asked), ("used", used), ("limited", hard))
+            for word, amounts in (("requested", requested), ("used", used), ("limited", hard))
         ]
         raise attempt.refused(f"exceeded quota: {quota['metadata']['name']}, {', '.join(parts)}")
     texts = {name: str(amount) for name, amount in total.items()}

@@ -115,8 +115,8 @@ def _claim(claim: Mapping[str, Any]) -> Amounts:
     spec = claim["spec"]
     text = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if text is not None:
-        asked = parse_quantity(text)
-        used["requests.storage"] = Quantity(asked.value * ONE.nanos, asked.format)
+        storage = parse_quantity(text)
+        used["requests.storage"] = Quantity(storage.value * ONE.nanos, storage.format)
     chosen = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class")
     chosen = chosen or spec.get("storageClassName")
     if chosen:

@@ -14,10 +14,10 @@ from batkube.api.cel.functions import ELSEWHERE, FUNCTIONS, NAMESPACES, TYPES
 from batkube.api.cel.lexing import Unsigned
 from batkube.api.cel.operators import SIGNATURES
 from batkube.api.cel.trees import (
-    Call,
+    Constant,
+    FunctionCall,
     Index,
     ListOf,
-    Literal,
     Macro,
     MapOf,
     Name,
@@ -65,12 +65,12 @@ _READ_BEFOREHAND: dict[str, Callable[[str], object]] = {
 def check(node: Node, text: str, scope: Scope) -> CelType:
     """Return the type of an expression; raises SourceError for what is wrong in it."""
     checker = _Checker()
-    found = checker.type(node, scope)
+    kind = checker.type(node, scope)
     # Constants are looked at only in an expression that makes sense.
     problems = checker.problems or checker.bad_constants
     if problems:
         raise SourceError(text, problems)
-    return found
+    return kind
 
 
 class _Checker:
@@ -80,14 +80,14 @@ class _Checker:
         self.problems: list[tuple[int, str]] = []
         self.bad_constants: list[tuple[int, str]] = []
         self._by_node: dict[type[Node], Callable[[Any, Scope], CelType]] = {
-            Literal: self._literal,
+            Constant: self._literal,
             Name: self._name,
             Select: self._select,
             Index: self._index,
             ListOf: self._list,
             MapOf: self._map,
             Macro: self._macro,
-            Call: self._call,
+            FunctionCall: self._call,
         }
 
     def type(self, node: Node, scope: Scope) -> CelType:
@@ -98,11 +98,11 @@ class _Checker:
         self.problems.append((at, problem))
         return DYN
 
-    def _expect(self, wanted: CelType, found: CelType, node: Node) -> None:
-        if found != wanted and "dyn" not in (wanted.name, found.name):
-            self._wrong(node.at, f"expected type '{wanted}' but found '{found}'")
+    def _expect(self, wanted: CelType, actual: CelType, node: Node) -> None:
+        if actual != wanted and "dyn" not in (wanted.name, actual.name):
+            self._wrong(node.at, f"expected type '{wanted}' but found '{actual}'")
 
-    def _literal(self, node: Literal, scope: Scope) -> CelType:
+    def _literal(self, node: Constant, scope: Scope) -> CelType:
         return _LITERALS[type(node.value)]
 
     def _name(self, node: Name, scope: Scope) -> CelType:
@@ -117,16 +117,16 @@ class _Checker:
         optional = node.optional
         if operand.name == "optional_type":
             operand, optional = operand.parts[0], True
-        found = self._field(node, operand)
+        kind = self._field(node, operand)
         if node.tests:
             return BOOL
-        return CelType("optional_type", (found,)) if optional and found is not DYN else found
+        return CelType("optional_type", (kind,)) if optional and kind is not DYN else kind
 
     def _field(self, node: Select, operand: CelType) -> CelType:
         if operand.fields is not None:
             # A property that is called like a keyword may be written as it is, too.
-            found = operand.fields.get(node.field) or operand.fields.get(f"__{node.field}__")
-            return found or self._wrong(node.at, f"undefined field '{node.field}'")
+            kind = operand.fields.get(node.field) or operand.fields.get(f"__{node.field}__")
+            return kind or self._wrong(node.at, f"undefined field '{node.field}'")
         if operand.name == "map":
             return operand.parts[1]
         if operand.name == "dyn":
@@ -138,12 +138,12 @@ class _Checker:
         is_optional = node.optional or operand.name == "optional_type"
         if operand.name == "optional_type":
             operand = operand.parts[0]
-        found = self._applied(node.at, "_[_]", _OPERATORS["_[_]"], [operand, index])
-        return CelType("optional_type", (found,)) if is_optional and found is not DYN else found
+        kind = self._applied(node.at, "_[_]", _OPERATORS["_[_]"], [operand, index])
+        return CelType("optional_type", (kind,)) if is_optional and kind is not DYN else kind
 
     def _elements(self, nodes: Iterable[tuple[Node, bool]], scope: Scope, *, mixed: bool = False) -> CelType:
         """Return the type of the elements of a literal, which must all be of the same."""
-        found: CelType | None = None
+        common: CelType | None = None
         for node, optional in nodes:
             kind = self.type(node, scope)
             if optional and kind.name != "dyn":
@@ -151,11 +151,11 @@ class _Checker:
                     self._wrong(node.at, f"expected type 'optional_type({kind})' but found '{kind}'")
                     continue
                 kind = kind.parts[0]
-            if found is None:
-                found = kind
-            elif kind != found and not mixed:
-                self._wrong(node.at, f"expected type '{found}' but found '{kind}'")
-        return DYN if found is None or mixed else found
+            if common is None:
+                common = kind
+            elif kind != common and not mixed:
+                self._wrong(node.at, f"expected type '{common}' but found '{kind}'")
+        return DYN if common is None or mixed else common
 
     def _list(self, node: ListOf, scope: Scope) -> CelType:
         return list_of(self._elements(zip(node.items, node.optional, strict=True), scope))
@@ -207,15 +207,15 @@ class _Checker:
 
     # Functions and operators
 
-    def _call(self, node: Call, scope: Scope) -> CelType:
+    def _call(self, node: FunctionCall, scope: Scope) -> CelType:
         name, target = node.function, node.target
         if isinstance(target, Name) and f"{target.name}.{name}" in FUNCTIONS and target.name in NAMESPACES:
             name, target = f"{target.name}.{name}", None
         of = [self.type(target, scope)] if target is not None else []
         types = of + [self._argument(name, argument, scope) for argument in node.arguments]
         if name in ("_&&_", "_||_"):
-            for argument, found in zip(node.arguments, types, strict=True):
-                self._expect(BOOL, found, argument)
+            for argument, kind in zip(node.arguments, types, strict=True):
+                self._expect(BOOL, kind, argument)
             return BOOL
         if name in _OPERATORS:
             return self._applied(node.at, name, _OPERATORS[name], types)
@@ -224,9 +224,9 @@ class _Checker:
         if name not in FUNCTIONS:
             return self._wrong(node.at, f"undeclared reference to '{name}' (in container '')")
         signatures = [overload.signature for overload in FUNCTIONS[name]]
-        found = self._applied(node.at, name, signatures, types, is_method=bool(of))
+        kind = self._applied(node.at, name, signatures, types, is_method=bool(of))
         self._check_constant(name, node)
-        return found
+        return kind
 
     def _argument(self, function: str, node: Node, scope: Scope) -> CelType:
         if function == "format" and isinstance(node, ListOf):
@@ -237,17 +237,17 @@ class _Checker:
         self, at: int, name: str, signatures: list[Signature], types: list[CelType], *, is_method: bool = False
     ) -> CelType:
         """Return what a function gives for arguments of these types."""
-        results = [found for each in signatures if (found := each.applied(is_method, types)) is not None]
+        results = [result for each in signatures if (result := each.applied(is_method, types)) is not None]
         if not results:
             listed = ", ".join(map(str, types[1:] if is_method else types))
             on = f"{types[0]}.({listed})" if is_method else f"({listed})"
             return self._wrong(at, f"found no matching overload for '{name}' applied to '{on}'")
         return results[0] if all(result == results[0] for result in results) else DYN
 
-    def _check_constant(self, name: str, node: Call) -> None:
+    def _check_constant(self, name: str, node: FunctionCall) -> None:
         """Check a constant that will be read when the expression is evaluated."""
         argument = node.arguments[-1] if name in _READ_BEFOREHAND and node.arguments else None
-        if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+        if not isinstance(argument, Constant) or not isinstance(argument.value, str):
             return
         try:
             _READ_BEFOREHAND[name](argument.value)

@@ -15,10 +15,10 @@ from batkube.api.cel.lexing import Value
 from batkube.api.cel.macros import MACROS, Elements, Evaluate, Variables
 from batkube.api.cel.operators import BINARY, UNARY
 from batkube.api.cel.trees import (
-    Call,
+    Constant,
+    FunctionCall,
     Index,
     ListOf,
-    Literal,
     Macro,
     MapOf,
     Name,
@@ -26,7 +26,7 @@ from batkube.api.cel.trees import (
     Select,
     Unsupported,
 )
-from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, Optional, Record, is_number, type_name
+from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, CelObject, Optional, is_number, type_name
 
 
 def compiled(node: Node, meter: Meter) -> Evaluate:
@@ -34,7 +34,7 @@ def compiled(node: Node, meter: Meter) -> Evaluate:
     return _COMPILERS[type(node)](node, meter)
 
 
-def _literal(node: Literal, meter: Meter) -> Evaluate:
+def _literal(node: Constant, meter: Meter) -> Evaluate:
     value = node.value
     return lambda variables: value
 
@@ -63,7 +63,7 @@ def _select(node: Select, meter: Meter) -> Evaluate:
             value = value.value if value.has else {}
         if not isinstance(value, dict):
             raise CelError(NO_OVERLOAD)
-        return field in value or (isinstance(value, Record) and f"__{field}__" in value)
+        return field in value or (isinstance(value, CelObject) and f"__{field}__" in value)
 
     def select(variables: Variables) -> Value:
         meter.spend(1)
@@ -78,7 +78,7 @@ def _member(value: Value, key: Value, optional: bool) -> Value:
         return _member(value.value, key, True) if value.has else NONE
     if isinstance(value, dict):
         _check_key(key)
-        if isinstance(value, Record) and key not in value:
+        if isinstance(value, CelObject) and key not in value:
             key = f"__{key}__" if f"__{key}__" in value else key
         if key in value:
             return Optional(True, value[key]) if optional else value[key]
@@ -110,7 +110,7 @@ def _index(node: Index, meter: Meter) -> Evaluate:
     return evaluate
 
 
-def _given(value: Value) -> Optional:
+def _optional(value: Value) -> Optional:
     """Return what stands after a question mark in a literal: it must be an optional."""
     if not isinstance(value, Optional):
         raise CelError(NO_OVERLOAD)
@@ -127,7 +127,7 @@ def _list(node: ListOf, meter: Meter) -> Evaluate:
             value = item(variables)
             if not optional:
                 result.append(value)
-            elif _given(value).has:
+            elif _optional(value).has:
                 result.append(value.value)
         return result
 
@@ -148,14 +148,14 @@ def _map(node: MapOf, meter: Meter) -> Evaluate:
             _check_key(key)
             if not optional:
                 result[key] = value
-            elif _given(value).has:
+            elif _optional(value).has:
                 result[key] = value.value
         return result
 
     return evaluate
 
 
-def _call(node: Call, meter: Meter) -> Evaluate:
+def _call(node: FunctionCall, meter: Meter) -> Evaluate:
     if node.function in _CONNECTIVES:
         return _CONNECTIVES[node.function](*(compiled(argument, meter) for argument in node.arguments))
     name, target = node.function, node.target
@@ -231,12 +231,12 @@ def _macro(node: Macro, meter: Meter) -> Evaluate:
 
 
 _COMPILERS: dict[type[Node], Callable[[Any, Meter], Evaluate]] = {
-    Literal: _literal,
+    Constant: _literal,
     Name: _name,
     Select: _select,
     Index: _index,
     ListOf: _list,
     MapOf: _map,
-    Call: _call,
+    FunctionCall: _call,
     Macro: _macro,
 }

@@ -43,7 +43,7 @@ class Token(NamedTuple):
 
 def tokens(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
     """Return the tokens of an expression, with one for the end, and what could not be read as a token."""
-    found: list[Token] = []
+    result: list[Token] = []
     problems: list[tuple[int, str]] = []
     at = 0
     while at < len(text):
@@ -62,9 +62,9 @@ def tokens(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
             at = match.end() if is_number else len(text)
             token = Token("literal", match[0], match.start(), 0) if is_number else None
         if token is not None:
-            found.append(token)
-    found.append(Token("end", END, len(text)))
-    return found, problems
+            result.append(token)
+    result.append(Token("end", END, len(text)))
+    return result, problems
 
 
 def _token(text: str, match: re.Match[str]) -> tuple[Token | None, int]:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from batkube.api.cel.lexing import END, Token, tokens
 from batkube.api.cel.trees import (
     NOWHERE,
-    Call,
+    Constant,
+    FunctionCall,
     Index,
     ListOf,
-    Literal,
     Macro,
     MapOf,
     Name,
@@ -61,8 +61,8 @@ def parsed(text: str) -> Node:
     if len(text) > _LONGEST:
         problem = f"expression code point size exceeds limit: size: {len(text)}, limit {_LONGEST}"
         raise SourceError("", [(NOWHERE, problem)])
-    found, problems = tokens(text)
-    parser = _Parser(found)
+    words, problems = tokens(text)
+    parser = _ExpressionParser(words)
     try:
         tree = parser.whole()
     except _Wrong as problem:
@@ -81,11 +81,11 @@ class _Wrong(Exception):
         self.problem = problem
 
 
-class _Parser:
+class _ExpressionParser:
     """One pass over the tokens."""
 
-    def __init__(self, found: list[Token]) -> None:
-        self.tokens = found
+    def __init__(self, words: list[Token]) -> None:
+        self.tokens = words
         #: What could be skipped as superfluous, so that the rest could be read.
         self.problems: list[tuple[int, str]] = []
         self.position = 0
@@ -111,13 +111,13 @@ class _Parser:
         token = self._take(symbol)
         if token is not None:
             return token
-        found, following = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
-        if found.kind == "end" and symbol in _CLOSING:
-            raise self._error(f"missing '{symbol}' at '{found.text}'")
+        token, following = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        if token.kind == "end" and symbol in _CLOSING:
+            raise self._error(f"missing '{symbol}' at '{token.text}'")
         if following.kind == "symbol" and following.text == symbol:
-            self._skip(f"extraneous input '{found.text}' expecting '{symbol}'")
+            self._skip(f"extraneous input '{token.text}' expecting '{symbol}'")
             return self._need(symbol)
-        raise self._error(f"mismatched input '{found.text}' expecting '{symbol}'")
+        raise self._error(f"mismatched input '{token.text}' expecting '{symbol}'")
 
     def _skip(self, problem: str) -> None:
         """Note a superfluous token and go on behind it, as ANTLR does."""
@@ -128,7 +128,7 @@ class _Parser:
         return _Wrong(self.token.at, f"Syntax error: {problem}")
 
     def whole(self) -> Node:
-        """Parse all there is."""
+        """Parse the text to its end; what is left over is a fault."""
         node = self.expression()
         if self.token.kind != "end":
             raise self._error(f"extraneous input '{self.token.text}' expecting {END}")
@@ -145,7 +145,7 @@ class _Parser:
             left = self._either()
             self._need(":")
             right = self.expression()
-            condition = Call(question.at, "_?_:_", None, (condition, left, right))
+            condition = FunctionCall(question.at, "_?_:_", None, (condition, left, right))
         self.depth -= 1
         return condition
 
@@ -157,7 +157,7 @@ class _Parser:
             if length > _DEEPEST:
                 raise _Wrong(NOWHERE, _TOO_LONG)
             self.position += 1
-            node = Call(operator.at, operators[operator.text], None, (node, below()))
+            node = FunctionCall(operator.at, operators[operator.text], None, (node, below()))
         return node
 
     def _balanced(self, below: Callable[[], Node], symbol: str, function: str) -> Node:
@@ -192,9 +192,9 @@ class _Parser:
             while self._take(symbol):
                 count += 1
             if symbol == "-" and count == 1 and self.token.kind == "literal" and _is_number(self.token.value):
-                return self._members(Literal(first.at, -self._literal()))
+                return self._members(Constant(first.at, -self._literal()))
             node = self._member()
-            return node if count % 2 == 0 else Call(first.at, function, None, (node,))
+            return node if count % 2 == 0 else FunctionCall(first.at, function, None, (node,))
         return self._member()
 
     def _literal(self) -> int:
@@ -243,7 +243,7 @@ class _Parser:
         token = self.token
         if token.kind == "literal":
             self.position += 1
-            return Literal(token.at, token.value)
+            return Constant(token.at, token.value)
         if self._take("("):
             node = self.expression()
             self._need(")")
@@ -308,7 +308,7 @@ class _Parser:
             if target is not None and len(arguments) == variables + expressions:
                 names = tuple(self._variable(argument) for argument in arguments[:variables])
                 return Macro(at, function, target, names, arguments[variables:])
-        return Call(at, function, target, arguments)
+        return FunctionCall(at, function, target, arguments)
 
     def _variable(self, node: Node) -> str:
         if not isinstance(node, Name):
@@ -323,7 +323,7 @@ def _joined(nodes: list[Node], places: list[int], function: str) -> Node:
     middle = len(places) // 2
     left = _joined(nodes[: middle + 1], places[:middle], function)
     right = _joined(nodes[middle + 1 :], places[middle + 1 :], function)
-    return Call(places[middle], function, None, (left, right))
+    return FunctionCall(places[middle], function, None, (left, right))
 
 
 def _is_number(value: object) -> bool:

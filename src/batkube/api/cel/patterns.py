@@ -29,8 +29,8 @@ _QUIET = re2.Options()
 _QUIET.log_errors = False
 
 
-class Found(Protocol):
-    """A match."""
+class Match(Protocol):
+    """Where a pattern fits a text."""
 
     def __getitem__(self, group: int) -> str:
         """Return the text of a group; 0 is the whole match."""
@@ -39,10 +39,10 @@ class Found(Protocol):
 class Pattern(Protocol):
     """A pattern, ready to be used."""
 
-    def search(self, text: str) -> Found | None:
+    def search(self, text: str) -> Match | None:
         """Return the first match anywhere in the text."""
 
-    def finditer(self, text: str) -> Iterator[Found]:
+    def finditer(self, text: str) -> Iterator[Match]:
         """Yield all matches that do not overlap."""
 
 
@@ -54,13 +54,13 @@ class Malformed(ValueError):
 def compiled(pattern: str) -> Pattern:
     """Return a pattern ready to be used; raises Malformed."""
     try:
-        found: Pattern = re2.compile(pattern, _QUIET)
+        result: Pattern = re2.compile(pattern, _QUIET)
     except re2.error as error:
-        raise Malformed(f"error parsing regexp: {_told(pattern, error.args[0].decode())}") from None
-    return found
+        raise Malformed(f"error parsing regexp: {_go_problem(pattern, error.args[0].decode())}") from None
+    return result
 
 
-def _told(pattern: str, problem: str) -> str:
+def _go_problem(pattern: str, problem: str) -> str:
     words, _, part = problem.partition(": ")
     if part.startswith("(?<"):
         # Go takes what begins so for a group with a name.

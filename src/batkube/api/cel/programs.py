@@ -15,8 +15,8 @@ from batkube.api.cel.types import CelType
 from batkube.api.cel.values import CelError
 
 
-class Program:
-    """An expression."""
+class CelProgram:
+    """An expression of CEL, parsed and checked, that can be evaluated again and again."""
 
     def __init__(self, text: str, scope: Scope) -> None:
         """Read and check `text`; raises SourceError if it is wrong, Unsupported if it is beyond this interpreter."""

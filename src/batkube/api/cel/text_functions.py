@@ -99,7 +99,7 @@ def _format(template: str, arguments: list[Any]) -> str:
 
 def _formatted(value: Value, kind: str, precision: str | None) -> str:
     if kind == "s":
-        return shown(value)
+        return plain_text(value)
     if kind in "fe" and isinstance(value, int | float) and not isinstance(value, bool):
         digits = int_of(precision or "6")
         if digits is None or digits > _PRECISION_MAX:
@@ -110,7 +110,7 @@ def _formatted(value: Value, kind: str, precision: str | None) -> str:
     raise CelError(f"error during formatting: cannot format {type_name(value)} with %{kind}")
 
 
-def shown(value: Value) -> str:
+def plain_text(value: Value) -> str:
     """Return a value as %s shows it."""
     if value is None:
         return "null"
@@ -121,9 +121,13 @@ def shown(value: Value) -> str:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, list):
-        return f"[{', '.join(shown(item) for item in value)}]"
+        return f"[{', '.join(plain_text(item) for item in value)}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{shown(key)}: {shown(value[key])}" for key in sorted(value, key=shown)) + "}"
+        return (
+            "{"
+            + ", ".join(f"{plain_text(key)}: {plain_text(value[key])}" for key in sorted(value, key=plain_text))
+            + "}"
+        )
     return go_value(value)
 
 

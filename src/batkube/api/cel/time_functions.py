@@ -92,9 +92,9 @@ def worded_duration(text: str) -> CelDuration:
     try:
         return duration(text)
     except CelError:
-        found = [(_whole(number), _unit_ns(unit.lower())) for number, unit in _worded_parts.findall(text)]
-        total = sum(number * unit for number, unit in found)
-        if not any(unit for _, unit in found) or total > _LONGEST_NS:
+        parts = [(_whole(number), _unit_ns(unit.lower())) for number, unit in _worded_parts.findall(text)]
+        total = sum(number * unit for number, unit in parts)
+        if not any(unit for _, unit in parts) or total > _LONGEST_NS:
             raise
         return CelDuration(total)
 

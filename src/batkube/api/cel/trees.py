@@ -18,10 +18,10 @@ class SourceError(Exception):
     """The expression is wrong; `str` gives the messages of cel-go, each with a line that points to the place."""
 
     def __init__(self, text: str, problems: list[tuple[int, str]]) -> None:
-        told = [_pointed(text, at, problem) for at, problem in sorted(problems)[:_MOST_PROBLEMS]]
+        lines = [_pointed(text, at, problem) for at, problem in sorted(problems)[:_MOST_PROBLEMS]]
         if len(problems) > _MOST_PROBLEMS:
-            told.append(f"{len(problems) - _MOST_PROBLEMS} more errors were truncated")
-        super().__init__("\n".join(told))
+            lines.append(f"{len(problems) - _MOST_PROBLEMS} more errors were truncated")
+        super().__init__("\n".join(lines))
         #: Where each problem is, and what.
         self.problems = problems
 
@@ -47,7 +47,7 @@ class Node(msgspec.Struct, frozen=True):
     at: int
 
 
-class Literal(Node, frozen=True):
+class Constant(Node, frozen=True):
     """A constant."""
 
     value: Any
@@ -76,7 +76,7 @@ class Index(Node, frozen=True):
     optional: bool = False
 
 
-class Call(Node, frozen=True):
+class FunctionCall(Node, frozen=True):
     """A function or an operator (named as cel-go does: `_+_`); `target` is what a method is called on."""
 
     function: str

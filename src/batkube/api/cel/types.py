@@ -46,9 +46,9 @@ def map_of(values: CelType, keys: CelType = TEXT) -> CelType:
 
 def read_type(text: str) -> CelType:
     """Read a type such as `map(string, A)`."""
-    found, rest = _read(_tokens(text))
+    kind, rest = _read(_tokens(text))
     assert not rest, f"{text} is not a type"
-    return found
+    return kind
 
 
 def _read(words: list[str]) -> tuple[CelType, list[str]]:
@@ -75,7 +75,7 @@ class Signature(NamedTuple):
         if is_method is not self.is_method or len(types) != len(self.parameters):
             return None
         bound: dict[str, CelType] = {}
-        if all(_fits(given, wanted, bound) for given, wanted in zip(types, self.parameters, strict=True)):
+        if all(_fits(actual, wanted, bound) for actual, wanted in zip(types, self.parameters, strict=True)):
             return _filled(self.result, bound)
         return None
 
@@ -89,19 +89,19 @@ def read_signature(text: str) -> Signature:
     return Signature(bool(target), (*target, *arguments), read_type(match["result"]))
 
 
-def _fits(given: CelType, wanted: CelType, bound: dict[str, CelType]) -> bool:
+def _fits(actual: CelType, wanted: CelType, bound: dict[str, CelType]) -> bool:
     """Return whether a value of one type may stand where another is wanted; binds the letters in `wanted`."""
     if _is_variable(wanted.name):
         known = bound.get(wanted.name)
-        if known is None or known.name == "dyn" or (known.name == "null" and given.name in _NULLABLE):
-            bound[wanted.name] = given
+        if known is None or known.name == "dyn" or (known.name == "null" and actual.name in _NULLABLE):
+            bound[wanted.name] = actual
             return True
-        return _fits(given, known, bound)
-    if "dyn" in (given.name, wanted.name) or (given.name == "null" and wanted.name in _NULLABLE):
+        return _fits(actual, known, bound)
+    if "dyn" in (actual.name, wanted.name) or (actual.name == "null" and wanted.name in _NULLABLE):
         return True
-    if given.name != wanted.name or given.fields is not wanted.fields:
+    if actual.name != wanted.name or actual.fields is not wanted.fields:
         return False
-    return all(_fits(one, other, bound) for one, other in zip(given.parts, wanted.parts, strict=False))
+    return all(_fits(one, other, bound) for one, other in zip(actual.parts, wanted.parts, strict=False))
 
 
 def _filled(kind: CelType, bound: dict[str, CelType]) -> CelType:

@@ -40,7 +40,7 @@ class Timestamp(msgspec.Struct, frozen=True, order=True):
 
 
 class Optional(msgspec.Struct, frozen=True):
-    """A value or none."""
+    """CEL's `optional`: a value, or none."""
 
     has: bool
     value: Any = None
@@ -55,7 +55,7 @@ class TypeName(msgspec.Struct, frozen=True):
     name: str
 
 
-class Record(dict[str, Any]):
+class CelObject(dict[str, Any]):
     """An object with properties: its fields are known, and one that is null is absent."""
 
 
@@ -161,8 +161,8 @@ def identity(value: Value) -> Hashable:
         return ("list", tuple(map(identity, value)))
     if isinstance(value, dict):
         return ("map", frozenset((key, identity(item)) for key, item in value.items()))
-    found: Hashable = value
-    return found
+    plain: Hashable = value
+    return plain
 
 
 def _equal_lists(left: list[Any], right: list[Any]) -> bool:

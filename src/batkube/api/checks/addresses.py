@@ -99,8 +99,8 @@ def _unclean_ip(text: str) -> Verdict:
 
 def check_strict_cidr(text: str, path: str, problems: Problems) -> None:
     """Check a range of addresses of a field that never was lenient."""
-    found = parse_cidr(text)
-    if found is None:
+    network = parse_cidr(text)
+    if network is None:
         problems.invalid(path, text, _NOT_A_RANGE)
         return
     head, _, length = text.partition("/")
@@ -108,10 +108,10 @@ def check_strict_cidr(text: str, path: str, problems: Problems) -> None:
         problems.invalid(path, text, "must not have an IPv4-mapped IPv6 address")
     elif (":" not in head and head != str(parse_ip(head))) or length != str(int(length)):
         problems.invalid(path, text, "must not have leading 0s in IP or prefix length")
-    elif parse_ip(head) != found.network_address:
+    elif parse_ip(head) != network.network_address:
         problems.invalid(path, text, "must not have bits set beyond the prefix length")
-    elif text != str(found):
-        problems.invalid(path, text, f'must be in canonical form ("{found}")')
+    elif text != str(network):
+        problems.invalid(path, text, f'must be in canonical form ("{network}")')
 
 
 def is_dual_stack(texts: Sequence[str]) -> bool:
@@ -120,7 +120,7 @@ def is_dual_stack(texts: Sequence[str]) -> bool:
     return len(families) == 2
 
 
-def check_one_per_family(texts: Sequence[str], shown: object, path: str, noun: str, problems: Problems) -> None:
+def check_one_per_family(texts: Sequence[str], value: object, path: str, noun: str, problems: Problems) -> None:
     """Check that there is at most one address (or range) of each family."""
     if len(texts) < 2:
         return
@@ -128,7 +128,7 @@ def check_one_per_family(texts: Sequence[str], shown: object, path: str, noun: s
     if wrong:
         problems.internal(path, wrong)
     if wrong or len(texts) > 2 or not is_dual_stack(texts):
-        problems.invalid(path, shown, f"may specify no more than one {noun} for each IP family")
+        problems.invalid(path, value, f"may specify no more than one {noun} for each IP family")
 
 
 def _unreadable(texts: Sequence[str], noun: str) -> str:

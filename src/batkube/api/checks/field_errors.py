@@ -35,7 +35,7 @@ def go_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).translate(GO_ESCAPES)
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     """Write a value as Go does in these messages: strings quoted, everything else as JSON."""
     if isinstance(value, Verbatim):
         return value
@@ -49,13 +49,13 @@ def required(field: str, detail: str = "") -> FieldError:
 
 def invalid(field: str, value: object, detail: str) -> FieldError:
     """The value is malformed or out of range."""
-    shown = f"Invalid value: {_shown(value)}"
-    return FieldError("FieldValueInvalid", field, f"{shown}: {detail}" if detail else shown)
+    message = f"Invalid value: {_value_text(value)}"
+    return FieldError("FieldValueInvalid", field, f"{message}: {detail}" if detail else message)
 
 
 def type_invalid(field: str, value: object, detail: str) -> FieldError:
     """The value is of another type than the schema of a custom resource says."""
-    return FieldError("FieldValueTypeInvalid", field, f"Invalid value: {_shown(value)}: {detail}")
+    return FieldError("FieldValueTypeInvalid", field, f"Invalid value: {_value_text(value)}: {detail}")
 
 
 def not_supported(field: str, value: object, supported: Iterable[str]) -> FieldError:
@@ -67,18 +67,18 @@ def not_among(field: str, value: object, supported: Iterable[str]) -> FieldError
     """The value is none of those allowed, which are listed in the order given."""
     allowed = ", ".join(go_quote(word) for word in supported)
     return FieldError(
-        "FieldValueNotSupported", field, f"Unsupported value: {_shown(value)}: supported values: {allowed}"
+        "FieldValueNotSupported", field, f"Unsupported value: {_value_text(value)}: supported values: {allowed}"
     )
 
 
 def duplicate(field: str, value: object) -> FieldError:
     """The value is there twice in a list of unique values."""
-    return FieldError("FieldValueDuplicate", field, f"Duplicate value: {_shown(value)}")
+    return FieldError("FieldValueDuplicate", field, f"Duplicate value: {_value_text(value)}")
 
 
 def not_found(field: str, value: object) -> FieldError:
     """The value names something that is not there."""
-    return FieldError("FieldValueNotFound", field, f"Not found: {_shown(value)}")
+    return FieldError("FieldValueNotFound", field, f"Not found: {_value_text(value)}")
 
 
 def forbidden(field: str, detail: str) -> FieldError:

@@ -83,10 +83,10 @@ def _struct(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
         value = _with_moved_fields(value)
     out: dict[str, Any] = {}
     for row in _rows(kind):
-        found: Any = value
+        part_value: Any = value
         for part in row.api_path:
-            found = found.get(part) if found else None
-        inside = _inside(row.type, found)
+            part_value = part_value.get(part) if part_value else None
+        inside = _inside(row.type, part_value)
         left_out = row.optional and (inside is None if row.type.startswith("*") else not inside)
         if not left_out:
             out[row.go_name] = inside

@@ -68,11 +68,11 @@ def check_metadata_update(
     if "deletionTimestamp" in old:
         added = sorted(set(new.get("finalizers", ())).difference(old.get("finalizers", ())))
         if added:
-            shown = ", ".join(f'"{name}"' for name in added)
+            names = ", ".join(f'"{name}"' for name in added)
             problems.forbidden(
                 f"{path}.finalizers",
                 "no new finalizers can be added if the object is being deleted, found new finalizers "
-                f"[]string{{{shown}}}",
+                f"[]string{{{names}}}",
             )
     if (generation := new.get("generation", 0)) < old.get("generation", 0):
         problems.invalid(f"{path}.generation", generation, "must not be decremented")
@@ -158,8 +158,8 @@ def _check_owners(owners: Sequence[Mapping[str, Any]], path: str, problems: Prob
             if not owner.get(field):
                 problems.invalid(f"{path}.{field}", "", "must not be empty")
         if version == "v1" and kind == "Event":
-            shown = go_struct("meta.OwnerReference", owner)
-            problems.invalid(path, shown, "/v1, Kind=Event is disallowed from being an owner")
+            go_text = go_struct("meta.OwnerReference", owner)
+            problems.invalid(path, go_text, "/v1, Kind=Event is disallowed from being an owner")
         if owner.get("controller"):
             this = f"{kind}/{owner.get('name', '')}"
             if controller and not problems.is_full:
@@ -214,8 +214,8 @@ def check_field_manager(manager: str, path: str, problems: Problems) -> None:
         position = 0
         for char in manager:
             if not char.isprintable():
-                shown = f"U+{ord(char):04X}"
-                problems.invalid(path, manager, f"invalid character {shown} (at position {position})")
+                code_point = f"U+{ord(char):04X}"
+                problems.invalid(path, manager, f"invalid character {code_point} (at position {position})")
             position += size(char)
 
 

@@ -35,17 +35,17 @@ class Problems(list[FieldError]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told = 0
+        self._length = 0
 
     @property
     def is_full(self) -> bool:
         """Whether enough has been told; what is added from here on is dropped."""
-        return self._told > _TOLD_MAX
+        return self._length > _TOLD_MAX
 
     def append(self, problem: FieldError) -> None:
         """Add a problem, while there is room."""
         if not self.is_full:
-            self._told += len(problem.field) + len(problem.message)
+            self._length += len(problem.field) + len(problem.message)
             super().append(problem)
 
     def required(self, path: str, detail: str = "") -> None:

@@ -169,8 +169,8 @@ def check_requirements(
         has_compute |= name in ("cpu", "memory")
     if has_pages and not has_compute:
         problems.forbidden(path, "HugePages require cpu or memory")
-    if asked := requirements.get("claims"):
-        _check_claims(asked, claims, f"{path}.claims", problems)
+    if references := requirements.get("claims"):
+        _check_claims(references, claims, f"{path}.claims", problems)
 
 
 def _check_item(name: str, text: str, check_name: NameCheck, path: str, problems: Problems) -> None:
@@ -203,18 +203,20 @@ def _check_below_limit(name: str, text: str, limits: Mapping[str, Any], path: st
         return
     if text == limit:
         return
-    asked, allowed = quantity(text), quantity(limit)
-    if asked != allowed and not may_overcommit(name):
+    request, allowed = quantity(text), quantity(limit)
+    if request != allowed and not may_overcommit(name):
         problems.invalid(f"{path}.requests", text, f"must be equal to {name} limit of {limit}")
-    elif asked > allowed:
+    elif request > allowed:
         problems.invalid(f"{path}.requests", text, f"must be less than or equal to {name} limit of {limit}")
 
 
-def _check_claims(asked: Sequence[Mapping[str, Any]], claims: Container[str], path: str, problems: Problems) -> None:
+def _check_claims(
+    references: Sequence[Mapping[str, Any]], claims: Container[str], path: str, problems: Problems
+) -> None:
     """Check that a container's claims are its pod's, and none is there twice."""
     known = sorted(claims) if isinstance(claims, frozenset) else []
     names: dict[str, None] = {}
-    for index, claim in enumerate(asked):
+    for index, claim in enumerate(references):
         at, name, request = f"{path}[{index}]", claim.get("name", ""), claim.get("request", "")
         if not name:
             problems.required(at)

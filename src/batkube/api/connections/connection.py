@@ -13,7 +13,7 @@ from typing import Protocol
 
 import httptools
 
-from batkube.api.connections.incoming import Asked, Incoming
+from batkube.api.connections.incoming import Incoming, WholeRequest
 from batkube.api.requests.messages import Request, Response, Stream
 
 MAX_BODY = 3 * 1024 * 1024
@@ -41,7 +41,7 @@ class Handler(Protocol):
     """What answers requests."""
 
     def handle(self, request: Request) -> Response | Stream:
-        """Answer `request`."""
+        """Return the answer to `request`, whole or as a stream."""
 
     def too_large(self) -> Response:
         """Answer a request whose body is larger than is taken."""
@@ -51,7 +51,7 @@ class Wire(Protocol):
     """What a connection writes to: an asyncio transport, or the buffer of a polled socket."""
 
     def write(self, data: bytes) -> None:
-        """Send."""
+        """Put `data` on its way to the client."""
 
     def close(self) -> None:
         """End the connection once everything is sent."""
@@ -68,7 +68,7 @@ class Connection:
         self._open = open_connections
         self._incoming = Incoming(max_body)
         #: Requests that have come as a whole and are not answered yet: at most two, see `_feed`.
-        self._asked = self._incoming.asked
+        self._requests = self._incoming.whole
         self._transport: Wire | None = None
         self._stream: Stream | None = None
         #: Whether the client may send its next request here once the answer has gone out.
@@ -81,8 +81,8 @@ class Connection:
         #: What is left of the answer that is going out.
         self._rest = _NOTHING
         self._steps = 0
-        #: Who asks, as far as can be told before it is made sure of: the credentials that were shown last.
-        self.client = ""
+        #: See `client`.
+        self._client = ""
 
     def serve_over(self, wire: Wire) -> None:
         """Write answers to `wire`."""
@@ -146,45 +146,48 @@ class Connection:
     @property
     def is_done(self) -> bool:
         """Whether everything that came was answered and all of it is on its way, so that nothing is kept."""
-        if self._inbox or self._asked or self._rest or not self._writable:
+        if self._inbox or self._requests or self._rest or not self._writable:
             return False
         return self._stream is None and not (self._incoming.in_head or self._incoming.in_body)
 
     @property
     def is_full(self) -> bool:
         """Whether enough has come: there is more to answer than one request, or the client does not read."""
-        return bool(self._inbox or self._asked) or not self._writable or bool(self._rest)
+        return bool(self._inbox or self._requests) or not self._writable or bool(self._rest)
+
+    @property
+    def client(self) -> str:
+        """Who asks, as far as can be told before it is made sure of: the credentials that are shown."""
+        return _credentials(self._requests[0]) if self._requests else self._client
 
     @property
     def has_work(self) -> bool:
         """Whether a request, or the next piece of a stream, can be dealt with now."""
         if not self._writable or self._is_closing or self._rest or self._transport is None:
             return False
-        return bool(self._asked) if self._stream is None else self._stream.is_behind
+        return bool(self._requests) if self._stream is None else self._stream.is_behind
 
     def proceed(self) -> None:
         """Answer the next request that has come as a whole, or go on with a stream."""
         if self._stream is not None:
             self._stream.resume()
             return
-        asked = self._asked.popleft()
-        answer = self._handler.too_large() if asked.request is None else self._handler.handle(asked.request)
+        incoming = self._requests.popleft()
+        answer = self._handler.too_large() if incoming.request is None else self._handler.handle(incoming.request)
         self._steps += 1
         if isinstance(answer, Response):
-            self._respond(answer, asked.keep_alive, asked.is_head)
+            self._respond(answer, incoming.keep_alive, incoming.is_head)
             if self._inbox:
                 self._parse()
         else:
-            self._start(answer, asked.keep_alive)
+            self._client = _credentials(incoming)
+            self._start(answer, incoming.keep_alive)
 
     def _parse(self) -> None:
         """Parse up to the end of the next request that has come as a whole, once the last one is answered."""
-        while self._inbox and not (self._asked or self._rest or self._is_closing):
+        while self._inbox and not (self._requests or self._rest or self._is_closing):
             self._feed()
-        if self._asked:
-            request = self._asked[0].request
-            self.client = "" if request is None else request.headers.get("authorization", "")
-        elif self._incoming.invites and self._transport is not None:
+        if self._incoming.invites and not self._requests and self._transport is not None:
             self._incoming.invites = False
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -192,7 +195,7 @@ class Connection:
         """Parse up to the end of a head, or all if there is but one: at most the request before it and its own end."""
         inbox, begin = self._inbox, self._at
         end = inbox.find(_HEAD_END, begin) + len(_HEAD_END)
-        if end < len(_HEAD_END) or inbox.find(_HEAD_END, end) < 0:
+        if end == len(inbox) or end < len(_HEAD_END) or inbox.find(_HEAD_END, end) < 0:
             piece: bytes | memoryview = memoryview(inbox)[begin:] if begin else inbox
             self._inbox, self._at = b"", 0
         else:
@@ -205,17 +208,19 @@ class Connection:
         except httptools.HttpParserError:
             self._refuse(431 if self._incoming.is_oversized else 400)
             return
+        if self._requests:
+            return
         if self._incoming.is_oversized:
             self._refuse(431)
         elif self._incoming.is_endless:
             self._incoming.begin()
             self._inbox = b""
-            self._asked.append(Asked(None, keep_alive=False, is_head=False))
+            self._requests.append(WholeRequest(None, keep_alive=False, is_head=False))
 
     def _refuse(self, status: int) -> None:
         """Answer what is no request, as Go's net/http does, and end the connection."""
         reason = f"{status} {_REASONS[status]}"
-        self._asked.clear()
+        self._requests.clear()
         self._inbox = b""
         if self._transport is not None:
             self._transport.write(
@@ -263,8 +268,8 @@ class Connection:
     def _start(self, stream: Stream, keep_alive: bool) -> None:
         assert self._transport is not None
         # A client that has spoken on already is not heard.
-        self._goes_on = self._goes_on and keep_alive and not (self._asked or self._inbox)
-        self._asked.clear()
+        self._goes_on = self._goes_on and keep_alive and not (self._requests or self._inbox)
+        self._requests.clear()
         self._inbox = b""
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {stream.content_type}\r\nTransfer-Encoding: chunked\r\n"
         head += "".join(f"{name}: {value}\r\n" for name, value in stream.headers)
@@ -313,3 +318,7 @@ class Connection:
         self._steps += 1
         if self._transport is not None:
             self._transport.close()
+
+
+def _credentials(incoming: WholeRequest) -> str:
+    return "" if incoming.request is None else incoming.request.headers.get("authorization", "")

@@ -85,7 +85,7 @@ class Door:
 
     @property
     def turned_away(self) -> int:
-        """Connections of strangers, ever."""
+        """How many connections of other processes were refused since the door opened."""
         return self._accepted - self.let_in - self.vanished
 
     def newcomers(self) -> list[socket.socket]:
@@ -97,7 +97,7 @@ class Door:
             return []
         waiting = list(islice(self._waiting(), _BACKLOG))
         self._accepted += len(waiting)
-        invited = self._told_apart(waiting, self._program)
+        invited = self._of_program(waiting, self._program)
         for sock in invited:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
@@ -112,7 +112,7 @@ class Door:
                     sock.setblocking(False)
                     yield sock, address
 
-    def _told_apart(self, waiting: Sequence[_Caller], program: _Program) -> list[socket.socket]:
+    def _of_program(self, waiting: Sequence[_Caller], program: _Program) -> list[socket.socket]:
         """Return the program's connections in their order, and cut the others off."""
         if self._table is None:
             return [sock for sock, _ in waiting]

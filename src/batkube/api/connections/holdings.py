@@ -19,7 +19,7 @@ class Holder(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """How much."""
+        """How many bytes are kept for the client until it takes them."""
 
     def abort(self) -> None:
         """End at once, and keep nothing any more."""

@@ -40,7 +40,9 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer what came when it is this connection's turn."""
-        super().data_received(data)
+        self.receive(data)
+        if self.has_work:
+            self._crowd.turns.ask(self)
         if self._is_known or not self.is_done:
             self._moved()
 
@@ -52,15 +54,14 @@ class LoopConnection(Connection, asyncio.Protocol):
     def eof_received(self) -> bool:
         """Answer what has come before the client ended its side; return whether there is anything left to answer."""
         self._goes_on = False
+        self._is_closing |= not self.is_full
         return self.is_full
 
-    @property
-    def has_work(self) -> bool:
-        """Whether anything that came can be dealt with now; nothing is, once the client is known to be gone."""
-        return super().has_work and self._socket is not None and not self._socket.is_closing()
-
     def proceed(self) -> None:
-        """Answer a request."""
+        """Answer a request; none of a client that is known to be gone."""
+        if self._socket is None or self._socket.is_closing():
+            self._is_closing = True
+            return
         super().proceed()
         if not self._is_reading:
             self._moved()
@@ -77,6 +78,7 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def abort(self) -> None:
         """End the connection at once; what was not sent is lost."""
+        self._is_closing = True
         if self._socket is not None:
             self._socket.abort()
 

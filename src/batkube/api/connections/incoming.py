@@ -20,7 +20,7 @@ _MAX_HEAD = 1024 * 1024
 _MAX_PARAMETERS = 1000
 
 
-class Asked(NamedTuple):
+class WholeRequest(NamedTuple):
     """A request that has come as a whole, and how its answer has to be sent."""
 
     #: None if it was larger than is taken.
@@ -36,7 +36,7 @@ class Incoming:
         self._max_body = max_body
         self._parser = httptools.HttpRequestParser(self)
         #: Requests that have come as a whole and are not answered yet.
-        self.asked: deque[Asked] = deque()
+        self.whole: deque[WholeRequest] = deque()
         #: Grows with every part of a request that begins.
         self.steps = 0
         self.in_head, self.in_body = True, False
@@ -118,7 +118,7 @@ class Incoming:
         method = self._parser.get_method()
         request = self._request(method) if self._size <= self._max_body else None
         self.begin()
-        self.asked.append(Asked(request, self._parser.should_keep_alive(), method == b"HEAD"))
+        self.whole.append(WholeRequest(request, self._parser.should_keep_alive(), method == b"HEAD"))
 
     def _request(self, method: bytes) -> Request:
         target, _, query = b"".join(self._url).decode("latin-1").partition("?")

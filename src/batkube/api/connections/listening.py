@@ -90,7 +90,7 @@ class DualListener:
         self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
         #: Those that have spoken and are not greeted yet, oldest first. The newest is greeted first: when they are more
         #: than can be greeted, those who have waited long are about to give up.
-        self._heard: list[socket.socket] = []
+        self._callers: list[socket.socket] = []
         #: Handshakes under way, oldest first; kept also so that they are not collected in the middle.
         self._greetings: dict[asyncio.Task[None], None] = {}
         self._resumption: asyncio.TimerHandle | None = None
@@ -133,7 +133,7 @@ class DualListener:
     # Room
 
     def _count(self) -> int:
-        return len(self._silent) + len(self._heard) + len(self._greetings) + len(self._crowd.connections)
+        return len(self._silent) + len(self._callers) + len(self._greetings) + len(self._crowd.connections)
 
     def _make_room(self) -> None:
         """End some of the connections that are missed least; they are gone when the event loop comes round."""
@@ -149,7 +149,7 @@ class DualListener:
         """Yield how to end each connection that nothing is lost with, the one that is missed least first."""
         for connection in self._silent:
             yield functools.partial(self._hang_up, connection)
-        for connection in self._heard:
+        for connection in self._callers:
             yield functools.partial(self._turn_away, connection)
         for greeting in self._greetings:
             yield greeting.cancel
@@ -172,19 +172,19 @@ class DualListener:
         connection.close()
 
     def _turn_away(self, connection: socket.socket) -> None:
-        self._heard.remove(connection)
+        self._callers.remove(connection)
         connection.close()
 
     def _hear(self, connection: socket.socket) -> None:
         self._no_longer_silent(connection)
-        if not self._heard:
+        if not self._callers:
             self._loop.call_soon(self._greet_some)
-        self._heard.append(connection)
+        self._callers.append(connection)
 
     def _greet_some(self) -> None:
-        for _ in range(min(_GREETED_AT_ONCE, len(self._heard))):
-            self._greet(self._heard.pop())
-        if self._heard:
+        for _ in range(min(_GREETED_AT_ONCE, len(self._callers))):
+            self._greet(self._callers.pop())
+        if self._callers:
             self._loop.call_soon(self._greet_some)
 
     def _greet(self, connection: socket.socket) -> None:
@@ -194,7 +194,7 @@ class DualListener:
         except OSError:
             first = b""
         if not first or (first != _TLS_HANDSHAKE and not self._allows_plain):
-            _refuse(connection, told=bool(first))
+            _refuse(connection, with_answer=bool(first))
             return
         task = self._loop.create_task(self._hand_over(connection, self._tls if first == _TLS_HANDSHAKE else None))
         self._greetings[task] = None
@@ -215,15 +215,15 @@ class DualListener:
         self._socket.close()
         for connection in list(self._silent):
             self._hang_up(connection)
-        for connection in self._heard:
+        for connection in self._callers:
             connection.close()
         self._crowd.end()
         await asyncio.sleep(0)
 
 
-def _refuse(connection: socket.socket, *, told: bool) -> None:
+def _refuse(connection: socket.socket, *, with_answer: bool) -> None:
     with connection, contextlib.suppress(OSError):
-        if told:
+        if with_answer:
             # What was sent is taken first: a connection closed with bytes unread is reset, and nobody reads the answer.
             connection.recv(65536)
             connection.sendall(_NEEDS_TLS)

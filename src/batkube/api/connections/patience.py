@@ -72,6 +72,6 @@ class Patience:
         self._book()
 
     def end(self) -> None:
-        """Look no more."""
+        """Watch the connection no longer."""
         if self._timer is not None:
             self._timer.cancel()

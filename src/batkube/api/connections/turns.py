@@ -1,12 +1,12 @@
 """Whose request is next: one thread answers all clients, and none may take it for itself.
 
-While there is time, a request is answered as soon as it has come. Once the clients together have used up a slice of
-time, the others have to wait until the event loop has looked at all sockets again, and then whoever has had least goes
-first: start-time fair queueing (Goyal, Vin, Cheng 1996; Kubernetes shares out its seats likewise, API priority and
-fairness). It is shared out twice: between clients, who are told apart by the token that they show, and what a client
-gets between its connections. So a person is not kept waiting by somebody else's thousand connections, and hardly by a
-thousand of their own. Whoever has been quiet begins where the one being served is and before those who are there
-already.
+While there is time, a request is answered as soon as it has come, and nobody counts. Once the clients together have
+used up a slice of time, the others have to wait until the event loop has looked at all sockets again, and then whoever
+has had least goes first: start-time fair queueing (Goyal, Vin, Cheng 1996; Kubernetes shares out its seats likewise,
+API priority and fairness). It is shared out twice: between clients, who are told apart by the token that they show, and
+what a client gets between its connections. So a person is not kept waiting by somebody else's thousand connections, and
+hardly by a thousand of their own. Whoever has been quiet begins where the one being served is and before those who are
+there already.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ class Sharer(Protocol):
 class Asking(Sharer, Protocol):
     """A connection with requests to be answered."""
 
-    #: Who asks.
-    client: str
+    @property
+    def client(self) -> str:
+        """Who asks."""
 
     @property
     def has_work(self) -> bool:
         """Whether a request can be answered now."""
 
     def proceed(self) -> None:
-        """Answer one."""
+        """Answer one request."""
 
 
 _Sharer = TypeVar("_Sharer", bound=Sharer)
@@ -91,19 +92,24 @@ class Turns:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
+        self._time = loop.time
         self._waiting: Shares[_Client] = Shares()
         self._clients: dict[str, _Client] = {}
         #: How much of the slice is used up; once all of it is, it begins anew when the event loop has come round.
         self._used_s = 0.0
+        #: Whether that is waited for: the slice is used up, or somebody waits.
         self._is_booked = False
 
     def ask(self, asking: Asking) -> None:
         """Let `asking` go on: now, or when it is its turn."""
+        if not self._is_booked:
+            self._serve(asking)
+            if self._used_s > _SLICE_S:
+                self._book()
+            if not asking.has_work:
+                return
         client = self._clients.get(asking.client) or self._new_client(asking.client)
-        if self._waiting or self._used_s > _SLICE_S:
-            client.queue(asking)
-        else:
-            self._serve(asking, client)
+        client.queue(asking)
         self._line_up(client)
 
     def _new_client(self, name: str) -> _Client:
@@ -112,22 +118,23 @@ class Turns:
             self._clients = {known: client for known, client in self._clients.items() if client.is_waiting}
         return self._clients.setdefault(name, _Client())
 
-    def _serve(self, asking: Asking, client: _Client) -> None:
-        began = self._loop.time()
+    def _serve(self, asking: Asking) -> float:
+        """Answer a request of `asking`, and return how long it took."""
+        began = self._time()
         asking.proceed()
-        took_s = self._loop.time() - began
-        client.charge(asking, took_s)
-        self._waiting.charge(client, took_s)
+        took_s = self._time() - began
         self._used_s += took_s
-        if asking.has_work:
-            client.queue(asking)
+        return took_s
 
     def _line_up(self, client: _Client) -> None:
-        """Let `client` wait for its next turn if any of its connections does, and see that there will be one."""
+        """Let `client` wait for its next turn if any of its connections does."""
         if client and not client.is_waiting:
             client.is_waiting = True
             self._waiting.queue(client)
-        if not self._is_booked and (self._waiting or self._used_s > _SLICE_S):
+            self._book()
+
+    def _book(self) -> None:
+        if not self._is_booked:
             self._is_booked = True
             self._loop.call_soon(self._come_round)
 
@@ -139,5 +146,11 @@ class Turns:
             client.is_waiting = False
             asking = client.next()
             if asking.has_work:
-                self._serve(asking, client)
+                took_s = self._serve(asking)
+                client.charge(asking, took_s)
+                self._waiting.charge(client, took_s)
+                if asking.has_work:
+                    client.queue(asking)
             self._line_up(client)
+        if self._waiting:
+            self._book()

@@ -103,7 +103,7 @@ class CustomKinds:
         if definition is None or target.version not in definition.kinds:
             # A watch may outlive the version, or the whole definition, that it was started for.
             return value
-        return definition.kinds[target.version].shown(value, definition.stored)
+        return definition.kinds[target.version].in_own_version(value, definition.stored)
 
     def printer(self, resource: Resource) -> Printer:
         """Return how objects of the kind are printed."""
@@ -197,10 +197,10 @@ def _schema_of(version: dict[str, Any]) -> Structural | None:
 
 def _resource(definition: KubeObject, version: dict[str, Any], shape: Schema) -> Resource:
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
-    given, subresources = version.get("subresources") or {}, {}
-    if given.get("status") is not None:
+    section, subresources = version.get("subresources") or {}, {}
+    if section.get("status") is not None:
         subresources["status"] = SubResource("status", names["kind"], _SUBRESOURCE_VERBS)
-    if given.get("scale") is not None:
+    if section.get("scale") is not None:
         subresources["scale"] = SubResource("scale", "Scale", _SUBRESOURCE_VERBS, "autoscaling", "v1")
     return Resource(
         group=spec["group"],

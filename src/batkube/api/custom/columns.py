@@ -80,10 +80,10 @@ class _CustomCells:
 def _cell(kind: str, path: JsonPath, value: KubeObject, now: Instant) -> Json:
     """Return the first value found as the column's type has it, None if there is none or it is of another type."""
     try:
-        found = path.find(value)
+        values = path.find(value)
     except PathUnfit:
         return None
-    first = found[0] if found else None
+    first = values[0] if values else None
     match kind, first:
         case _, None:
             return None

@@ -35,8 +35,8 @@ def is_served(definition: KubeObject) -> bool:
 def _find(definition: KubeObject, kind: str) -> Condition | None:
     for condition in (definition.get("status") or {}).get("conditions") or ():
         if condition["type"] == kind:
-            found: Condition = condition
-            return found
+            match: Condition = condition
+            return match
     return None
 
 
@@ -75,14 +75,14 @@ def settled(definition: KubeObject, others: Iterable[KubeObject], now: Instant) 
 def _named(definition: KubeObject, others: Iterable[KubeObject], now: Instant) -> KubeObject | None:
     """Accept the names that no other definition of the group has (NamingConditionController)."""
     wanted, accepted = definition["spec"]["names"], definition["status"]["acceptedNames"]
-    if _given(wanted) == _given(accepted):
+    if _without_empty(wanted) == _without_empty(accepted):
         return None
     names, reason, message = _accepted_names(definition, others)
     status = "False" if reason else "True"
     old = _find(definition, NAMES_ACCEPTED)
     reason, message = reason or "NoConflicts", message or "no conflicts found"
     if (
-        _given(names) == _given(accepted)
+        _without_empty(names) == _without_empty(accepted)
         and old is not None
         and (old["status"], old["reason"], old["message"]) == (status, reason, message)
     ):
@@ -100,7 +100,7 @@ def _named(definition: KubeObject, others: Iterable[KubeObject], now: Instant) -
     return definition
 
 
-def _given(names: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(names: dict[str, Any]) -> dict[str, Any]:
     return {key: name for key, name in names.items() if name}
 
 

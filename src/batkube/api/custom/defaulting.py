@@ -29,15 +29,15 @@ def _fill_object(value: dict[str, Any], schema: Structural) -> None:
         if part.default is not None and (name not in value or (value[name] is None and not part.nullable)):
             value[name] = copy.deepcopy(part.default)
     for key, item in value.items():
-        found = properties.get(key)
-        if found is None:
+        below = properties.get(key)
+        if below is None:
             if additional is None:
                 continue
-            found = additional
-            if item is None and not found.nullable:
-                item = value[key] = copy.deepcopy(found.default)
+            below = additional
+            if item is None and not below.nullable:
+                item = value[key] = copy.deepcopy(below.default)
         if isinstance(item, dict | list):
-            fill_defaults(item, found)
+            fill_defaults(item, below)
 
 
 def _fill_list(value: list[Any], items: Structural) -> None:

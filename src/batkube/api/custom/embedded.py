@@ -57,12 +57,12 @@ def _read_metadata(value: dict[str, Any], metadata: Schema, path: str) -> list[s
     if "metadata" not in value:
         return []
     try:
-        found = decode(value["metadata"], metadata)
+        decoded = decode(value["metadata"], metadata)
     except DecodeError as problem:
         error = field_errors.invalid(f"{path}.metadata", value["metadata"], str(problem))
         raise DecodeError(f"{error.field}: {error.message}") from problem
-    value["metadata"] = {key: item for key, item in found.object.items() if item is not None}
-    return [f"{path}.metadata.{_field_of(text)}" for text in found.unknown]
+    value["metadata"] = {key: item for key, item in decoded.object.items() if item is not None}
+    return [f"{path}.metadata.{_field_of(text)}" for text in decoded.unknown]
 
 
 def _field_of(complaint: str) -> str:

@@ -22,7 +22,7 @@ class BadPath(ValueError):
 
 
 class FoundPath(NamedTuple):
-    """Where a path leads."""
+    """Where a JSON path leads in a schema, and the steps to it."""
 
     #: The steps, the outermost first.
     steps: tuple[str, ...]
@@ -33,24 +33,24 @@ class FoundPath(NamedTuple):
 
 def resolve(path: str, schema: Structural, *, brackets: bool = True) -> FoundPath:
     """Follow `path` through `schema`; raises BadPath."""
-    found = FoundPath((), "", schema)
+    place = FoundPath((), "", schema)
     tokens = iter(_tokens(path))
     for token in tokens:
         if token == ".":
-            found = _step(found, _next(tokens))
+            place = _step(place, _next(tokens))
         elif token == "[":
             if not brackets:
                 raise BadPath("array notation is not allowed")
             quoted = _next(tokens)
             if len(quoted) < 2 or not (quoted[0] == quoted[-1] == "'"):
                 raise BadPath(f"expected single quoted string but got {quoted}")
-            found = _step(found, _unescaped(quoted[1:-1]))
+            place = _step(place, _unescaped(quoted[1:-1]))
             closing = _next(tokens)
             if closing != "]":
                 raise BadPath(f"expected ] but got {closing}")
         else:
             raise BadPath(f"expected [ or . but got: {token}")
-    return found
+    return place
 
 
 def _next(tokens: Iterator[str]) -> str:
@@ -67,14 +67,14 @@ def _unescaped(text: str) -> str:
     return _escapes.sub(lambda match: _ESCAPED[match[1]], text)
 
 
-def _step(found: FoundPath, name: str) -> FoundPath:
-    schema = found.schema
+def _step(place: FoundPath, name: str) -> FoundPath:
+    schema = place.schema
     if schema.properties:
-        below, text = schema.properties.get(name), f"{found.text}.{name}" if found.text else name
+        below, text = schema.properties.get(name), f"{place.text}.{name}" if place.text else name
     else:
-        below, text = schema.additional, f"{found.text}[{name}]"
+        below, text = schema.additional, f"{place.text}[{name}]"
         if below is None and schema.additional_allowed is not None:
             below = Structural()
     if below is None:
         raise BadPath("does not refer to a valid field")
-    return FoundPath((*found.steps, name), text, below)
+    return FoundPath((*place.steps, name), text, below)

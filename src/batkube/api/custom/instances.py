@@ -113,7 +113,7 @@ class CustomKind:
         """Fill in the defaults of the version that the object is in."""
         fill_defaults(value, self._schemas.get(value["apiVersion"].rpartition("/")[2]))
 
-    def shown(self, value: KubeObject, stored: CustomKind) -> KubeObject:
+    def in_own_version(self, value: KubeObject, stored: CustomKind) -> KubeObject:
         """Return a stored object as clients of this version see it; the same object if nothing changes.
 
         Defaults that the schema has got since the object was written are there at once, and what it knows no more is

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.cel.checking import Scope
-from batkube.api.cel.programs import Program
+from batkube.api.cel.programs import CelProgram
 from batkube.api.cel.trees import SourceError, Unsupported
 from batkube.api.checks.problems import Problems
 from batkube.api.custom.go_definitions import quoted_rule
@@ -71,9 +71,9 @@ def _check_rule(rule: dict[str, Any], scope: Scope, path: str, uncorrelated: str
 
 def _checked(
     text: str, scope: Scope, failed: str, rule: dict[str, Any], path: str, problems: Problems
-) -> Program | None:
+) -> CelProgram | None:
     try:
-        return Program(text, scope)
+        return CelProgram(text, scope)
     except SourceError as problem:
         problems.invalid(path, quoted_rule(rule), f"{failed}{problem}")
     except Unsupported:

@@ -13,7 +13,7 @@ import msgspec
 
 from batkube.api.cel.checking import Scope
 from batkube.api.cel.costs import OBJECT_BUDGET, CostExceeded
-from batkube.api.cel.programs import Program
+from batkube.api.cel.programs import CelProgram
 from batkube.api.cel.trees import SourceError, Unsupported
 from batkube.api.cel.types import CelType
 from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, Optional
@@ -32,8 +32,8 @@ class CompiledRule(msgspec.Struct, frozen=True):
     """A rule ready to judge."""
 
     rule: Rule
-    program: Program
-    message: Program | None
+    program: CelProgram
+    message: CelProgram | None
     uses_old: bool
     #: Where, below the value, a failure is reported.
     field: str
@@ -50,7 +50,7 @@ class _Rules(msgspec.Struct, frozen=True):
     items: _Rules | None
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _JudgedValue(msgspec.Struct, frozen=True):
     """A value that is judged, and its past."""
 
     value: Any
@@ -82,16 +82,16 @@ class RuleSet:
         """Return the rules that a value breaks; rules about change are judged on updates only."""
         errors: list[FieldError] = []
         if self._rules is not None:
-            place = _Place(value, UNKNOWN if old is None else old, path, within_unchanged=False)
+            place = _JudgedValue(value, UNKNOWN if old is None else old, path, within_unchanged=False)
             with contextlib.suppress(_Spent):
                 _Judgement(errors).judge(self._rules, place)
         return errors
 
     def _compiled(self, schema: Structural, *, is_resource: bool) -> _Rules | None:
         properties = {
-            name: found
+            name: compiled
             for name, part in schema.properties.items()
-            if (found := self._compiled(part, is_resource=part.embedded)) is not None
+            if (compiled := self._compiled(part, is_resource=part.embedded)) is not None
         }
         below = [
             None if part is None else self._compiled(part, is_resource=part.embedded)
@@ -107,8 +107,8 @@ class RuleSet:
         if scope is None:
             return None
         try:
-            program = Program(rule.rule, scope)
-            message = Program(rule.message_expression, scope) if rule.message_expression else None
+            program = CelProgram(rule.rule, scope)
+            message = CelProgram(rule.message_expression, scope) if rule.message_expression else None
         except (SourceError, Unsupported) as problem:
             self.unsupported.append(f"{rule.rule}: {problem}")
             return None
@@ -133,7 +133,7 @@ class _Judgement:
         self._errors = errors
         self._budget = OBJECT_BUDGET
 
-    def judge(self, rules: _Rules, place: _Place) -> None:
+    def judge(self, rules: _Rules, place: _JudgedValue) -> None:
         """Judge a value and all in it."""
         value, old = place.value, place.old
         if value is None:
@@ -146,7 +146,7 @@ class _Judgement:
         if isinstance(value, list) and rules.items is not None:
             past = old_items(old, rules.schema)
             for index, item in enumerate(value):
-                self.judge(rules.items, _Place(item, past(item), f"{place.path}[{index}]", held))
+                self.judge(rules.items, _JudgedValue(item, past(item), f"{place.path}[{index}]", held))
         elif isinstance(value, dict):
             for key, item in value.items():
                 part = rules.properties.get(key)
@@ -155,9 +155,9 @@ class _Judgement:
                     if rules.additional is None or key in rules.schema.properties:
                         continue
                     part, path = rules.additional, f"{place.path}[{key}]"
-                self.judge(part, _Place(item, old_property(old, key), path, held))
+                self.judge(part, _JudgedValue(item, old_property(old, key), path, held))
 
-    def _judge_here(self, rules: _Rules, place: _Place) -> None:
+    def _judge_here(self, rules: _Rules, place: _JudgedValue) -> None:
         kind = rules.schema.type
         has_old = place.old is not UNKNOWN and place.old is not None
         field = place.path or NOWHERE
@@ -180,13 +180,13 @@ class _Judgement:
             holds = compiled.program(variables)
         except CostExceeded as problem:
             beyond = "no further validation rules will be run due to call cost exceeds limit for rule"
-            self._give_up(field, kind, f"'{problem}': {beyond}: {_told(rule)}")
+            self._give_up(field, kind, f"'{problem}': {beyond}: {_rule_text(rule)}")
         except CelError as problem:
             self._pay(compiled.program, field, kind)
             if str(problem).startswith(NO_OVERLOAD):
                 unfit = "call arguments did not match a supported operator, function or macro signature for rule"
-                return field_errors.invalid(field, kind, f"'{problem}': {unfit}: {_told(rule)}")
-            return field_errors.invalid(field, kind, f"{problem} evaluating rule: {_told(rule)}")
+                return field_errors.invalid(field, kind, f"'{problem}': {unfit}: {_rule_text(rule)}")
+            return field_errors.invalid(field, kind, f"{problem} evaluating rule: {_rule_text(rule)}")
         self._pay(compiled.program, field, kind)
         if holds is True:
             return None
@@ -197,7 +197,7 @@ class _Judgement:
             self._pay(compiled.message, field, kind)
         return _as_reason(rule.reason, field, kind, message)
 
-    def _pay(self, program: Program, field: str, kind: str) -> None:
+    def _pay(self, program: CelProgram, field: str, kind: str) -> None:
         self._budget -= program.cost
         if self._budget < 0:
             beyond = "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -208,7 +208,7 @@ class _Judgement:
         raise _Spent
 
 
-def _is_held(rules: _Rules, place: _Place) -> bool:
+def _is_held(rules: _Rules, place: _JudgedValue) -> bool:
     """Return whether the value is as it was, so that what was wrong with it already passes."""
     if place.old is UNKNOWN:
         return place.within_unchanged
@@ -227,7 +227,7 @@ def _message(compiled: CompiledRule, variables: dict[str, Any]) -> str:
     return compiled.rule.message.strip() or f"failed rule: {compiled.rule.rule.strip()}"
 
 
-def _told(rule: Rule) -> str:
+def _rule_text(rule: Rule) -> str:
     return rule.message.strip() or rule.rule.strip()
 
 

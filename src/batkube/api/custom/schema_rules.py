@@ -22,7 +22,7 @@ _UNSUPPORTED_KEYWORDS = ("id", "additionalItems", "patternProperties", "definiti
 _has_newline = re.compile(r"[\n\r]").search
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _SchemaPlace(msgspec.Struct, frozen=True):
     """What is special about where a schema stands."""
 
     #: Why a default may not stand here; "" if it may.
@@ -33,11 +33,11 @@ class _Place(msgspec.Struct, frozen=True):
 def schema_problems(raw: RawSchema, path: str) -> Problems:
     """Return what is wrong with a version's whole schema."""
     problems = Problems()
-    _check(raw, path, _Place(), problems, is_root=True)
+    _check(raw, path, _SchemaPlace(), problems, is_root=True)
     return problems
 
 
-def _check(raw: RawSchema, path: str, place: _Place, problems: Problems, *, is_root: bool = False) -> None:
+def _check(raw: RawSchema, path: str, place: _SchemaPlace, problems: Problems, *, is_root: bool = False) -> None:
     _check_keywords(raw, path, place, problems)
     if raw.get("uniqueItems"):
         problems.forbidden(
@@ -48,7 +48,7 @@ def _check(raw: RawSchema, path: str, place: _Place, problems: Problems, *, is_r
         below = place
         if (is_root or raw.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
             reason = f"in top-level {name}" if is_root else place.no_defaults
-            below = _Place(no_defaults=reason, inside_metadata=True)
+            below = _SchemaPlace(no_defaults=reason, inside_metadata=True)
         _check(part, f"{path}.properties[{name}]", below, problems)
     _check_parts(raw, path, place, problems)
     if raw.get("x-kubernetes-preserve-unknown-fields") is False:
@@ -62,7 +62,7 @@ def _check(raw: RawSchema, path: str, place: _Place, problems: Problems, *, is_r
         _check_rule(raw, rule, f"{path}.x-kubernetes-validations[{index}]", problems)
 
 
-def _check_keywords(raw: RawSchema, path: str, place: _Place, problems: Problems) -> None:
+def _check_keywords(raw: RawSchema, path: str, place: _SchemaPlace, problems: Problems) -> None:
     """Check against OpenAPI v3 as Kubernetes supports it (specStandardValidatorV3)."""
     kind = raw.get("type") or ""
     if kind and kind not in TYPES:
@@ -80,7 +80,7 @@ def _check_keywords(raw: RawSchema, path: str, place: _Place, problems: Problems
         problems.forbidden(f"{path}.x-kubernetes-embedded-resource", "must not be used inside of resource meta")
 
 
-def _check_additional(raw: RawSchema, path: str, place: _Place, problems: Problems) -> None:
+def _check_additional(raw: RawSchema, path: str, place: _SchemaPlace, problems: Problems) -> None:
     additional = raw.get("additionalProperties")
     if additional is None:
         return
@@ -88,11 +88,11 @@ def _check_additional(raw: RawSchema, path: str, place: _Place, problems: Proble
         problems.forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
     if isinstance(additional, dict):
         if place.inside_metadata:
-            place = _Place("inside additionalProperties applying to object metadata", inside_metadata=True)
+            place = _SchemaPlace("inside additionalProperties applying to object metadata", inside_metadata=True)
         _check(additional, f"{path}.additionalProperties", place, problems)
 
 
-def _check_parts(raw: RawSchema, path: str, place: _Place, problems: Problems) -> None:
+def _check_parts(raw: RawSchema, path: str, place: _SchemaPlace, problems: Problems) -> None:
     if raw.get("not") is not None:
         _check(raw["not"], f"{path}.not", place, problems)
     for key in ("allOf", "oneOf", "anyOf"):
@@ -111,12 +111,12 @@ def _check_parts(raw: RawSchema, path: str, place: _Place, problems: Problems) -
 
 
 def _must_be(kind: str, extension: str, raw: RawSchema, path: str, problems: Problems) -> bool:
-    given = raw.get("type") or ""
-    if given == kind:
+    own = raw.get("type") or ""
+    if own == kind:
         return True
     problem = f"must be {kind} if {extension} is specified"
-    if given:
-        problems.invalid(f"{path}.type", given, problem)
+    if own:
+        problems.invalid(f"{path}.type", own, problem)
     else:
         problems.required(f"{path}.type", problem)
     return False
@@ -190,16 +190,16 @@ def _check_key_rules(raw: RawSchema, path: str, problems: Problems) -> None:
         problems.forbidden(f"{path}.items.nullable", problem)
     if list_type == "set":
         return
-    given = "this property is in x-kubernetes-list-map-keys, so it"
+    property_text = "this property is in x-kubernetes-list-map-keys, so it"
     for key in raw.get("x-kubernetes-list-map-keys") or ():
         part: Any = (items.get("properties") or {}).get(key)
         if part is None:
             continue
         below = f"{path}.items.properties[{key}]"
         if key not in (items.get("required") or ()) and part.get("default") is None:
-            problems.required(f"{below}.default", f"{given} must have a default or be a required property")
+            problems.required(f"{below}.default", f"{property_text} must have a default or be a required property")
         if part.get("nullable"):
-            problems.forbidden(f"{below}.nullable", f"{given} cannot be nullable")
+            problems.forbidden(f"{below}.nullable", f"{property_text} cannot be nullable")
 
 
 def _check_rule(raw: RawSchema, rule: dict[str, Any], path: str, problems: Problems) -> None:

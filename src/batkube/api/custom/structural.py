@@ -96,8 +96,8 @@ class Structural(msgspec.Struct, eq=False):
 
     def child(self, key: str) -> Structural | None:
         """Return the schema of the value at `key` of an object."""
-        found = self.properties.get(key)
-        return found if found is not None else self.additional
+        part = self.properties.get(key)
+        return part if part is not None else self.additional
 
     def nodes(self) -> Iterator[Structural]:
         """Yield this schema and all below it that describe structure (not those under anyOf and the like)."""

@@ -123,8 +123,8 @@ def _metadata(raw: RawSchema, level: str, path: str, problems: Problems) -> None
     is_resource = level is _ROOT or raw.get("x-kubernetes-embedded-resource")
     for name in ("kind", "apiVersion"):
         if is_resource and name in properties and properties[name].get("type") != "string":
-            given = properties[name].get("type") or ""
-            problems.invalid(f"{path}.properties[{name}].type", given, "must be string")
+            kind = properties[name].get("type") or ""
+            problems.invalid(f"{path}.properties[{name}].type", kind, "must be string")
     metadata = properties.get("metadata")
     if metadata is None:
         return

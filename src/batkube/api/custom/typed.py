@@ -18,7 +18,7 @@ import msgspec
 from batkube.api.cel import time_functions
 from batkube.api.cel.lexing import Value
 from batkube.api.cel.types import DYN, CelType, list_of, map_of
-from batkube.api.cel.values import CelError, MapList, Record, SetList
+from batkube.api.cel.values import CelError, CelObject, MapList, SetList
 from batkube.api.custom.structural import Structural
 
 _KEYWORDS = frozenset(
@@ -79,9 +79,9 @@ def cel_type(schema: Structural, *, is_resource: bool = False) -> CelType | None
         return None if values is None else map_of(values)
     fields = {}
     for name, part in schema.properties.items():
-        escaped_name, found = escaped(name), cel_type(part)
-        if escaped_name is not None and found is not None:
-            fields[escaped_name] = found
+        escaped_name, field_type = escaped(name), cel_type(part)
+        if escaped_name is not None and field_type is not None:
+            fields[escaped_name] = field_type
     return CelType("object", fields=fields)
 
 
@@ -125,7 +125,7 @@ def cel_value(value: Value, schema: Structural, *, is_resource: bool = False) ->
 def _object(value: dict[str, Any], schema: Structural) -> Value:
     if schema.additional is not None and not schema.properties:
         return {key: cel_value(item, schema.additional) for key, item in value.items()}
-    record = Record()
+    record = CelObject()
     for name, part in schema.properties.items():
         if value.get(name) is not None:
             escaped_name = escaped(name)

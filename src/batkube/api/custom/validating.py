@@ -30,8 +30,8 @@ def schema_errors(schema: Structural, value: Json, base: str = "", old: Json = U
     check = _Check(base)
     check.value(schema, value, "", old)
     # The same problem may be found on several ways; it is told once.
-    unique = dict(reversed(check.found))
-    return [error for text, error in check.found if unique.pop(text, None) is not None]
+    unique = dict(reversed(check.findings))
+    return [error for text, error in check.findings if unique.pop(text, None) is not None]
 
 
 def json_type(value: Json) -> str:
@@ -60,21 +60,21 @@ class _Check:
 
     def __init__(self, base: str) -> None:
         self.base = base
-        self.found: Findings = []
+        self.findings: Findings = []
 
     def value(self, schema: Structural, value: Json, path: str, old: Json) -> int:
         """Check a property, an item or the whole; returns how many checks passed."""
-        start = len(self.found)
+        start = len(self.findings)
         count = self._parts(schema, value, path, old)
-        if len(self.found) > start and old is not UNKNOWN and unchanged(value, old, schema):
-            del self.found[start:]
+        if len(self.findings) > start and old is not UNKNOWN and unchanged(value, old, schema):
+            del self.findings[start:]
         return count
 
     def _parts(self, schema: Structural, value: Json, path: str, old: Json) -> int:
-        start = len(self.found)
+        start = len(self.findings)
         if schema.types or schema.format:
             self._type(schema, value, path)
-        type_count = int(len(self.found) == start)
+        type_count = int(len(self.findings) == start)
         if value is None:
             self._enum(schema, value, path)
             return type_count
@@ -84,7 +84,7 @@ class _Check:
             count += self._composed(schema, value, path, old)
         if isinstance(value, str):
             count += 1 + (schema.format_check is not None)
-            self.found += text_problems(schema, value, path, self._at(path))
+            self.findings += text_problems(schema, value, path, self._at(path))
         elif isinstance(value, dict):
             self._enum(schema, value, path)
             return count + 1 + self._object(schema, value, path, old)
@@ -92,7 +92,7 @@ class _Check:
             count += 2 + self._list(schema, value, path, old)
         elif not isinstance(value, bool):
             count += 2
-            self.found += number_problems(schema, value, path, self._at(path))
+            self.findings += number_problems(schema, value, path, self._at(path))
         self._enum(schema, value, path)
         return count
 
@@ -104,7 +104,7 @@ class _Check:
         return f"{self.base}.{name}" if self.base else name
 
     def _add(self, text: str, error: FieldError) -> None:
-        self.found.append((text, error))
+        self.findings.append((text, error))
 
     def _type(self, schema: Structural, value: Json, path: str) -> None:
         types, form = schema.types, schema.format
@@ -205,10 +205,10 @@ class _Check:
 
     def _tried(self, schema: Structural, value: Json, path: str, old: Json) -> tuple[int, Findings]:
         """Check against one of several schemas, aside."""
-        kept, self.found = self.found, []
+        kept, self.findings = self.findings, []
         count = self._parts(schema, value, path, old)
-        found, self.found = self.found, kept
-        return count, found
+        problems, self.findings = self.findings, kept
+        return count, problems
 
     def _composed_problem(self, text: str) -> None:
         self._add(text, field_errors.invalid(self.base or NOWHERE, "", text))
@@ -223,12 +223,12 @@ class _Check:
                 best = tried
         self._composed_problem(f"{go_quote(path)} must validate at least one schema (anyOf)")
         assert best is not None, "anyOf without schemas is not checked"
-        self.found += best[1]
+        self.findings += best[1]
         return best[0]
 
     def _one_of(self, schema: Structural, value: Json, path: str, old: Json) -> int:
         tries = [self._tried(part, value, path, old) for part in schema.one_of]
-        fitting = [count for count, found in tries if not found]
+        fitting = [count for count, problems in tries if not problems]
         if len(fitting) == 1:
             return fitting[0]
         problem = f"Found {len(fitting)} valid alternatives" if fitting else "Found none valid"
@@ -236,14 +236,14 @@ class _Check:
         if fitting:
             return 0
         best = max(tries, key=lambda tried: tried[0])
-        self.found += best[1]
+        self.findings += best[1]
         return best[0]
 
     def _all_of(self, schema: Structural, value: Json, path: str, old: Json) -> int:
         tries = [self._tried(part, value, path, old) for part in schema.all_of]
-        for _, found in tries:
-            self.found += found
-        failed = sum(1 for _, found in tries if found)
+        for _, problems in tries:
+            self.findings += problems
+        failed = sum(1 for _, problems in tries if problems)
         if failed:
             none = ". None validated" if failed == len(tries) else ""
             self._composed_problem(f"{go_quote(path)} must validate all the schemas (allOf){none}")

@@ -14,11 +14,11 @@ Found = list[tuple[str, FieldError]]
 
 def text_problems(schema: Structural, value: str, path: str, field: str) -> Found:
     """Return the first of length and pattern that is broken, and a broken format."""
-    found = _shape_problem(schema, value, path, field)
+    problems = _shape_problem(schema, value, path, field)
     if schema.format_check is not None and not schema.format_check(value):
         text = f"{path} in body must be of type {schema.format}: {go_quote(value)}"
-        found.append((text, field_errors.type_invalid(field, value, text)))
-    return found
+        problems.append((text, field_errors.type_invalid(field, value, text)))
+    return problems
 
 
 def _shape_problem(schema: Structural, value: str, path: str, field: str) -> Found:
@@ -37,22 +37,22 @@ def _shape_problem(schema: Structural, value: str, path: str, field: str) -> Fou
 
 def number_problems(schema: Structural, value: int | float, path: str, field: str) -> Found:
     """Return broken multiples and bounds; for an integer, the limits count without their fraction, as there."""
-    found: Found = []
+    problems: Found = []
     if schema.multiple_of is not None:
-        found += _multiple_problem(value, schema.multiple_of, path, field)
+        problems += _multiple_problem(value, schema.multiple_of, path, field)
     if schema.minimum is not None:
         limit = int(schema.minimum) if isinstance(value, int) else schema.minimum
         if value < limit or (schema.exclusive_minimum and value == limit):
             words = "greater than" if schema.exclusive_minimum else "greater than or equal to"
             text = f"{path} in body should be {words} {go_value(limit)}"
-            found.append((text, field_errors.invalid(field, value, text)))
+            problems.append((text, field_errors.invalid(field, value, text)))
     if schema.maximum is not None:
         limit = int(schema.maximum) if isinstance(value, int) else schema.maximum
         if value > limit or (schema.exclusive_maximum and value == limit):
             words = "less than" if schema.exclusive_maximum else "less than or equal to"
             text = f"{path} in body should be {words} {go_value(limit)}"
-            found.append((text, field_errors.invalid(field, value, text)))
-    return found
+            problems.append((text, field_errors.invalid(field, value, text)))
+    return problems
 
 
 def _multiple_problem(value: int | float, factor: int | float, path: str, field: str) -> Found:

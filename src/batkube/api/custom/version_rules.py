@@ -107,10 +107,10 @@ def _schema_problems(raw: RawSchema, path: str, *, has_status: bool) -> Problems
         wrong = structural_problems(raw, path) or default_problems(structural(raw), path)
         is_structural = not wrong
         problems += wrong
-    found = schema_problems(raw, path)
-    if is_structural and not found:
-        found += rule_problems(raw, path)
-    problems += found
+    own = schema_problems(raw, path)
+    if is_structural and not own:
+        own += rule_problems(raw, path)
+    problems += own
     if unreadable and not problems:
         problems.invalid(path, "", unreadable)
     return problems
@@ -183,22 +183,22 @@ def _check_selectable(fields: list[dict[str, Any]], raw: RawSchema, path: str, p
             problems.required(place)
             continue
         try:
-            found = resolve(json_path, schema, brackets=False)
+            target = resolve(json_path, schema, brackets=False)
         except BadPath as problem:
             problems.invalid(place, json_path, f"is an invalid path: {problem}")
             continue
-        if found.steps[:1] == ("metadata",):
+        if target.steps[:1] == ("metadata",):
             problems.invalid(place, json_path, "must not point to fields in metadata")
-        if found.schema.type not in _SELECTABLE_TYPES:
+        if target.schema.type not in _SELECTABLE_TYPES:
             problems.invalid(
                 place,
                 json_path,
                 "must point to a field of type string, boolean or integer. Enum string fields and strings with formats "
                 "are allowed.",
             )
-        if found.text in seen:
+        if target.text in seen:
             problems.duplicate(place, json_path)
         else:
-            seen.append(found.text)
+            seen.append(target.text)
     if len(seen) > _SELECTABLE_LIMIT:
         problems.too_many(path, len(seen), _SELECTABLE_LIMIT)

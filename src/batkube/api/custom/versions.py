@@ -25,9 +25,9 @@ def deprecation_warning(spec: dict[str, Any], version: CustomVersion) -> str:
     """Return what clients of a deprecated version are told; "" for others."""
     if not version.get("deprecated"):
         return ""
-    given = version.get("deprecationWarning")
-    if given is not None:
-        return str(given)
+    own = version.get("deprecationWarning")
+    if own is not None:
+        return str(own)
     kind, group = spec["names"]["kind"], spec["group"]
     text = f"{group}/{version['name']} {kind} is deprecated"
     better = [

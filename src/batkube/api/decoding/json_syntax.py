@@ -87,8 +87,8 @@ class _Scanner:
 
     def _invalid(self, where: str) -> ParseError:
         char = self._inside()
-        shown = {"'": "\\'", '"': '"'}.get(char) or go_quote(char)[1:-1]
-        return ParseError(f"invalid character '{shown}' {where}")
+        character = {"'": "\\'", '"': '"'}.get(char) or go_quote(char)[1:-1]
+        return ParseError(f"invalid character '{character}' {where}")
 
     def _after_value(self) -> int:
         char = self._here()

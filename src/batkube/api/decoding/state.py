@@ -84,8 +84,8 @@ class State:
 
     def stop(self, value: Any, go: str) -> NoReturn:  # noqa: ANN401 - any JSON
         """Fail at once, as types with a reader of their own do; a number is shown if it could have fitted."""
-        shown = isinstance(value, int | float) and not isinstance(value, bool) and go in ("int32", "int64")
-        what = f"number {number_text(value)}" if shown else _GO_KINDS[type(value)]
+        has_number = isinstance(value, int | float) and not isinstance(value, bool) and go in ("int32", "int64")
+        what = f"number {number_text(value)}" if has_number else _GO_KINDS[type(value)]
         raise DecodeError(self._message(what, go))
 
     def _message(self, what: str, go: str) -> str:

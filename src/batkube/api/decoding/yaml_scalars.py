@@ -50,11 +50,11 @@ def tagged_meaning(text: str, tag: str) -> Any:  # noqa: ANN401 - any JSON scala
     if kind not in _CHECKED_TAGS:
         return text
     value = plain_meaning(text)
-    found = next((name for name, python in _CHECKED_TAGS.items() if isinstance(value, python)), "str")
-    if kind == "float" and found == "int":
+    actual = next((name for name, python in _CHECKED_TAGS.items() if isinstance(value, python)), "str")
+    if kind == "float" and actual == "int":
         return float(value)
-    if kind != found:
-        raise ParseError(f"yaml: cannot decode !!{found} `{text}` as a !!{kind}")
+    if kind != actual:
+        raise ParseError(f"yaml: cannot decode !!{actual} `{text}` as a !!{kind}")
     return value
 
 
@@ -84,8 +84,8 @@ def json_number(value: Any) -> Any:  # noqa: ANN401 - any JSON scalar
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):
-        shown = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-        raise ParseError(f"json: unsupported value: {shown}")
+        go_text = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+        raise ParseError(f"json: unsupported value: {go_text}")
     return int(value) if value.is_integer() and abs(value) < _WHOLE_LIMIT else value
 
 

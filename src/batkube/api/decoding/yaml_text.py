@@ -171,8 +171,8 @@ class _Mapping(_Open):
     def _set(self, value: Any, line: int) -> None:  # noqa: ANN401 - any JSON
         text = key_text(self._key, value)
         if text in self._fields:
-            shown = go_quote(text) if isinstance(self._key, str) else text
-            self._complaints.append(f"line {line + 1}: key {shown} already set in map")
+            shown_key = go_quote(text) if isinstance(self._key, str) else text
+            self._complaints.append(f"line {line + 1}: key {shown_key} already set in map")
         self._fields[text] = value
 
     def value(self) -> dict[str, Any]:

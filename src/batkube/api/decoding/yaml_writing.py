@@ -121,6 +121,6 @@ def _compare_numbers(left: str, right: str, position: int) -> int:
     keys = []
     for text in (left, right):
         digits = re.match(r"\d*", text[position:], re.ASCII)
-        found = digits[0] if digits is not None else ""
-        keys.append((int(f"{start}{found}"), len(found), text[position]))
+        number = digits[0] if digits is not None else ""
+        keys.append((int(f"{start}{number}"), len(number), text[position]))
     return -1 if keys[0] < keys[1] else 1

@@ -39,8 +39,8 @@ def group_list(table: KindTable) -> Document:
 
 def group(table: KindTable, name: str) -> Document | None:
     """Return the answer to /apis/GROUP; None if there is no such group."""
-    found = next((group for group in table.groups() if group.name == name), None)
-    return None if found is None or not name else {"kind": "APIGroup", "apiVersion": "v1", **_group(found)}
+    match = next((group for group in table.groups() if group.name == name), None)
+    return None if match is None or not name else {"kind": "APIGroup", "apiVersion": "v1", **_group(match)}
 
 
 def resource_list(table: KindTable, group: str, version: str, verbs: Verbs = _all_verbs) -> Document | None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from batkube.api.access.authentication import AUDIENCE
 from batkube.api.discovery import documents
 from batkube.api.discovery.health import Counters, check_paths, health, version_info
-from batkube.api.requests.messages import JSON, TEXT, Request, Response
+from batkube.api.requests.messages import JSON, Request, Response
 from batkube.api.requests.methods import no_such_method, no_such_resource
 from batkube.api.requests.negotiation import BUILT_IN, check_accepts, negotiate
 from batkube.api.requests.routing import Route
@@ -64,7 +64,7 @@ class Paths:
         #: The aggregated discovery of the core and of all else, and of which state of the table it is.
         self._kept: dict[bool, tuple[object, bytes]] = {}
 
-    def handle(self, request: Request, asked: Route) -> Response | None:
+    def handle(self, request: Request, route: Route) -> Response | None:
         """Answer one request; None if there is nothing at the path."""
         parts = [part for part in request.path.split("/") if part]
         if request.path.startswith("//"):
@@ -133,11 +133,11 @@ class Paths:
             if _wants_aggregated(request):
                 return Response(200, self._aggregated(core=False), _AGGREGATED_TYPE)
             return self._document(request, documents.group_list(self._table), routed=False)
-        found = documents.group(self._table, parts[1])
-        if found is None:
+        document = documents.group(self._table, parts[1])
+        if document is None:
             return None
         if len(parts) == 2:
-            return self._document(request, found, routed=False)
+            return self._document(request, document, routed=False)
         return self._resources(request, parts[1], parts[2])
 
     def _aggregated(self, *, core: bool) -> bytes:
@@ -152,10 +152,10 @@ class Paths:
         return self._kept[core][1]
 
     def _resources(self, request: Request, group: str, version: str) -> Response:
-        found = documents.resource_list(self._table, group, version, self._verbs)
-        if found is None:
+        document = documents.resource_list(self._table, group, version, self._verbs)
+        if document is None:
             raise no_such_resource()
-        return self._document(request, _plain_accept(request, found))
+        return self._document(request, _plain_accept(request, document))
 
     def _openapi(self, request: Request, parts: list[str]) -> Response | None:
         answer = self._documents.answer("/".join(parts[1:]), request.headers.get("accept", ""))
@@ -199,6 +199,3 @@ def _wants_aggregated(request: Request) -> bool:
         message = "only the following media types are accepted: " + ", ".join(BUILT_IN)
         raise Failure(406, "NotAcceptable", message)
     return False
-
-
-__all__ = ["TEXT", "Paths"]

@@ -30,17 +30,17 @@ def of_addresses(path: str, texts: Iterable[str]) -> list[str]:
 
 def of_range(path: str, text: str) -> list[str]:
     """Return what is to be said of a range of addresses."""
-    found = parse_cidr(text)
-    if found is None or text == str(found):
+    network = parse_cidr(text)
+    if network is None or text == str(network):
         return []
     head, _, length = text.partition("/")
     address, warnings = parse_ip(head), []
-    if address != found.network_address:
+    if address != network.network_address:
         single = f"{address}/{128 if ':' in head else 32}"
-        choice = f"(should be {go_quote(str(found))} or {go_quote(single)}?)"
+        choice = f"(should be {go_quote(str(network))} or {go_quote(single)}?)"
         warnings.append(f"{path}: CIDR value {go_quote(text)} is ambiguous in this context {choice}")
     if (address and address.version == 4 and head != str(address)) or length != str(int(length)):
-        warnings.append(f"{path}: non-standard CIDR value {go_quote(text)} {_FUTURE} {go_quote(str(found))}")
+        warnings.append(f"{path}: non-standard CIDR value {go_quote(text)} {_FUTURE} {go_quote(str(network))}")
     if not warnings:
         canonical = go_quote(f"{address}/{length}")
         warnings.append(

@@ -70,7 +70,7 @@ def create_signing_request(request: dict[str, Any], context: Context) -> None:
 
 
 def update_signing_conditions(request: dict[str, Any], old: dict[str, Any], context: Context) -> None:
-    """New conditions are dated."""
+    """Date the conditions that are new; those that were there keep their time."""
     now = rfc3339(context.now)
     live = (old.get("status") or {}).get("conditions") or ()
     for condition in (request.get("status") or {}).get("conditions") or ():
@@ -154,8 +154,8 @@ def _check(request: Object, problems: Problems) -> None:
         detail = "must contain at least one CERTIFICATE PEM block"
         problems.invalid("status.certificate", "<certificate data>", detail)
     elif block is not None and block[1] != b"CERTIFICATE":
-        found = block[1].decode("latin-1")
-        detail = f'only CERTIFICATE PEM blocks are allowed, found "{found}"'
+        label = block[1].decode("latin-1")
+        detail = f'only CERTIFICATE PEM blocks are allowed, found "{label}"'
         problems.invalid("status.certificate", "<certificate data>", detail)
 
 

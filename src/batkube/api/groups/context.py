@@ -9,7 +9,7 @@ from batkube.kernel.instants import Instant
 
 
 class Context(msgspec.Struct, frozen=True):
-    """The circumstances of a write."""
+    """Who writes, when, and which store the object is for."""
 
     store: Store
     now: Instant

@@ -171,7 +171,7 @@ def of_endpoint_slice(endpoint_slice: Mapping[str, Any]) -> list[str]:
 
 
 def of_slice_addresses(endpoint_slice: Mapping[str, Any]) -> list[str]:
-    """Addresses of a slice of endpoints."""
+    """Warn of addresses in a form that will be refused one day."""
     if is_managed(endpoint_slice, _SLICE_CONTROLLERS):
         return []
     return [

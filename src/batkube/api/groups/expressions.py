@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batkube.api.cel.programs import Program
+from batkube.api.cel.programs import CelProgram
 from batkube.api.cel.trees import SourceError, Unsupported
 from batkube.api.cel.types import DYN
 from batkube.api.checks.problems import Problems
@@ -16,7 +16,7 @@ from batkube.api.checks.problems import Problems
 def check_expression(text: str, variables: Sequence[str], path: str, problems: Problems, result: str = "bool") -> None:
     """Check an expression over these variables, whose types are not known here; "" allows any `result`."""
     try:
-        program = Program(text, dict.fromkeys(variables, DYN))
+        program = CelProgram(text, dict.fromkeys(variables, DYN))
     except SourceError as wrong:
         problems.invalid(path, text, f"compilation failed: {wrong}")
         return

@@ -66,8 +66,8 @@ def _check_schema_spec(spec: Mapping[str, Any], name: str, problems: Problems) -
         problems.invalid(path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1")
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type", "") not in _METHODS:
-        shown = go_struct("flowcontrol.FlowDistinguisherMethod", method)
-        problems.not_supported("spec.distinguisherMethod.type", shown, _METHODS)
+        go_text = go_struct("flowcontrol.FlowDistinguisherMethod", method)
+        problems.not_supported("spec.distinguisherMethod.type", go_text, _METHODS)
     if level := spec.get("priorityLevelConfiguration", {}).get("name"):
         problems.all_invalid("spec.priorityLevelConfiguration.name", level, subdomain_name(level, False))
     else:

@@ -40,8 +40,8 @@ def _check_own_tolerations(tolerations: list[dict[str, Any]], problems: Problems
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(field, "") for field in ("key", "operator", "value", "effect"))
         if key in seen:
-            shown = go_struct("core.Toleration", toleration)
-            problems.duplicate(f"scheduling.tolerations[{index}]", shown)
+            go_text = go_struct("core.Toleration", toleration)
+            problems.duplicate(f"scheduling.tolerations[{index}]", go_text)
         seen.add(key)
 
 

@@ -26,8 +26,8 @@ def _check_budget(value: Object, problems: Problems) -> None:
     spec = value.get("spec", {})
     fields = [field for field in ("minAvailable", "maxUnavailable") if spec.get(field) is not None]
     if len(fields) == 2:
-        shown = go_struct("policy.PodDisruptionBudgetSpec", spec)
-        problems.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
+        go_text = go_struct("policy.PodDisruptionBudgetSpec", spec)
+        problems.invalid("spec", go_text, "minAvailable and maxUnavailable cannot be both set")
     for field in fields:
         check_portion(spec[field], f"spec.{field}", problems)
         check_at_most_all(spec[field], f"spec.{field}", problems)

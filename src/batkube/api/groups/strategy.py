@@ -23,7 +23,7 @@ LABELS: Path = ("metadata", "labels")
 
 #: What writes may not change: those to the object itself nothing of its status, those to the status nothing else.
 APART: Mapping[str, tuple[Path, ...]] = {"": (STATUS,), "status": (SPEC,)}
-#: As above, and status writes leave the metadata alone as well.
+#: The same for kinds whose status writes leave the metadata alone as well.
 FAR_APART: Mapping[str, tuple[Path, ...]] = {"": (STATUS,), "status": (SPEC, METADATA)}
 
 

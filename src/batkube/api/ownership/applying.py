@@ -65,7 +65,7 @@ class Conflict(NamedTuple):
     @property
     def message(self) -> str:
         """`conflict with "m1" using apps/v1`."""
-        return f"conflict with {_shown(self.manager)}"
+        return f"conflict with {_manager_text(self.manager)}"
 
     @property
     def field(self) -> str:
@@ -96,12 +96,12 @@ class Conflicts(Exception):
             by_manager.setdefault(conflict.manager, []).append(conflict)
         lines = []
         for manager, conflicts in by_manager.items():
-            lines.append(f"conflicts with {_shown(manager)}:")
+            lines.append(f"conflicts with {_manager_text(manager)}:")
             lines += [f"- {conflict.field}" for conflict in conflicts]
         return f"Apply failed with {len(self.conflicts)} conflicts: " + "\n".join(lines)
 
 
-def _shown(manager: Manager) -> str:
+def _manager_text(manager: Manager) -> str:
     text = go_quote(manager.name)
     if manager.subresource:
         text += f" with subresource {go_quote(manager.subresource)}"

@@ -22,7 +22,7 @@ from batkube.kernel.go_text import go_quote, go_value
 from batkube.kernel.remembering import remembered
 
 FieldSet = dict[str, Any]
-"""A tree of path elements, as above; never edited. The empty dictionary is the empty set."""
+"""A tree of path elements: each leads to the set of what is below it. The empty dictionary is the empty set."""
 
 LEAF: FieldSet = {}
 """The node of a path that is in the set and has nothing below it."""

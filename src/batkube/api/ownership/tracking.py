@@ -105,13 +105,13 @@ def updated(
 
 def _starting_managers(live: KubeObject | None, new: KubeObject, subresource: str) -> Managers:
     """Return the managers before a write, which may set them itself: an empty list, or one empty entry, resets them."""
-    given = new["metadata"].get("managedFields")
-    if subresource or given is None or (live is not None and given == live["metadata"].get("managedFields")):
+    own = new["metadata"].get("managedFields")
+    if subresource or own is None or (live is not None and own == live["metadata"].get("managedFields")):
         return live_managers(live)
-    if not given or given == [{}]:
+    if not own or own == [{}]:
         return {}
     try:
-        return decoded(given)
+        return decoded(own)
     except ValueError:
         return live_managers(live)
 
@@ -145,8 +145,8 @@ class Changes:
 
     def _between(self, old: KubeObject, new: KubeObject, schema: Schema) -> FieldComparison:
         skipped = self._resets.top | _UNOWNED
-        found = compare(_ownable(old, skipped), _ownable(new, skipped), schema)
-        return found if self._resets.simple else FieldComparison(*map(self._resets.apart, found))
+        difference = compare(_ownable(old, skipped), _ownable(new, skipped), schema)
+        return difference if self._resets.simple else FieldComparison(*map(self._resets.apart, difference))
 
     def any(self) -> bool:
         """Tell whether anything changes."""

@@ -21,11 +21,11 @@ _UNTYPED = (Shape.QUANTITY, Shape.TIME, Shape.MICRO_TIME)
 
 def check(value: object, schema: Schema) -> None:
     """Raise Unfit with every problem of `value`."""
-    found = [f"{path}: {problem}" if path else problem for path, problem in _problems(value, schema)]
-    if len(found) == 1:
-        raise Unfit(found[0])
-    if found:
-        raise Unfit("\n  ".join(["errors:", *found]))
+    problems = [f"{path}: {problem}" if path else problem for path, problem in _problems(value, schema)]
+    if len(problems) == 1:
+        raise Unfit(problems[0])
+    if problems:
+        raise Unfit("\n  ".join(["errors:", *problems]))
 
 
 def _problems(value: object, schema: Schema) -> Iterator[tuple[str, str]]:

@@ -103,10 +103,10 @@ def _set_element(item: object) -> str:
 
 def by_element(items: list[Any] | None, schema: Schema) -> dict[str, list[Any]]:
     """Return the items of a list by their path element; more than one where a list holds duplicates."""
-    found: dict[str, list[Any]] = {}
+    groups: dict[str, list[Any]] = {}
     for item in items or ():
-        found.setdefault(item_element(item, schema), []).append(item)
-    return found
+        groups.setdefault(item_element(item, schema), []).append(item)
+    return groups
 
 
 # Which fields a value has
@@ -136,8 +136,8 @@ def whole(value: object, schema: Schema) -> FieldSet:
 
 def _items_whole(items: list[Any], schema: Schema) -> FieldSet:
     below = schema.items or DEDUCED
-    found = by_element(items, schema)
-    return {element: whole(same[0], below) if len(same) == 1 else LEAF for element, same in found.items()}
+    groups = by_element(items, schema)
+    return {element: whole(same[0], below) if len(same) == 1 else LEAF for element, same in groups.items()}
 
 
 def claimed(value: object, schema: Schema) -> FieldSet:
@@ -223,9 +223,9 @@ def _compare_values(before: object, after: object, schema: Schema, element: str,
         outcome.modified[element] = LEAF
         if schema.shape is Shape.ANY and maps is not None:
             _compare_maps(_as_map(before), _as_map(after), *maps, inner)
-    for into, found in zip(outcome, inner, strict=True):
-        if found:
-            into[element] = found
+    for into, fields in zip(outcome, inner, strict=True):
+        if fields:
+            into[element] = fields
 
 
 def _both_maps(before: object, after: object) -> bool:

@@ -66,11 +66,11 @@ class PatchedDocument:
 
     def unusable(self, problem: str) -> Failure:
         """Refuse the patch; group, kind and name are missing in this answer of the real server."""
-        error = invalid("patch", self._shown(), problem)
+        error = invalid("patch", self._text(), problem)
         details: dict[str, Any] = {"causes": [msgspec.to_builtins(error)]}
         return Failure(422, "Invalid", f' "" is invalid: patch: {error.message}', details)
 
-    def _shown(self) -> str:
+    def _text(self) -> str:
         return msgspec.json.encode(self.value).decode()
 
 
@@ -100,7 +100,7 @@ class _StrategicallyPatched(PatchedDocument):
             prefix = "error decoding from json: " if "base64" in str(problem) else ""
             raise self.unusable(prefix + str(problem)) from problem
 
-    def _shown(self) -> str:
+    def _text(self) -> str:
         return go_value(self._patch)
 
 

@@ -160,7 +160,7 @@ class _Document:
         self._own: dict[int, Json] = {}
         self._copied_bytes = 0
 
-    def found(self, parts: list[str]) -> Json:
+    def at(self, parts: list[str]) -> Json:
         """Return what a pointer points to."""
         value = self.value
         for part in parts:
@@ -208,7 +208,7 @@ class _Document:
 
     def copy_of(self, parts: list[str]) -> Json:
         """Return a copy of what is at a place, which no edit of the original will change."""
-        value = self.found(parts)
+        value = self.at(parts)
         self._copied_bytes += len(msgspec.json.encode(value))
         if self._copied_bytes > COPIED_BYTES_LIMIT:
             _rejected()
@@ -242,7 +242,7 @@ def _replace(document: _Document, operation: dict[str, Json]) -> None:
 
 def _move(document: _Document, operation: dict[str, Json]) -> None:
     source = _pointer(operation, "from")
-    moved = document.found(source)
+    moved = document.at(source)
     document.remove(source)
     document.add(_pointer(operation, "path"), moved)
 
@@ -252,8 +252,8 @@ def _copy(document: _Document, operation: dict[str, Json]) -> None:
 
 
 def _test(document: _Document, operation: dict[str, Json]) -> None:
-    found = document.value if operation.get("path") == "" else document.found(_pointer(operation, "path"))
-    if not same(found, operation.get("value")):
+    actual = document.value if operation.get("path") == "" else document.at(_pointer(operation, "path"))
+    if not same(actual, operation.get("value")):
         _rejected()
 
 

@@ -239,8 +239,8 @@ def _check_order(patch: list[Json], order: list[Json], key: str) -> None:
         if name(left[place]) == name(wanted):
             place += 1
     if place < len(left):
-        shown = f"The order in patch list:\n{go_value(patch)}\n doesn't match {_SET_ORDER} list:\n{go_value(order)}\n"
-        raise PatchError(500, shown)
+        problem = f"The order in patch list:\n{go_value(patch)}\n doesn't match {_SET_ORDER} list:\n{go_value(order)}\n"
+        raise PatchError(500, problem)
 
 
 # Schemas and types

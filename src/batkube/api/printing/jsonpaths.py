@@ -59,7 +59,7 @@ class JsonPath:
     """A parsed path."""
 
     def __init__(self, text: str) -> None:
-        self._steps = list(_Parser(text).steps())
+        self._steps = list(_PathParser(text).steps())
 
     def find(self, value: Json) -> Values:
         """Return the values that the path leads to; raises Unfit where it leads nowhere."""
@@ -79,7 +79,7 @@ def _check_count(values: Values) -> None:
         raise PathUnfit(f"the path finds more than {_FOUND_MAX} values")
 
 
-class _Parser:
+class _PathParser:
     """Reads a path from left to right, one step at a time."""
 
     def __init__(self, text: str) -> None:
@@ -154,7 +154,7 @@ class _Parser:
         if match is None:
             raise BadJsonPath("unterminated quoted string")
         self.position = match.end()
-        return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), match[1])
+        return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), match[1])
 
     def _brackets(self) -> Iterator[Step]:
         end = self.text.find("]", self.position)
@@ -164,9 +164,9 @@ class _Parser:
         self.position = end + 1
         parts = inside.split(",")
         if len(parts) > 1:
-            yield _union([list(_Parser(f"[{part.strip(' ')}]").steps()) for part in parts])
+            yield _union([list(_PathParser(f"[{part.strip(' ')}]").steps()) for part in parts])
         elif len(inside) > 1 and inside[0] == inside[-1] == "'" and "'" not in inside[1:-1]:
-            yield from _Parser(f".{inside[1:-1]}").steps()
+            yield from _PathParser(f".{inside[1:-1]}").steps()
         else:
             yield _slice(":" if inside == "*" else inside)
 
@@ -177,9 +177,9 @@ class _Parser:
         self.position = match.end()
         compared = _FILTER.fullmatch(match[1])
         if compared is None:
-            return _having(list(_Parser(match[1]).steps()))
+            return _having(list(_PathParser(match[1]).steps()))
         left, comparison, right = compared.groups()
-        sides = [list(_Parser(side).steps()) for side in (left, right)]
+        sides = [list(_PathParser(side).steps()) for side in (left, right)]
         if comparison not in _COMPARISONS:
             return _failing(f"unrecognized filter operator {comparison}")
         return _where(sides[0], _COMPARISONS[comparison], sides[1])
@@ -215,21 +215,21 @@ def _every(values: Values) -> Values:
 
 
 def _descend(values: Values) -> Values:
-    found: Values = []
+    below: Values = []
     pending = values[::-1]
     while pending:
         value = pending.pop()
         parts = _inside(value)
         # Texts count as containers, of characters, in which nothing is found.
         if parts or (isinstance(value, str) and value):
-            found.append(value)
+            below.append(value)
             pending += reversed(parts)
-            _check_count(found)
-    return found
+            _check_count(below)
+    return below
 
 
 def _union(branches: list[list[Step]]) -> Step:
-    return lambda values: [found for steps in branches for found in _follow(steps, values)]
+    return lambda values: [value for steps in branches for value in _follow(steps, values)]
 
 
 def _slice(text: str) -> Step:
@@ -245,14 +245,14 @@ def _slice(text: str) -> Step:
         raise BadJsonPath(f"array index {text} is not a number") from None
 
     def take(values: Values) -> Values:
-        found: Values = []
+        parts: Values = []
         for value in values:
             if value is None:
                 continue
             if not isinstance(value, list):
                 raise PathUnfit(f"{type(value).__name__} is not array or slice")
-            found += _part(value, start, (start or 0) + 1 if is_one else end, is_one, step)
-        return found
+            parts += _part(value, start, (start or 0) + 1 if is_one else end, is_one, step)
+        return parts
 
     return take
 

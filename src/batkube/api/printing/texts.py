@@ -74,8 +74,8 @@ def cut(parts: Sequence[str], limit: int, separator: str = ",") -> str:
 def joined_addresses(status: Mapping[str, Any]) -> str:
     """Return the addresses of a load balancer, sorted, each once (Kubernetes: loadBalancerStatusStringer)."""
     entries = status.get("loadBalancer", {}).get("ingress") or ()
-    found = {entry.get("ip") or entry.get("hostname") or "" for entry in entries}
-    return ",".join(sorted(found - {""}))
+    addresses = {entry.get("ip") or entry.get("hostname") or "" for entry in entries}
+    return ",".join(sorted(addresses - {""}))
 
 
 def truth(value: bool | None) -> str:

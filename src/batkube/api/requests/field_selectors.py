@@ -72,7 +72,7 @@ def select_fields(text: str, resource: Resource) -> FieldSelector:
 
 def parse_fields(text: str) -> tuple[FieldTerm, ...]:
     """Return the conditions of a text, whatever fields they name (Kubernetes: apimachinery/pkg/fields/selector.go)."""
-    found = []
+    terms = []
     for part in sorted(filter(None, _terms(text))):
         pieces = _operator(part)
         if pieces is None:
@@ -80,8 +80,8 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
         field, operator, value = pieces.groups()
         term = FieldTerm(field, _unescaped(value), operator == "!=")
         if term.field or term.value:
-            found.append(term)
-    return tuple(found)
+            terms.append(term)
+    return tuple(terms)
 
 
 #: Runs of anything but a comma, in which a backslash takes the next character along.
@@ -117,8 +117,8 @@ def _path(text: str, unset: str = "") -> Getter:
     path = tuple(text.split("."))
 
     def get(value: KubeObject) -> str:
-        found = _at(value, path)
-        return unset if found is None else found if isinstance(found, str) else go_value(found)
+        field = _at(value, path)
+        return unset if field is None else field if isinstance(field, str) else go_value(field)
 
     return get
 

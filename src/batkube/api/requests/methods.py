@@ -11,9 +11,10 @@ from batkube.api.requests.routing import Route
 from batkube.api.requests.statuses import Failure, bad_request
 from batkube.cluster.kinds import Resource
 
-_OF_ITEMS = ("get", "update", "patch", "delete")
-_OF_COLLECTIONS = ("list", "watch", "create", "deletecollection")
-_ACROSS_NAMESPACES = ("list", "watch")
+_OF_ITEMS = frozenset(("get", "update", "patch", "delete"))
+_OF_COLLECTIONS = frozenset(("list", "watch", "create", "deletecollection"))
+_ACROSS_NAMESPACES = frozenset(("list", "watch"))
+_WATCH = frozenset(("watch",))
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 #: In the paths of watches before there was a query parameter for it.
 _OLD_WATCH = "/watch/"
@@ -32,51 +33,47 @@ def no_such_method() -> Failure:
     return Failure(405, "MethodNotAllowed", message, {})
 
 
-def _verbs(resource: Resource, asked: Route) -> tuple[str, ...]:
+def _verbs(resource: Resource, route: Route) -> frozenset[str]:
     """Return the verbs of a path."""
-    if asked.subresource and asked.verb == "watch":
-        return ()
-    if asked.subresource:
-        return resource.subresources[asked.subresource].verbs
-    if asked.verb == "watch":
-        known: tuple[str, ...] = ("watch",)
-    elif asked.name:
-        known = _OF_ITEMS
-    elif resource.namespaced and not asked.namespaced:
-        known = _ACROSS_NAMESPACES
-    else:
-        known = _OF_COLLECTIONS
-    return tuple(verb for verb in resource.verbs if verb in known)
+    if route.subresource:
+        return frozenset() if route.verb == "watch" else frozenset(resource.subresources[route.subresource].verbs)
+    if route.verb == "watch":
+        return _WATCH.intersection(resource.verbs)
+    if route.name:
+        return _OF_ITEMS.intersection(resource.verbs)
+    if resource.namespaced and not route.namespaced:
+        return _ACROSS_NAMESPACES.intersection(resource.verbs)
+    return _OF_COLLECTIONS.intersection(resource.verbs)
 
 
-def is_allowed(resource: Resource, asked: Route) -> bool:
+def is_allowed(resource: Resource, route: Route) -> bool:
     """Return whether the path has the verb."""
-    return asked.verb in _verbs(resource, asked)
+    return route.verb in _verbs(resource, route)
 
 
-def check_method(resource: Resource, asked: Route, method: str) -> None:
+def check_method(resource: Resource, route: Route, method: str) -> None:
     """Refuse a request about a built-in resource for which there is no route."""
-    verbs = _verbs(resource, asked)
-    if not verbs and asked.verb == "watch" and "list" in resource.verbs and _OLD_WATCH not in asked.path:
+    verbs = _verbs(resource, route)
+    if not verbs and route.verb == "watch" and "list" in resource.verbs and _OLD_WATCH not in route.path:
         message = f'watch is not supported on resources of kind "{resource.plural}"'
         raise Failure(405, "MethodNotAllowed", message, {"kind": resource.plural})
     if not verbs:
         raise no_such_resource()
-    if method not in _METHODS or asked.verb not in verbs or (asked.verb == "watch" and method != "GET"):
+    if method not in _METHODS or route.verb not in verbs or (route.verb == "watch" and method != "GET"):
         raise no_such_method()
 
 
-def check_segments(asked: Route) -> None:
+def check_segments(route: Route) -> None:
     """Refuse a name that cannot be one in any path (apimachinery/pkg/api/validation/path), or no namespace."""
-    name = asked.name
+    name = route.name
     if name in (".", ".."):
         raise bad_request(f"Name parameter invalid: \"{name}\": may not be '{name}'")
     if "%" in name:
         raise bad_request(f"Name parameter invalid: \"{name}\": may not contain '%'")
-    if asked.verb == "deletecollection" and asked.namespaced and not asked.namespace:
+    if route.verb == "deletecollection" and route.namespaced and not route.namespace:
         raise bad_request("Namespace parameter required.")
 
 
-def has_table(resource: Resource, asked: Route) -> bool:
+def has_table(resource: Resource, route: Route) -> bool:
     """Return whether the answer can be a Table: what is not an object of the store cannot."""
-    return asked.subresource in _WITH_TABLES and ("get" in resource.verbs or "list" in resource.verbs)
+    return route.subresource in _WITH_TABLES and ("get" in resource.verbs or "list" in resource.verbs)

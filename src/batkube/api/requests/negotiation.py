@@ -100,8 +100,8 @@ def negotiate(
     accept: str,
     offered: tuple[str, ...] = BUILT_IN,
     streams: bool = False,
-    transforms: bool = True,
     tables: bool = True,
+    transforms: bool = True,
     routed: bool = True,
 ) -> Form:
     """Return the form of the answer; raises the 406 of the real server when there is none."""
@@ -125,7 +125,7 @@ def negotiate(
 def negotiate_failure(accept: str) -> Form:
     """Return the form of a failure's Status: what was asked for if that can be had, JSON otherwise."""
     try:
-        form = negotiate(accept, transforms=True)
+        form = negotiate(accept)
     except Failure:
         return PLAIN
     return Form(form.media_type)

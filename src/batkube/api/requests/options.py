@@ -44,8 +44,8 @@ def parse_version(text: str) -> int:
 
 
 def _bad_version(text: str, problem: str) -> ValueError:
-    shown = go_quote(text)
-    return ValueError(f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}")
+    quoted = go_quote(text)
+    return ValueError(f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: {problem}")
 
 
 def _integer(request: Request, name: str) -> int | None:

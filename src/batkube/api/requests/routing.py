@@ -48,7 +48,7 @@ def _segments(path: str) -> list[str]:
     return trimmed.split("/") if trimmed else []
 
 
-def route(request: Request) -> Route:
+def route_of(request: Request) -> Route:
     """Read the path, method and the query parameters that change the verb."""
     path, method = request.path, request.method
     verb = _VERBS.get(method, "")
@@ -56,37 +56,37 @@ def route(request: Request) -> Route:
     if not parts or parts[0] not in ("api", "apis") or len(parts) < (3 if parts[0] == "api" else 4):
         return Route(path, method.lower())
     if parts[0] == "api":
-        found = Route(path, verb, True, "", parts[1])
+        route = Route(path, verb, True, "", parts[1])
         parts = parts[2:]
     else:
-        found = Route(path, verb, True, parts[1], parts[2])
+        route = Route(path, verb, True, parts[1], parts[2])
         parts = parts[3:]
     if parts[0] in ("watch", "proxy") and len(parts) > 1:
-        found.verb = parts[0]
+        route.verb = parts[0]
         parts = parts[1:]
     if parts[0] == "namespaces" and len(parts) > 1:
-        found.namespace = parts[1]
+        route.namespace = parts[1]
         if len(parts) > 2 and parts[2] not in _OF_NAMESPACE:
-            found.namespaced = True
+            route.namespaced = True
             parts = parts[2:]
-    found.resource = parts[0]
+    route.resource = parts[0]
     if len(parts) > 1:
-        found.name = parts[1]
+        route.name = parts[1]
     if len(parts) > 2:
-        found.subresource = parts[2]
-        found.rest = tuple(parts[3:])
-    if found.resource == "namespaces" and not found.namespaced:
-        found.namespace = ""
-    _collection_verbs(found, request)
-    return found
+        route.subresource = parts[2]
+        route.rest = tuple(parts[3:])
+    if route.resource == "namespaces" and not route.namespaced:
+        route.namespace = ""
+    _collection_verbs(route, request)
+    return route
 
 
-def _collection_verbs(found: Route, request: Request) -> None:
+def _collection_verbs(route: Route, request: Request) -> None:
     """A get of no name is a list or watch, a delete of no name deletes a collection."""
-    if found.name:
+    if route.name:
         return
-    if found.verb == "get":
-        found.verb = "watch" if request.flag("watch") else "list"
-        found.selects = True
-    elif found.verb == "delete":
-        found.verb = "deletecollection"
+    if route.verb == "get":
+        route.verb = "watch" if request.flag("watch") else "list"
+        route.selects = True
+    elif route.verb == "delete":
+        route.verb = "deletecollection"

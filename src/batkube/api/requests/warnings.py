@@ -16,10 +16,10 @@ _is_unfit = re.compile("[\x00-\x1f\x7f-\x9f]").search
 
 def warning_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return the `Warning` headers (RFC 7234, code 299) for some warnings."""
-    told = [text for text in dict.fromkeys(texts) if text]
-    if sum(map(len, told)) > _TOGETHER:
-        told = _cut(told)
-    return tuple(("Warning", f"299 - {_quoted(text)}") for text in told if not _is_unfit(text))
+    distinct = [text for text in dict.fromkeys(texts) if text]
+    if sum(map(len, distinct)) > _TOGETHER:
+        distinct = _cut(distinct)
+    return tuple(("Warning", f"299 - {_quoted(text)}") for text in distinct if not _is_unfit(text))
 
 
 def _cut(texts: list[str]) -> list[str]:

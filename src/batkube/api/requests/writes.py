@@ -1,7 +1,7 @@
 """What one write is about, and the behaviour that a kind adds to it.
 
-The registry does what all kinds share. A `Behaviour` is the rest: built-in kinds take theirs from tables and the
-packages `defaulting`, `strategies`, `admission` and `validation`; custom ones from the schema of their definition.
+The registry does what all kinds share. A `Behaviour` is the rest: built-in kinds take theirs from the tables of
+`api.groups` and from admission; custom ones from the schema of their definition.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Write(msgspec.Struct):
     #: Warnings for the client, sent as headers.
     warnings: list[str] = []
     #: The name in the path, "" if the object was posted: what rights to create or to escalate can be limited to.
-    asked_name: str = ""
+    path_name: str = ""
 
     @property
     def key(self) -> Key:

@@ -9,7 +9,8 @@ from batkube.api.access.authorization import Attributes, Authorizer
 from batkube.api.access.escalation import refuse_escalation
 from batkube.api.access.policy_parameters import PolicyParameters
 from batkube.api.access.signers import REQUESTS, review_request
-from batkube.api.admission import Admission, Attempt
+from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.plugins import Admission
 from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom import definitions
 from batkube.api.decoding.objects import Decoded, decode
@@ -23,7 +24,7 @@ from batkube.cluster.store import KubeObject, Store
 
 
 class Admitting:
-    """Admission, as writes meet it."""
+    """What a write needs of admission: one function to call."""
 
     def __init__(self, store: Store, admission: Admission, authorizer: Authorizer) -> None:
         self._store = store
@@ -38,7 +39,7 @@ class Admitting:
 
     def review(self, write: Write, value: KubeObject, old: KubeObject | None) -> Callable[[], None]:
         """Let the plugins judge the whole object; return what charges it to the quotas."""
-        if old is None and write.asked_name:
+        if old is None and write.path_name:
             self._require_create(write)
         if write.stored.storage == REQUESTS:
             review_request(self._authorizer, write, value, old)
@@ -55,7 +56,7 @@ class Admitting:
 
         Kubernetes: apiserver/pkg/endpoints/handlers/update.go, withAuthorization.
         """
-        resource, name = write.resource, write.asked_name
+        resource, name = write.resource, write.path_name
         # A namespace is within itself, for this as for every other verb.
         namespace = name if resource.storage == "namespaces" else write.namespace
         wish = Attributes("create", resource.group, resource.version, resource.plural, "", namespace, name)

@@ -51,8 +51,8 @@ _SCHEME = "pkg/runtime/scheme.go:110"
 
 def media_type(request: Request) -> str:
     """Return the bare media type of the body; JSON when none is given."""
-    given = request.headers.get("content-type", "")
-    return given.partition(";")[0].strip().lower() or JSON
+    header = request.headers.get("content-type", "")
+    return header.partition(";")[0].strip().lower() or JSON
 
 
 def _summary(data: bytes) -> str:
@@ -70,7 +70,7 @@ def unsupported(accepted: tuple[str, ...]) -> Failure:
 
 
 class Bodies:
-    """Reads bodies."""
+    """Reads the bodies of requests: which type they must have, and which object is in them."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -97,9 +97,9 @@ class Bodies:
         )
         if problem:
             raise DecodeError(problem)
-        found = self._served.behaviour(resource).decode(resource, value)
-        _keep_reset(value, found.object)
-        return found.object, found.unknown
+        decoded = self._served.behaviour(resource).decode(resource, value)
+        _keep_reset(value, decoded.object)
+        return decoded.object, decoded.unknown
 
     # Reading
 
@@ -126,18 +126,18 @@ class Bodies:
     def _parsed(self, call: Call, expected: Kind, resource: Resource) -> tuple[KubeObject, list[str]]:
         """Return the body as an object with an apiVersion and kind that are texts, and what is there twice."""
         body, accepted = call.request.body, CUSTOM if resource.custom else BUILT_IN
-        found = media_type(call.request)
-        if found not in accepted:
+        media = media_type(call.request)
+        if media not in accepted:
             raise unsupported(accepted)
         try:
-            value, problems = _parse(body, found, resource.schema)
-        except (ParseError, protobuf.DecodeError) as problem:
+            value, problems = _parse(body, media, resource.schema)
+        except (ParseError, protobuf.WireError) as problem:
             raise self._unrecognized(expected[2], str(problem), body) from problem
-        if resource.custom and found != PROTOBUF:
+        if resource.custom and media != PROTOBUF:
             missing = next((field for field in ("kind", "apiVersion") if not value.get(field)), None)
             if missing == "kind":
-                shown = body.decode("utf-8", "replace")
-                raise self._unrecognized(expected[2], f"Object 'Kind' is missing in '{shown}'", body)
+                text = body.decode("utf-8", "replace")
+                raise self._unrecognized(expected[2], f"Object 'Kind' is missing in '{text}'", body)
         return value, problems
 
     @staticmethod
@@ -148,24 +148,24 @@ class Bodies:
 
     def _match_version(self, expected: Kind, value: KubeObject) -> None:
         """Refuse another version of the right kind, if there is or ever was one."""
-        given, kind = value.get("apiVersion") or "", value.get("kind") or expected[2]
+        api_version, kind = value.get("apiVersion") or "", value.get("kind") or expected[2]
         wanted = f"{expected[0]}/{expected[1]}" if expected[0] else expected[1]
-        group, _, version = given.rpartition("/")
-        if not given or given == wanted or kind != expected[2]:
+        group, _, version = api_version.rpartition("/")
+        if not api_version or api_version == wanted or kind != expected[2]:
             return
         if (group, version, kind) == _OLD_EVICTION:
             value["apiVersion"] = wanted
             return
         if self._served.knows(group, version, kind) or (group == expected[0] and version in _PAST.get(group, ())):
             raise statuses.bad_request(
-                f"the API version in the data ({given}) does not match the expected API version ({wanted})"
+                f"the API version in the data ({api_version}) does not match the expected API version ({wanted})"
             )
 
     def _kind_problem(self, expected: Kind, value: KubeObject) -> str:
         """Return why an object of this apiVersion and kind is not the one expected; "" if it is."""
-        given, kind = value.get("apiVersion") or "", value.get("kind") or ""
-        group, _, version = given.rpartition("/")
-        if not given:
+        api_version, kind = value.get("apiVersion") or "", value.get("kind") or ""
+        group, _, version = api_version.rpartition("/")
+        if not api_version:
             group, version = expected[0], expected[1]
         kind = kind or expected[2]
         if (group, version, kind) == expected:
@@ -175,7 +175,7 @@ class Bodies:
                 decode(value, self._served.status)
             return _unconvertible(version, kind, expected)
         if not self._served.knows(group, version, kind):
-            return f'no kind "{kind}" is registered for version "{given or version}" in scheme "{_SCHEME}"'
+            return f'no kind "{kind}" is registered for version "{api_version or version}" in scheme "{_SCHEME}"'
         if kind != expected[2]:
             # The real server reads the body as what it says it is before it notices that this is of no use.
             decode(value, self._served.kind(group, version, kind).schema)
@@ -197,17 +197,17 @@ class Bodies:
         body = call.request.body
         if not body:
             return None
-        found = media_type(call.request)
-        if found not in BUILT_IN:
+        media = media_type(call.request)
+        if media not in BUILT_IN:
             raise unsupported(BUILT_IN)
         schema: Schema = self._served.delete_options
         try:
-            value, _ = _parse(body, found, schema)
+            value, _ = _parse(body, media, schema)
             kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "meta.k8s.io/v1"
             if kind != "DeleteOptions":
                 raise ParseError(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
             return decode(value, schema).object
-        except (ParseError, DecodeError, protobuf.DecodeError) as problem:
+        except (ParseError, DecodeError, protobuf.WireError) as problem:
             raise statuses.internal_error(str(problem)) from problem
 
 
@@ -223,11 +223,11 @@ def _keep_reset(sent: KubeObject, value: KubeObject) -> None:
         value.setdefault("metadata", {})["managedFields"] = []
 
 
-def _parse(body: bytes, found: str, schema: Schema) -> tuple[KubeObject, list[str]]:
-    """Return the object in a body of media type `found`, and what is in it twice; raises ParseError or DecodeError."""
-    if found == PROTOBUF:
+def _parse(body: bytes, media: str, schema: Schema) -> tuple[KubeObject, list[str]]:
+    """Return the object in a body of media type `media`, and what is in it twice; raises ParseError or DecodeError."""
+    if media == PROTOBUF:
         return protobuf.open_envelope(body, schema), []
-    if found == YAML:
+    if media == YAML:
         value, problems = parse_yaml(body)
     else:
         try:

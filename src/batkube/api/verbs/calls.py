@@ -16,13 +16,13 @@ from batkube.kernel.instants import Instant
 class Call:
     """One request about objects, as far as it is understood."""
 
-    __slots__ = ("asked", "form", "now", "request", "resource", "user", "warnings")
+    __slots__ = ("form", "now", "request", "resource", "route", "user", "warnings")
 
     def __init__(
-        self, request: Request, asked: Route, resource: Resource, user: User, now: Instant, form: Form
+        self, request: Request, route: Route, resource: Resource, user: User, now: Instant, form: Form
     ) -> None:
         self.request = request
-        self.asked = asked
+        self.route = route
         self.resource = resource
         self.user = user
         self.now = now

@@ -17,6 +17,7 @@ from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import key_of
 from batkube.api.verbs.registry import with_version
+from batkube.cluster.decisions import Decision, meaning
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, after, instant_of, rfc3339
@@ -79,7 +80,8 @@ class Deleter:
         if finalizers and graceful is None:
             value = mark_as_deleting(value, now)
         if value is not old and value != old:
-            version = self._replace(resource, key, value, version, options, now)
+            decision = meaning(resource.storage, key, old, value)
+            version = self._replace(resource, key, value, version, options, now, decision)
         if finalizers or value["metadata"].get("deletionGracePeriodSeconds", 0) > 0:
             return Deletion(with_version(value, version), gone=False, whole=True)
         return self._remove(resource, key, value, version, options, now)
@@ -90,11 +92,18 @@ class Deleter:
         _check(resource, name, old, version, options)
 
     def _replace(
-        self, resource: Resource, key: Key, value: KubeObject, version: int, options: DeleteOptions, now: Instant
+        self,
+        resource: Resource,
+        key: Key,
+        value: KubeObject,
+        version: int,
+        options: DeleteOptions,
+        now: Instant,
+        decision: Decision | None = None,
     ) -> int:
         if options.dry_run:
             return version
-        self._store.replace(resource.storage, [key], [value], now)
+        self._store.replace(resource.storage, [key], [value], now, decision=decision)
         return self._store.version
 
     def _remove(
@@ -164,19 +173,19 @@ def _mark_gracefully(
 ) -> KubeObject | object | None:
     """Return the pod with a (shorter) time to end; `_PENDING` if it has one already; None if it goes at once."""
     meta = old["metadata"]
-    asked = 1 if options.grace is not None and options.grace < 0 else options.grace
+    grace = 1 if options.grace is not None and options.grace < 0 else options.grace
     if "deletionTimestamp" in meta:
         left = meta.get("deletionGracePeriodSeconds", 0)
         if not left:
             return None
-        if asked is None or asked >= left:
+        if grace is None or grace >= left:
             return _PENDING
-        end = instant_of(meta["deletionTimestamp"]) + (asked - left) * NANOSECONDS_PER_SECOND
-        period = asked
+        end = instant_of(meta["deletionTimestamp"]) + (grace - left) * NANOSECONDS_PER_SECOND
+        period = grace
         if end < now:
-            end, period = now, 1 if asked else 0
+            end, period = now, 1 if grace else 0
         return {**old, "metadata": _deleting(meta, Instant(end), period)}
-    period = deletion_grace_s(resource, old, asked) or 0
+    period = deletion_grace_s(resource, old, grace) or 0
     marked = _deleting(meta, after(now, Duration(period * NANOSECONDS_PER_SECOND)), period)
     if meta.get("generation", 0) > 0:
         marked["generation"] = meta["generation"] + 1

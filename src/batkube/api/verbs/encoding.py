@@ -197,6 +197,6 @@ class Events:
         status = Failure(410, "Expired", message).status()
         if self._protobuf:
             return protobuf.watch_frame(
-                "ERROR", protobuf.envelope(status, self._view.table.definition_of("", "v1", "Status"))
+                "ERROR", protobuf.envelope(status, self._view.table.definition_of("meta.k8s.io", "v1", "Status"))
             )
         return self.event("ERROR", _encode_json(status))

@@ -73,8 +73,8 @@ def _decode_token(token: str, prefix: str) -> tuple[int, Key]:
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise refused(_syntax_problem(raw)) from problem
     if not isinstance(value, dict) or value.get("v") != _TOKEN_VERSION:
-        given = value.get("v", "") if isinstance(value, dict) else ""
-        raise refused(f"server does not recognize this encoded version {given}")
+        encoding = value.get("v", "") if isinstance(value, dict) else ""
+        raise refused(f"server does not recognize this encoded version {encoding}")
     version, start = value.get("rv"), value.get("start")
     if not isinstance(version, int) or version == 0:
         raise refused("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
@@ -100,21 +100,21 @@ def list_page(store: Store, storage: str, namespace: str, selection: Selection, 
     if options.continue_token:
         return _continued(store, storage, prefix, selection, options)
     try:
-        asked = parse_version(options.version)
+        version = parse_version(options.version)
     except ValueError as problem:
         raise bad_request(f"invalid resource version: {problem}") from problem
-    if asked > store.version:
-        raise too_large(asked, store.version)
+    if version > store.version:
+        raise too_large(version, store.version)
     # Without a match, a limit makes a version exact; version 0 (any) is served whole, from the cache.
-    exact = options.version_match == "Exact" or (asked and not options.version_match and options.limit)
+    exact = options.version_match == "Exact" or (version and not options.version_match and options.limit)
     limit = options.limit if options.version != "0" else 0
     if not exact:
         return _cut(store.entries(storage), limit, store.version, prefix, selection)
     try:
-        entries = store.entries_at(storage, asked)
+        entries = store.entries_at(storage, version)
     except Compacted as problem:
         raise expired("The resourceVersion for the provided list is too old.") from problem
-    return _cut(entries, limit, asked, prefix, selection)
+    return _cut(entries, limit, version, prefix, selection)
 
 
 def _continued(store: Store, storage: str, prefix: str, selection: Selection, options: ListOptions) -> Page:

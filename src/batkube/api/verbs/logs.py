@@ -43,11 +43,11 @@ class Logs:
 
     def answer(self, call: Call) -> Response | Stream:
         """Return the log that a request asks for."""
-        if call.asked.verb != "get":
+        if call.route.verb != "get":
             raise no_such_method()
-        pod = self._store.get("pods", Key(f"{call.asked.namespace}/{call.asked.name}"))
+        pod = self._store.get("pods", Key(f"{call.route.namespace}/{call.route.name}"))
         if pod is None:
-            raise statuses.not_found(call.resource, call.asked.name)
+            raise statuses.not_found(call.resource, call.route.name)
         name = checked_container(call, pod)
         if not pod["spec"].get("nodeName"):
             return NOTHING_YET
@@ -127,15 +127,15 @@ class Following:
 
 def checked_container(call: Call, pod: KubeObject) -> str:
     """Return the container whose log is asked for; raises Failure, also for options that make no sense."""
-    given = {name: _number(call.request.first(name)) for name in ("tailLines", "limitBytes", "sinceSeconds")}
+    limits = {name: _number(call.request.first(name)) for name in ("tailLines", "limitBytes", "sinceSeconds")}
     least = {"tailLines": (0, NOT_NEGATIVE), "limitBytes": (1, _POSITIVE), "sinceSeconds": (1, _POSITIVE)}
     problems = [
         field_errors.invalid(name, number, least[name][1])
-        for name, number in given.items()
+        for name, number in limits.items()
         if number is not None and number < least[name][0]
     ]
     if problems:
-        raise statuses.invalid_kind("", "PodLogOptions", call.asked.name, problems)
+        raise statuses.invalid_kind("", "PodLogOptions", call.route.name, problems)
     return _container_name(pod, call.request.first("container"))
 
 
@@ -151,16 +151,16 @@ def _number(text: str) -> int | None:
     return _MANY if number is None else number
 
 
-def _container_name(pod: KubeObject, asked: str) -> str:
+def _container_name(pod: KubeObject, container: str) -> str:
     """Return the container meant; refuse one that is not there, and silence where there are several."""
     name, spec = pod["metadata"]["name"], pod["spec"]
     containers = [one["name"] for one in spec["containers"]]
     first = [one["name"] for one in spec.get("initContainers") or ()]
     known = [*containers, *first, *(one["name"] for one in spec.get("ephemeralContainers") or ())]
-    if asked:
-        if asked not in known:
-            raise statuses.bad_request(f"container {asked} is not valid for pod {name}")
-        return asked
+    if container:
+        if container not in known:
+            raise statuses.bad_request(f"container {container} is not valid for pod {name}")
+        return container
     if len(containers) == 1 and not first:
         return str(containers[0])
     choices = f"choose one of: [{' '.join(containers)}]"
@@ -171,20 +171,20 @@ def _container_name(pod: KubeObject, asked: str) -> str:
 
 def _lines(pod: KubeObject, name: str, *, previous: bool) -> list[Line]:
     """Return everything a container has logged in its present, or its previous, run."""
-    found = _status_of(pod, name)
+    status = _status_of(pod, name)
     who = f'container "{name}" in pod "{pod["metadata"]["name"]}"'
-    if not found:
+    if not status:
         raise statuses.bad_request(f"{who} is not available")
-    state, last = found["state"], found.get("lastState", {}).get("terminated")
+    state, last = status["state"], status.get("lastState", {}).get("terminated")
     if previous:
         if last is None:
             raise statuses.bad_request(f"previous terminated {who} not found")
-        return _run(pod, found, last["startedAt"], last)
+        return _run(pod, status, last["startedAt"], last)
     if "running" in state:
-        return _run(pod, found, state["running"]["startedAt"], None)
+        return _run(pod, status, state["running"]["startedAt"], None)
     ended = state.get("terminated") or last
     if ended is not None:
-        return _run(pod, found, ended["startedAt"], ended)
+        return _run(pod, status, ended["startedAt"], ended)
     reason = state.get("waiting", {}).get("reason", "ContainerCreating")
     raise statuses.bad_request(f"{who} is waiting to start: {reason}")
 
@@ -202,8 +202,8 @@ def _run(pod: KubeObject, container: KubeObject, started: str, ended: KubeObject
     lines = [Line(begin, f"batkube: simulated container {container['name']} ({where}) started")]
     if ended is not None:
         end = instant_of(ended["finishedAt"])
-        told = f"ended with exit code {ended['exitCode']} after {human(end - begin)}"
-        lines.append(Line(end, f"batkube: simulated container {container['name']} {told}"))
+        ending = f"ended with exit code {ended['exitCode']} after {human(end - begin)}"
+        lines.append(Line(end, f"batkube: simulated container {container['name']} {ending}"))
     return lines
 
 

@@ -41,32 +41,32 @@ class MetricsApi:
         return {"pods.metrics.k8s.io": self._pods, "nodes.metrics.k8s.io": self._nodes}
 
     def _pods(self, call: Call) -> Response:
-        asked = call.asked
-        if asked.verb == "get":
-            pod = self._store.get("pods", Key(f"{asked.namespace}/{asked.name}"))
+        route = call.route
+        if route.verb == "get":
+            pod = self._store.get("pods", Key(f"{route.namespace}/{route.name}"))
             if pod is None or not _is_running(pod):
-                raise statuses.not_found(call.resource, f"{asked.namespace}/{asked.name}")
+                raise statuses.not_found(call.resource, f"{route.namespace}/{route.name}")
             return _answer(call, self._pod_metrics(call, pod))
-        found = [
+        items = [
             self._pod_metrics(call, pod)
             for _, (pod, _) in _selection(call).of(self._store.entries("pods"))
             if _is_running(pod)
         ]
-        return _answer(call, _list(call, found))
+        return _answer(call, _list(call, items))
 
     def _nodes(self, call: Call) -> Response:
-        asked = call.asked
+        route = call.route
         usage = self._usage_by_node(call.now)
-        if asked.verb == "get":
-            node = self._store.get("nodes", Key(asked.name))
+        if route.verb == "get":
+            node = self._store.get("nodes", Key(route.name))
             if node is None:
-                raise statuses.not_found(call.resource, asked.name)
-            return _answer(call, _measured(call, node, "NodeMetrics", usage=_written(usage.get(asked.name, {}))))
-        found = [
+                raise statuses.not_found(call.resource, route.name)
+            return _answer(call, _measured(call, node, "NodeMetrics", usage=_written(usage.get(route.name, {}))))
+        items = [
             _measured(call, node, "NodeMetrics", usage=_written(usage.get(key, {})))
             for key, (node, _) in _selection(call).of(self._store.entries("nodes"))
         ]
-        return _answer(call, _list(call, found))
+        return _answer(call, _list(call, items))
 
     def _usage_by_node(self, now: Instant) -> dict[str, dict[str, Quantity]]:
         totals: dict[str, dict[str, Quantity]] = {}
@@ -142,9 +142,9 @@ def _measured(call: Call, of: KubeObject, kind: str, **measures: object) -> Kube
 
 def _selection(call: Call) -> Selection:
     """Return what a list asks for. Fields count, too: a client may have been let in for the one name they choose."""
-    if call.asked.verb != "list":
+    if call.route.verb != "list":
         raise no_such_method()
-    return Selection(call.asked.namespace, "", list_options(call.request, call.resource, watch=False))
+    return Selection(call.route.namespace, "", list_options(call.request, call.resource, watch=False))
 
 
 def _list(call: Call, items: Iterable[KubeObject]) -> KubeObject:

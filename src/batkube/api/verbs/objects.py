@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from batkube.api.admission import check_deletion
+from batkube.api.admission.namespaces import check_deletion
 from batkube.api.groups.validation import validate_scale
 from batkube.api.requests import statuses
 from batkube.api.requests.field_selectors import NAME
@@ -89,22 +89,22 @@ class Objects:
         """Return whether any resource of the group is served; if not, the path is unknown rather than the resource."""
         return self._served.has_group(group)
 
-    def handle(self, request: Request, asked: Route, user: User, now: Instant) -> Response | Stream:
+    def handle(self, request: Request, route: Route, user: User, now: Instant) -> Response | Stream:
         """Answer one request."""
-        resource = self._served.resource(asked)
+        resource = self._served.resource(route)
         if resource is None:
-            return self._missing(asked)
+            return self._missing(route)
         if not resource.custom:
-            check_method(resource, asked, request.method)
+            check_method(resource, route, request.method)
         form = negotiate(
             request.headers.get("accept", ""),
             CUSTOM if resource.custom else BUILT_IN,
-            streams=asked.verb in _STREAMABLE,
-            tables=has_table(resource, asked),
+            route.verb in _STREAMABLE,
+            has_table(resource, route),
         )
         if request.first("pretty") in _TRUE:
             form = Form(form.media_type, form.transform, form.version, True)
-        call = Call(request, asked, resource, user, now, form)
+        call = Call(request, route, resource, user, now, form)
         try:
             return self._handled(call)
         except Failure as failure:
@@ -112,28 +112,28 @@ class Objects:
             raise
 
     def _handled(self, call: Call) -> Response | Stream:
-        resource, asked = call.resource, call.asked
-        if asked.verb != "watch":
+        resource, route = call.resource, call.route
+        if route.verb != "watch":
             check_timeout(call.request)
-        check_segments(asked)
-        call.warnings += self._served.warnings(resource, asked)
+        check_segments(route)
+        call.warnings += self._served.warnings(resource, route)
         special = self._special.get(
-            f"{resource.storage}/{asked.subresource}" if asked.subresource else resource.group_resource
+            f"{resource.storage}/{route.subresource}" if route.subresource else resource.group_resource
         )
         if special is not None:
             return special(call)
-        verb = self._verbs.get(asked.verb)
-        if verb is None or (resource.custom and not is_allowed(resource, asked)):
+        verb = self._verbs.get(route.verb)
+        if verb is None or (resource.custom and not is_allowed(resource, route)):
             raise no_such_method()
         return verb(call)
 
-    def _missing(self, asked: Route) -> Response:
+    def _missing(self, route: Route) -> Response:
         """Tell that nothing is there; custom resources are served by another handler, which says it its own way."""
-        custom = self._served.custom_group(asked)
+        custom = self._served.custom_group(route)
         if custom is None:
             raise no_such_resource()
-        if custom.namespaced == asked.namespaced and asked.subresource and asked.version == custom.version:
-            raise statuses.not_found(custom, asked.name)
+        if custom.namespaced == route.namespaced and route.subresource and route.version == custom.version:
+            raise statuses.not_found(custom, route.name)
         return NO_SUCH_PATH
 
     # Reading
@@ -156,7 +156,7 @@ class Objects:
         return self._answer(call, 200, self._served.scale(call.resource).read(value), view)
 
     def _get(self, call: Call) -> Response:
-        asked = call.asked
+        route = call.route
         version = call.request.first("resourceVersion")
         if version:
             try:
@@ -165,24 +165,24 @@ class Objects:
                 raise statuses.internal_error(str(problem)) from problem
             if known > self._registry.store.version:
                 raise listing.too_large(known, self._registry.store.version)
-        value = self._registry.get(call.resource, asked.namespace, asked.name)
-        if asked.subresource == "scale":
+        value = self._registry.get(call.resource, route.namespace, route.name)
+        if route.subresource == "scale":
             return self._scale_answer(call, value)
         return self._answer(call, 200, value)
 
     def _list(self, call: Call) -> Response:
         options = list_options(call.request, call.resource, watch=False)
-        selection = Selection(call.asked.namespace, "", options)
-        page = listing.list_page(self._registry.store, call.resource.storage, call.asked.namespace, selection, options)
+        selection = Selection(call.route.namespace, "", options)
+        page = listing.list_page(self._registry.store, call.resource.storage, call.route.namespace, selection, options)
         body = self._view(call).list(page.entries, page.metadata, call.now)
         return Response(200, body, call.form.media_type, call.headers())
 
     def _watch(self, call: Call) -> Stream:
         check_stream(call.form, call.request.first("includeObject"))
         options = list_options(call.request, call.resource, watch=True)
-        if call.asked.name and options.fields.exact(NAME) not in (None, call.asked.name):
+        if call.route.name and options.fields.exact(NAME) not in (None, call.route.name):
             raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
-        selection = Selection(call.asked.namespace, call.asked.name, options)
+        selection = Selection(call.route.namespace, call.route.name, options)
         try:
             version = parse_version(options.version)
         except ValueError as problem:
@@ -216,25 +216,25 @@ class Objects:
     # Writing
 
     def _write(self, call: Call) -> Write:
-        asked = call.asked
+        route = call.route
         return Write(
             call.resource,
             self._served.stored(call.resource),
-            asked.namespace,
-            asked.name,
-            asked.subresource,
-            write_options(call.request, _OPTIONS[asked.verb]),
+            route.namespace,
+            route.name,
+            route.subresource,
+            write_options(call.request, _OPTIONS[route.verb]),
             call.user,
             call.now,
             call.warnings,
-            asked.name,
+            route.name,
         )
 
     def _create(self, call: Call) -> Response:
         write = self._write(call)
-        if call.asked.subresource == "binding" or call.resource.storage == "bindings":
+        if call.route.subresource == "binding" or call.resource.storage == "bindings":
             return self._bind(call, write)
-        if call.asked.subresource == "eviction":
+        if call.route.subresource == "eviction":
             eviction = self._bodies.other(call, write, "policy", "v1", "Eviction")
             return self._plain(call, 201, subresources.evict(self._registry, self._deleter, write, eviction))
         value = self._bodies.object(call, write)
@@ -296,9 +296,9 @@ class Objects:
 
     def _delete(self, call: Call) -> Response:
         options = delete_options(call.request, self._bodies.delete_options(call))
-        check_deletion(call.resource, call.asked.name)
+        check_deletion(call.resource, call.route.name)
         call.warnings += self._served.deletion_warnings(call.resource, options)
-        done = self._deleter.delete(call.resource, call.asked.namespace, call.asked.name, options, call.now)
+        done = self._deleter.delete(call.resource, call.route.namespace, call.route.name, options, call.now)
         if done.gone and not done.whole:
             return self._plain(call, 200, deletion.status_of(call.resource, done))
         return self._answer(call, 200, done.value)
@@ -309,7 +309,7 @@ class Objects:
         call.warnings += self._served.deletion_warnings(call.resource, options)
         # It is listed page by page, and so at exactly the version asked for.
         chosen.limit = chosen.limit or _EVERYTHING
-        namespace = call.asked.namespace
+        namespace = call.route.namespace
         page = listing.list_page(
             self._registry.store, call.resource.storage, namespace, Selection(namespace, "", chosen), chosen
         )

@@ -30,9 +30,9 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 def patch_type(call: Call) -> str:
     """Return the kind of patch by its media type, or refuse (415)."""
-    found = media_type(call.request)
-    if found in (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) or (found == STRATEGIC_PATCH and not call.resource.custom):
-        return found
+    media = media_type(call.request)
+    if media in (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) or (media == STRATEGIC_PATCH and not call.resource.custom):
+        return media
     if call.resource.custom:
         raise unsupported((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
     raise Failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
@@ -58,11 +58,11 @@ class Patching:
 
         return self._registry.update(write, produce, applied=write.subresource == "scale")
 
-    def _shown(self, write: Write, live: KubeObject) -> KubeObject:
+    def _current(self, write: Write, live: KubeObject) -> KubeObject:
         """Return what the client patches: the object in its version, or its Scale."""
         if write.subresource == "scale":
             return self._served.scale(write.resource).read_for_update(live)
-        return self._served.shown(write.resource, live)
+        return self._served.in_version(write.resource, live)
 
     def _schema_resource(self, write: Write) -> Resource:
         return self._served.scale_resource if write.subresource == "scale" else write.resource
@@ -70,7 +70,7 @@ class Patching:
     def _settled(self, write: Write, live: KubeObject, kind: str, body: bytes) -> KubeObject:
         """Return what a patch makes of the live object, decoded and checked, with defaults."""
         resource, validation = self._schema_resource(write), write.options.validation
-        document = patched_document(kind, self._shown(write, live), body, resource, validation != "Ignore")
+        document = patched_document(kind, self._current(write, live), body, resource, validation != "Ignore")
         value, problems = document.decoded(resource, lambda patched: self._bodies.decoded(resource, patched))
         if validation == "Strict":
             document.refuse_strictly(problems)
@@ -109,13 +109,13 @@ class Patching:
             raise statuses.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {into}")
 
         def produce(live: KubeObject | None) -> KubeObject:
-            shown = self._shown(write, live) if live is not None else None
-            result, entries = self._applied(write, config, shown, live)
+            current = self._current(write, live) if live is not None else None
+            result, entries = self._applied(write, config, current, live)
             if write.subresource == "scale":
                 assert live is not None
                 value = self._served.scale(write.resource).written(live, self._settled_apply(write, result))
-            elif shown is not None and result is shown:
-                value = {**shown, "metadata": dict(shown["metadata"])}
+            elif current is not None and result is current:
+                value = {**current, "metadata": dict(current["metadata"])}
             else:
                 value = self._settled_apply(write, result)
             if entries:
@@ -142,18 +142,18 @@ class Patching:
         return value
 
     def _applied(
-        self, write: Write, config: KubeObject, shown: KubeObject | None, live: KubeObject | None
+        self, write: Write, config: KubeObject, current: KubeObject | None, live: KubeObject | None
     ) -> tuple[KubeObject, list[dict[str, Any]]]:
         manager, now, force = write.options.manager, write.now, bool(write.options.force)
         try:
             if write.subresource == "scale":
                 assert live is not None
-                assert shown is not None
+                assert current is not None
                 owners = self._served.scale_ownership(write.resource, live)
-                return owners.applied(config, shown, manager=manager, now=now, force=force)
+                return owners.applied(config, current, manager=manager, now=now, force=force)
             return applied(
                 config,
-                shown,
+                current,
                 write.resource,
                 manager=manager,
                 now=now,

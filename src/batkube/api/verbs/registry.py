@@ -18,6 +18,7 @@ from batkube.api.requests.options import parse_version
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Behaviour, Write, key_of
 from batkube.api.verbs.owners import drop_repeated_owners
+from batkube.cluster.decisions import meaning
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import rfc3339
@@ -70,7 +71,7 @@ def precondition_failed(resource: Resource, key: Key, name: str, problem: str) -
 class Versions(Protocol):
     """How objects are shown in other versions of their kind than the stored one."""
 
-    def shown(self, resource: Resource, value: KubeObject) -> KubeObject:
+    def in_version(self, resource: Resource, value: KubeObject) -> KubeObject:
         """Return a stored object in the version of `resource`."""
 
     def converter(self, resource: Resource) -> tracking.Convert | None:
@@ -170,12 +171,12 @@ class Registry:
     def match_namespace(write: Write, value: KubeObject) -> None:
         """Put the namespace of the path into the object, or refuse another (rest/meta.go)."""
         meta = value.setdefault("metadata", {})
-        given = meta.get("namespace", "")
+        namespace = meta.get("namespace", "")
         if not write.resource.namespaced:
             meta.pop("namespace", None)
-        elif not given:
+        elif not namespace:
             meta["namespace"] = write.namespace
-        elif given != write.namespace:
+        elif namespace != write.namespace:
             raise statuses.bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
@@ -200,10 +201,10 @@ class Registry:
         if uid and uid != old["metadata"]["uid"]:
             problem = f"UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
             raise precondition_failed(write.resource, write.key, write.name, problem)
-        shown = with_version(old, version)
-        value = produce(shown)
+        current = with_version(old, version)
+        value = produce(current)
         if not applied:
-            self.own(write, value, shown)
+            self.own(write, value, current)
         behaviour.admit(write, value, old)
         drop_repeated_owners(value, write.warnings, admitted=True)
         value = behaviour.store_form(write, value)
@@ -217,11 +218,12 @@ class Registry:
         tracking.keep_times(value, old)
         half_stored = self._half_stored.pop((write.stored.storage, write.key), False)
         if value == old and not half_stored:
-            return shown, False
+            return current, False
         if write.options.dry_run:
             return with_version(value, version), False
         charge()
-        self.store.replace(write.stored.storage, [write.key], [value], write.now)
+        decision = meaning(write.stored.storage, write.key, old, value)
+        self.store.replace(write.stored.storage, [write.key], [value], write.now, decision=decision)
         return with_version(value, self.store.version), False
 
     def _upsert(self, write: Write, value: KubeObject, uid: str, applied: bool) -> KubeObject:
@@ -233,8 +235,8 @@ class Registry:
         if not applied:
             self.own(write, value, None)
         elif value["metadata"].get("uid"):
-            given = value["metadata"]["uid"]
-            problem = f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
+            own_uid = value["metadata"]["uid"]
+            problem = f"uid mismatch: the provided object specified uid {own_uid}, and no existing object was found"
             raise statuses.conflict(write.resource, write.name, problem)
         behaviour = self._behaviours(write.resource)
         behaviour.admit(write, value, None)
@@ -242,9 +244,9 @@ class Registry:
 
     def _match_version(self, write: Write, value: KubeObject, version: int) -> None:
         """Refuse a write that was made from an older version than the live one (optimistic concurrency)."""
-        given = value["metadata"].pop("resourceVersion", "")
+        own_version = value["metadata"].pop("resourceVersion", "")
         try:
-            expected = parse_version(given)
+            expected = parse_version(own_version)
         except ValueError as problem:
             raise statuses.internal_error("strconv" + str(problem).partition("strconv")[2]) from problem
         if expected == 0:
@@ -277,7 +279,7 @@ class Registry:
         """Settle who owns which field (metadata.managedFields), in the version of the request."""
         entries = tracking.updated(
             value,
-            None if live is None else self._versions.shown(write.resource, live),
+            None if live is None else self._versions.in_version(write.resource, live),
             write.resource,
             manager=write.options.manager,
             subresource=write.subresource,
@@ -317,10 +319,10 @@ def _deletable(value: KubeObject) -> bool:
 
 def match_name(value: KubeObject, name: str) -> None:
     """Refuse an object that is not the one of the path."""
-    given = value.get("metadata", {}).get("name", "")
-    if not given:
+    own_name = value.get("metadata", {}).get("name", "")
+    if not own_name:
         raise statuses.bad_request(
             f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )
-    if given != name:
-        raise statuses.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if own_name != name:
+        raise statuses.bad_request(f"the name of the object ({own_name}) does not match the name on the URL ({name})")

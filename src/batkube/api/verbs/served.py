@@ -69,36 +69,36 @@ class Served:
         """Return whether any resource of the group is served."""
         return self.table.has_group(group)
 
-    def resource(self, asked: Route) -> Resource | None:
+    def resource(self, route: Route) -> Resource | None:
         """Return the resource that a path names, if there is one at exactly that path."""
-        found = self.table.resource(asked.group, asked.version, asked.resource)
-        if found is None or asked.rest or (asked.namespaced and not found.namespaced):
+        resource = self.table.resource(route.group, route.version, route.resource)
+        if resource is None or route.rest or (route.namespaced and not resource.namespaced):
             return None
-        if asked.name and found.namespaced and not asked.namespaced:
+        if route.name and resource.namespaced and not route.namespaced:
             return None
-        if asked.subresource and asked.subresource not in found.subresources:
+        if route.subresource and route.subresource not in resource.subresources:
             return None
-        return found
+        return resource
 
-    def custom_group(self, asked: Route) -> Resource | None:
+    def custom_group(self, route: Route) -> Resource | None:
         """Return a custom resource of the group of a path, the one it names if there is one; None if it has none."""
-        named = self.table.resource(asked.group, asked.version, asked.resource)
+        named = self.table.resource(route.group, route.version, route.resource)
         if named is not None:
             return named if named.custom else None
-        return next((each for each in self.table.resources() if each.custom and each.group == asked.group), None)
+        return next((each for each in self.table.resources() if each.custom and each.group == route.group), None)
 
     def stored_as(self, storage: str) -> Resource | None:
         """Return the resource whose objects have this name in the store, in the stored version."""
         plural, _, group = storage.partition(".")
         versions = next((each.versions for each in self.table.groups() if each.name == group), ())
-        found = next((res for version in versions if (res := self.table.resource(group, version, plural))), None)
-        return None if found is None else self.stored(found)
+        resource = next((res for version in versions if (res := self.table.resource(group, version, plural))), None)
+        return None if resource is None else self.stored(resource)
 
     def kind(self, group: str, version: str, kind: str) -> Resource:
         """Return something like a resource for a kind that has no path of its own, such as Scale."""
-        found = self.table.of_kind(group, version, kind)
-        if found is not None:
-            return found
+        resource = self.table.of_kind(group, version, kind)
+        if resource is not None:
+            return resource
         schema = self.table.definition_of(group, version, kind)
         return Resource(group, version, kind, kind.lower() + "s", kind.lower(), True, (), schema)
 
@@ -130,11 +130,11 @@ class Served:
         elsewhere = _STORED_VERSIONS.get(resource.storage)
         if elsewhere is None:
             return resource
-        found = self.table.resource(*elsewhere, resource.plural)
-        assert found is not None
-        return found
+        stored = self.table.resource(*elsewhere, resource.plural)
+        assert stored is not None
+        return stored
 
-    def shown(self, resource: Resource, value: KubeObject) -> KubeObject:
+    def in_version(self, resource: Resource, value: KubeObject) -> KubeObject:
         """Return a stored object in the version asked for."""
         stored = self.stored(resource)
         if stored is resource:
@@ -169,17 +169,17 @@ class Served:
     def view(self, resource: Resource, form: Form, include_object: str) -> ObjectView:
         """Return how objects of the kind are shown in one form."""
         key = (resource, form, include_object)
-        found = self._views.get(key)
-        if found is None:
+        view = self._views.get(key)
+        if view is None:
             if len(self._views) > 1000:
                 self._views.clear()
             printer = self._custom.printer(resource) if resource.custom else printer_of(resource)
             if self.stored(resource) is resource and not resource.custom:
-                shown = _same
+                convert = _same
             else:
-                shown = lambda value: self.shown(resource, value)  # noqa: E731 - one line says it
-            found = self._views[key] = ObjectView(resource, form, include_object, shown, printer, self.table)
-        return found
+                convert = lambda value: self.in_version(resource, value)  # noqa: E731 - one line says it
+            view = self._views[key] = ObjectView(resource, form, include_object, convert, printer, self.table)
+        return view
 
     def scale_view(self, resource: Resource, form: Form, include_object: str) -> ObjectView:
         """Return how the Scales of a kind are shown in one form."""
@@ -193,7 +193,7 @@ class Served:
         """Return whether a PUT to a name that does not exist creates the object."""
         return not resource.custom and strategy_of(resource.storage).created_by_update
 
-    def warnings(self, resource: Resource, asked: Route) -> list[str]:
+    def warnings(self, resource: Resource, route: Route) -> list[str]:
         """Return what clients are told about the version they use."""
         if resource.custom:
             return self._custom.warnings(resource)

@@ -39,27 +39,27 @@ class Specials:
 
     def handlers(self) -> dict[str, Special]:
         """Return the handlers by resource, or resource and sub-resource."""
-        found: dict[str, Special] = {
+        handlers: dict[str, Special] = {
             "serviceaccounts/token": self._token,
             "pods/log": self._log,
             "componentstatuses": self._components,
         }
         for resource in self._served.table.resources():
             if self._reviews.handles(resource):
-                found[resource.storage] = self._review
+                handlers[resource.storage] = self._review
             for below in resource.subresources:
                 if below in _CANNOT:
-                    found[f"{resource.storage}/{below}"] = self._refuse
-        return found
+                    handlers[f"{resource.storage}/{below}"] = self._refuse
+        return handlers
 
     def _written(self, call: Call) -> Write:
-        asked = call.asked
+        route = call.route
         return Write(
             call.resource,
             call.resource,
-            asked.namespace,
-            asked.name,
-            asked.subresource,
+            route.namespace,
+            route.name,
+            route.subresource,
             write_options(call.request, "CreateOptions"),
             call.user,
             call.now,
@@ -83,19 +83,19 @@ class Specials:
         write = self._written(call)
         wanted = ("authentication.k8s.io", "v1", "TokenRequest")
         value = self._bodies.other(call, write, *wanted)
-        answer = self._tokens.answer(value, call.asked.namespace, call.asked.name, call.now)
+        answer = self._tokens.answer(value, call.route.namespace, call.route.name, call.now)
         return self._answer(call, 201, answer, self._served.kind(*wanted))
 
     def _components(self, call: Call) -> Response:
         """There are no components to ask for their health (the resource is deprecated)."""
-        if call.asked.name:
-            raise statuses.not_found(call.resource, call.asked.name)
+        if call.route.name:
+            raise statuses.not_found(call.resource, call.route.name)
         body = self._served.view(call.resource, call.form, "").list([], {}, call.now)
         return Response(200, body, call.form.media_type, call.headers())
 
     def _log(self, call: Call) -> Response:
         """Without kubelets there is nobody who has the log."""
-        pod = self._registry.get(call.resource, call.asked.namespace, call.asked.name)
+        pod = self._registry.get(call.resource, call.route.namespace, call.route.name)
         checked_container(call, pod)
         node = pod["spec"].get("nodeName")
         if not node:
@@ -113,9 +113,9 @@ class Specials:
             raise statuses.bad_request(f"pod {name} does not have a host assigned")
 
     def _refuse(self, call: Call) -> Response:
-        value = self._registry.get(call.resource, call.asked.namespace, call.asked.name)
+        value = self._registry.get(call.resource, call.route.namespace, call.route.name)
         if call.resource.storage == "pods":
-            self._check_reachable(value, call.asked.subresource)
-        what = _CANNOT[call.asked.subresource]
+            self._check_reachable(value, call.route.subresource)
+        what = _CANNOT[call.route.subresource]
         message = f"a simulated cluster cannot {what}: its containers do not really run"
-        raise Failure(501, "NotImplemented", message, {"name": call.asked.name, "kind": call.resource.plural})
+        raise Failure(501, "NotImplemented", message, {"name": call.route.name, "kind": call.resource.plural})

@@ -13,6 +13,8 @@ from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Write, key_of
 from batkube.api.verbs.deletion import Deleter
 from batkube.api.verbs.registry import Registry, precondition_failed
+from batkube.cluster import decisions
+from batkube.cluster.decisions import Binding
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant, rfc3339
@@ -42,29 +44,9 @@ def bind(registry: Registry, write: Write, binding: KubeObject) -> KubeObject:
         raise _binding_conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
     if write.options.dry_run:
         return SUCCESS
-    metadata = pod["metadata"]
-    if meta.get("annotations"):
-        metadata = {**metadata, "annotations": {**metadata.get("annotations", {}), **meta["annotations"]}}
-    status = pod.get("status", {})
-    scheduled = {
-        "type": "PodScheduled",
-        "status": "True",
-        "lastProbeTime": None,
-        "lastTransitionTime": rfc3339(write.now),
-    }
-    if metadata.get("generation") and _observes(status):
-        scheduled["observedGeneration"] = metadata["generation"]
-    conditions = [each for each in status.get("conditions", []) if each["type"] != "PodScheduled"]
-    status = {**status, "conditions": [*conditions, scheduled]}
-    spec = {**pod["spec"], "nodeName": binding["target"]["name"]}
-    registry.store.replace(
-        "pods", [write.key], [{**pod, "metadata": metadata, "spec": spec, "status": status}], write.now
-    )
+    decision = Binding([write.key], [binding["target"]["name"]], meta.get("annotations") or {})
+    decisions.bind(registry.store, decision, write.now, in_full=True)
     return SUCCESS
-
-
-def _observes(status: KubeObject) -> bool:
-    return "observedGeneration" in status
 
 
 def _check_binding(binding: KubeObject) -> None:
@@ -127,16 +109,16 @@ def _needs_no_budget(pod: KubeObject) -> bool:
 
 def _budget_of(registry: Registry, write: Write, pod: KubeObject) -> KubeObject | None:
     labels = pod["metadata"].get("labels")
-    found = [
+    budgets = [
         budget
         for key, budget in registry.store.all(_PDBS).items()
         if key.startswith(f"{write.namespace}/") and selector_of(budget["spec"].get("selector")).matches(labels)
     ]
-    if len(found) > 1:
+    if len(budgets) > 1:
         raise statuses.internal_error(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         )
-    return found[0] if found else None
+    return budgets[0] if budgets else None
 
 
 def _is_ready(pod: KubeObject) -> bool:

@@ -73,7 +73,7 @@ def event_of(change: Change, selection: Selection) -> tuple[str, KubeObject] | N
 
 
 class Watch:
-    """One client's cursor."""
+    """One client's place in the store's history, and the stream that goes on from it."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from batkube.api.decoding.objects import zero
 from batkube.api.wire.disguises import disguise_of
 from batkube.api.wire.encoding import WIRES, with_embedded
 from batkube.api.wire.values import READERS, Json, signed
-from batkube.api.wire.varints import BYTES, END_GROUP, VARINT, DecodeError, EndsEarly, read_varint, skip
+from batkube.api.wire.varints import BYTES, END_GROUP, VARINT, EndsEarly, WireError, read_varint, skip
 from batkube.cluster.schemas import Field, Schema, Shape
 
 Read = Callable[[bytes, int, int], Json]
@@ -37,7 +37,7 @@ class _Entry(NamedTuple):
     take: Take | None
 
 
-class _Shown(NamedTuple):
+class _JsonField(NamedTuple):
     """A field as JSON shows it: even if it is empty, and what if it was not sent."""
 
     name: str
@@ -49,11 +49,11 @@ class _Shown(NamedTuple):
 class MessageDecoder:
     """Reads one type of message; compiled at its first use, since types may contain themselves."""
 
-    __slots__ = ("_embedded", "_entries", "_names", "_scalars", "_schema", "_shown")
+    __slots__ = ("_embedded", "_entries", "_json_fields", "_names", "_scalars", "_schema")
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._shown: list[_Shown] | None = None
+        self._json_fields: list[_JsonField] | None = None
         #: The fields that have a length, by tag.
         self._entries: dict[int, _Entry] = {}
         #: The others: integers, booleans, floats.
@@ -65,13 +65,13 @@ class MessageDecoder:
 
     def __call__(self, data: bytes, start: int, end: int) -> dict[str, Any]:
         """Return the message between two positions."""
-        found: dict[str, Any] = {}
-        self._find(data, start, end, found)
-        return self._finished(found)
+        value: dict[str, Any] = {}
+        self._find(data, start, end, value)
+        return self._finished(value)
 
-    def _find(self, data: bytes, start: int, end: int, found: dict[str, Any]) -> None:
-        """Read the fields between two positions into `found`."""
-        if self._shown is None:
+    def _find(self, data: bytes, start: int, end: int, value: dict[str, Any]) -> None:
+        """Read the fields between two positions into `value`."""
+        if self._json_fields is None:
             self._compile()
         entries, position = self._entries, start
         while position < end:
@@ -87,7 +87,7 @@ class MessageDecoder:
                     position += 1
             entry = entries.get(key)
             if entry is None:
-                position = self._find_other(data, position, end, key, found)
+                position = self._find_other(data, position, end, key, value)
                 continue
             length = data[position]
             position += 1
@@ -98,14 +98,14 @@ class MessageDecoder:
                 raise EndsEarly
             name, read, take = entry
             if take is None:
-                found[name] = read(data, position, stop)
+                value[name] = read(data, position, stop)
             else:
-                take(found, name, read(data, position, stop))
+                take(value, name, read(data, position, stop))
             position = stop
         if position != end:
             raise EndsEarly
 
-    def _find_other(self, data: bytes, position: int, end: int, key: int, found: dict[str, Any]) -> int:
+    def _find_other(self, data: bytes, position: int, end: int, key: int, value: dict[str, Any]) -> int:
         """Read a number or an embedded message, or pass over an unknown field; return where it ends."""
         scalar = self._scalars.get(key)
         if scalar is not None:
@@ -114,36 +114,36 @@ class MessageDecoder:
                 raise EndsEarly
             name, read, take = scalar
             if take is None:
-                found[name] = read(data, position, stop)
+                value[name] = read(data, position, stop)
             else:
-                take(found, name, read(data, position, stop))
+                take(value, name, read(data, position, stop))
             return stop
         if key not in self._embedded:
             return self._skipped(data, position, key)
         length, position = read_varint(data, position)
         if position + length > end:
             raise EndsEarly
-        self._embedded[key]._find(data, position, position + length, found)
+        self._embedded[key]._find(data, position, position + length, value)
         return position + length
 
     def _skipped(self, data: bytes, position: int, key: int) -> int:
         """Return where an unknown field ends, unless Go would refuse it."""
         number, wire = key >> 3, key & 7
         if wire == END_GROUP:
-            raise DecodeError(f"proto: {self._schema.go}: wiretype end group for non-group")
+            raise WireError(f"proto: {self._schema.go}: wiretype end group for non-group")
         if not 0 < number < 1 << 31:
-            raise DecodeError(f"proto: {self._schema.go}: illegal tag {signed(number, 32)} (wire type {key})")
+            raise WireError(f"proto: {self._schema.go}: illegal tag {signed(number, 32)} (wire type {key})")
         name = self._names.get(number)
         if name is not None:
-            raise DecodeError(f"proto: wrong wireType = {wire} for field {name[0].upper()}{name[1:]}")
+            raise WireError(f"proto: wrong wireType = {wire} for field {name[0].upper()}{name[1:]}")
         return skip(data, position, wire)
 
-    def _finished(self, found: dict[str, Any]) -> dict[str, Any]:
+    def _finished(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the fields in the order of the Go struct, and those that Go shows though they were not sent."""
         finished: dict[str, Any] = {}
-        for name, if_empty, fresh in self._shown or ():
-            if name in found:
-                value = found[name]
+        for name, if_empty, fresh in self._json_fields or ():
+            if name in fields:
+                value = fields[name]
                 if value or if_empty:
                     finished[name] = value
             elif fresh is not None:
@@ -160,8 +160,8 @@ class MessageDecoder:
                 entries = self._entries if wire == BYTES else self._scalars
                 entries[field.number << 3 | wire] = _Entry(name, read, take)
         always = zero(self._schema)
-        self._shown = [
-            _Shown(name, field.pointer or name in always, _fresh(always[name]) if name in always else None)
+        self._json_fields = [
+            _JsonField(name, field.pointer or name in always, _fresh(always[name]) if name in always else None)
             for name, field in self._schema.fields.items()
             if field.number
         ]
@@ -190,17 +190,17 @@ def _readers(schema: Schema) -> list[tuple[int, Read, Take | None]]:
     return [(wire, read, _take_one)]
 
 
-def _take_one(found: dict[str, Any], name: str, value: Json) -> None:
-    found.setdefault(name, []).append(value)
+def _take_one(fields: dict[str, Any], name: str, value: Json) -> None:
+    fields.setdefault(name, []).append(value)
 
 
-def _take_all(found: dict[str, Any], name: str, values: Json) -> None:
+def _take_all(fields: dict[str, Any], name: str, values: Json) -> None:
     if values:
-        found.setdefault(name, []).extend(values)
+        fields.setdefault(name, []).extend(values)
 
 
-def _take_pairs(found: dict[str, Any], name: str, pairs: Json) -> None:
-    found.setdefault(name, {}).update(pairs)
+def _take_pairs(fields: dict[str, Any], name: str, pairs: Json) -> None:
+    fields.setdefault(name, {}).update(pairs)
 
 
 def _reader(schema: Schema) -> Read:

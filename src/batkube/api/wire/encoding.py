@@ -53,8 +53,8 @@ class MessageEncoder:
             self._compile()
         parts, find = self._absent.copy(), self._writers.get
         for name, part in value.items():
-            if part is not None and (found := find(name)) is not None:
-                place, write = found
+            if part is not None and (writer := find(name)) is not None:
+                place, write = writer
                 parts[place] = write(part)
         for name in self._embedded:
             place, write = self._writers[name]

@@ -17,13 +17,13 @@ import msgspec
 from batkube.api.wire.decoding import message_decoder
 from batkube.api.wire.encoding import message_encoder
 from batkube.api.wire.values import fields, text_of
-from batkube.api.wire.varints import DecodeError, EndsEarly, delimited
+from batkube.api.wire.varints import EndsEarly, WireError, delimited
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject
 
 __all__ = [
-    "DecodeError",
     "Envelope",
+    "WireError",
     "decode",
     "encode",
     "envelope",
@@ -53,13 +53,13 @@ def encode(value: KubeObject, schema: Schema) -> bytes:
 
 
 def decode(data: bytes, schema: Schema) -> dict[str, Any]:
-    """Return the object that a message stands for, in the form in which it is stored; raises DecodeError."""
+    """Return the object that a message stands for, in the form in which it is stored; raises WireError."""
     try:
         return message_decoder(schema)(data, 0, len(data))
     except IndexError:
         raise EndsEarly from None
     except RecursionError:
-        raise DecodeError("proto: exceeded max depth") from None
+        raise WireError("proto: exceeded max depth") from None
 
 
 def envelope(value: KubeObject, schema: Schema) -> bytes:
@@ -70,14 +70,14 @@ def envelope(value: KubeObject, schema: Schema) -> bytes:
 
 
 def unwrap(data: bytes) -> Envelope:
-    """Return what an envelope holds, its message unread; raises DecodeError."""
+    """Return what an envelope holds, its message unread; raises WireError."""
     if not data:
-        raise DecodeError("empty data")
+        raise WireError("empty data")
     if not data.startswith(MAGIC):
         expected = " ".join(str(byte) for byte in MAGIC)
-        raise DecodeError(f"provided data does not appear to be a protobuf message, expected prefix [{expected}]")
+        raise WireError(f"provided data does not appear to be a protobuf message, expected prefix [{expected}]")
     if len(data) == len(MAGIC):
-        raise DecodeError("empty body")
+        raise WireError("empty body")
     type_meta, raw = _byte_fields(data[len(MAGIC) :])
     api_version, kind = _byte_fields(type_meta)
     return Envelope(text_of(api_version), text_of(kind), raw)
@@ -86,25 +86,25 @@ def unwrap(data: bytes) -> Envelope:
 def _byte_fields(data: bytes) -> tuple[bytes, bytes]:
     """Return the fields 1 and 2 of a message, which both have a length."""
     try:
-        found = dict(fields(data, 0, len(data)))
+        by_number = dict(fields(data, 0, len(data)))
     except IndexError:
         raise EndsEarly from None
-    one, other = found.get(1, b""), found.get(2, b"")
+    one, other = by_number.get(1, b""), by_number.get(2, b"")
     if not isinstance(one, bytes) or not isinstance(other, bytes):
-        raise DecodeError("proto: wrong wireType = 0 for field TypeMeta")
+        raise WireError("proto: wrong wireType = 0 for field TypeMeta")
     return one, other
 
 
 def open_envelope(data: bytes, schema: Schema) -> KubeObject:
-    """Return the object in an envelope, with its kind and apiVersion if they are told; raises DecodeError.
+    """Return the object in an envelope, with its kind and apiVersion if they are told; raises WireError.
 
     An object of another kind than that of `schema` is not read any further, so that the caller can say what it is.
     """
-    found = unwrap(data)
-    told = {"kind": found.kind, "apiVersion": found.api_version}
-    value: KubeObject = {field: text for field, text in told.items() if text}
-    if not found.kind or found.kind == schema.go.rpartition(".")[2]:
-        value.update(decode(found.raw, schema))
+    envelope = unwrap(data)
+    type_meta = {"kind": envelope.kind, "apiVersion": envelope.api_version}
+    value: KubeObject = {field: text for field, text in type_meta.items() if text}
+    if not envelope.kind or envelope.kind == schema.go.rpartition(".")[2]:
+        value.update(decode(envelope.raw, schema))
     return value
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from batkube.api.decoding.quantities import NotAQuantity, stored_quantity
-from batkube.api.wire.varints import BYTES, VARINT, DecodeError, EndsEarly, delimited, read_varint, signed_varint, skip
+from batkube.api.wire.varints import BYTES, VARINT, EndsEarly, WireError, delimited, read_varint, signed_varint, skip
 from batkube.cluster.schemas import Shape
 from batkube.kernel.instants import (
     EPOCH,
@@ -80,11 +80,11 @@ def quantity_body(value: str) -> bytes:
 def _quantity(body: bytes) -> str:
     text = dict(fields(body, 0, len(body))).get(1, b"")
     if not isinstance(text, bytes):
-        raise DecodeError("proto: wrong wireType = 0 for field String_")
+        raise WireError("proto: wrong wireType = 0 for field String_")
     try:
         return stored_quantity(text_of(text)) if text else "0"
     except NotAQuantity as problem:
-        raise DecodeError(str(problem)) from None
+        raise WireError(str(problem)) from None
 
 
 def int_or_string_body(value: int | str) -> bytes:
@@ -95,13 +95,13 @@ def int_or_string_body(value: int | str) -> bytes:
 
 
 def _int_or_string(body: bytes) -> int | str:
-    found = dict(fields(body, 0, len(body)))
-    kind, text, number = found.get(1, 0), found.get(3, b""), found.get(2, 0)
+    by_number = dict(fields(body, 0, len(body)))
+    kind, text, number = by_number.get(1, 0), by_number.get(3, b""), by_number.get(2, 0)
     if kind == 0 and isinstance(number, int):
         return signed(number, 32)
     if kind == 1 and isinstance(text, bytes):
         return text_of(text)
-    raise DecodeError(f"impossible IntOrString.Type {kind!r}")
+    raise WireError(f"impossible IntOrString.Type {kind!r}")
 
 
 def time_body(timestamp: str | None) -> bytes:
@@ -123,13 +123,13 @@ def _time_body(timestamp: str, precision: int) -> bytes:
 
 
 def _instant(body: bytes) -> Instant | None:
-    found = dict(fields(body, 0, len(body)))
-    seconds, nanoseconds = found.get(1, 0), found.get(2, 0)
+    by_number = dict(fields(body, 0, len(body)))
+    seconds, nanoseconds = by_number.get(1, 0), by_number.get(2, 0)
     if not isinstance(seconds, int) or not isinstance(nanoseconds, int):
-        raise DecodeError("proto: wrong wireType = 2 for field Seconds")
+        raise WireError("proto: wrong wireType = 2 for field Seconds")
     seconds, nanoseconds = signed(seconds, 64), signed(nanoseconds, 32)
     if not _FIRST_SECOND <= seconds <= _LAST_SECOND or not 0 <= nanoseconds < NANOSECONDS_PER_SECOND:
-        raise DecodeError("Time.MarshalJSON: year outside of range [0,9999]")
+        raise WireError("Time.MarshalJSON: year outside of range [0,9999]")
     # Go's zero time, the first second of year 1, is the time that is not set.
     if seconds == _FIRST_SECOND and not nanoseconds:
         return None
@@ -159,7 +159,7 @@ def duration_body(text: str) -> bytes:
 def _duration(body: bytes) -> str:
     number = dict(fields(body, 0, len(body))).get(1, 0)
     if not isinstance(number, int):
-        raise DecodeError("proto: wrong wireType = 2 for field Duration")
+        raise WireError("proto: wrong wireType = 2 for field Duration")
     ns = signed(number, 64)
     return "-" + format_duration(-ns) if ns < 0 else format_duration(ns)
 
@@ -170,13 +170,13 @@ def raw_body(value: Json) -> bytes:
 
 
 def _raw(body: bytes) -> Json:
-    found = dict(fields(body, 0, len(body))).get(1)
-    if not isinstance(found, bytes) or not found:
+    raw = dict(fields(body, 0, len(body))).get(1)
+    if not isinstance(raw, bytes) or not raw:
         return None
     try:
-        return msgspec.json.decode(found)
+        return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise DecodeError(str(problem)) from problem
+        raise WireError(str(problem)) from problem
 
 
 def bytes_of(value: str) -> bytes:

@@ -9,11 +9,11 @@ VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = range(6)
 UINT64 = (1 << 64) - 1
 
 
-class DecodeError(ValueError):
+class WireError(ValueError):
     """The bytes are not a message of the expected type; the text is what Go says of them."""
 
 
-class EndsEarly(DecodeError):
+class EndsEarly(WireError):
     """A field reaches beyond the end of its message."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return number & UINT64, position + 1
         shift += 7
-    raise DecodeError("proto: integer overflow")
+    raise WireError("proto: integer overflow")
 
 
 def skip(data: bytes, position: int, wire: int) -> int:
@@ -84,12 +84,12 @@ def skip(data: bytes, position: int, wire: int) -> int:
             depth += 1
         elif wire == END_GROUP:
             if not depth:
-                raise DecodeError("proto: unexpected end of group")
+                raise WireError("proto: unexpected end of group")
             depth -= 1
         elif wire == FIXED32:
             position += 4
         else:
-            raise DecodeError(f"proto: illegal wireType {wire}")
+            raise WireError(f"proto: illegal wireType {wire}")
         if not depth:
             return position
         key, position = read_varint(data, position)

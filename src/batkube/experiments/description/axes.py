@@ -58,16 +58,16 @@ class AxisReader:
         #: What plain values set.
         self._key = name
 
-    def read(self, given: object) -> Axis:
+    def read(self, content: object) -> Axis:
         """Return the axis. Raises InputError."""
-        if isinstance(given, Mapping) and any(word in given for word in _AXIS_WORDS):
-            check_names(given, _AXIS_WORDS, self._source, self._at, "a word of an axis")
-            self._key = str(given.get("key", self._name))
-            words = {word: value for word, value in given.items() if word != "key"}
+        if isinstance(content, Mapping) and any(word in content for word in _AXIS_WORDS):
+            check_names(content, _AXIS_WORDS, self._source, self._at, "a word of an axis")
+            self._key = str(content.get("key", self._name))
+            words = {word: value for word, value in content.items() if word != "key"}
             if "values" in words and len(words) > 1:
                 raise self._error("has both 'values' and a range", "put the range into the values, as one of them")
-            given = words.get("values", [words])
-        values = list(self._values(given))
+            content = words.get("values", [words])
+        values = list(self._values(content))
         if not values:
             raise self._error("has no values", "give a list, labels, or from, to and step")
         labels = [value.label for value in values]
@@ -76,14 +76,14 @@ class AxisReader:
                 raise self._error(f"has the value {label!r} twice", "give each value its own label")
         return Axis(self._name, tuple(values))
 
-    def _values(self, given: object) -> Iterator[Value]:
-        if isinstance(given, Mapping):
-            for label, settings in given.items():
+    def _values(self, content: object) -> Iterator[Value]:
+        if isinstance(content, Mapping):
+            for label, settings in content.items():
                 yield self._labelled(str(label), settings)
             return
-        if not isinstance(given, list | tuple):
-            raise self._error(f"{given!r} is not a list of values", f"write [{given}]")
-        for entry in given:
+        if not isinstance(content, list | tuple):
+            raise self._error(f"{content!r} is not a list of values", f"write [{content}]")
+        for entry in content:
             if not isinstance(entry, Mapping):
                 yield self._plain(label_of(entry), entry)
             elif any(word in entry for word in RANGE_WORDS):
@@ -100,12 +100,12 @@ class AxisReader:
         for entry in spread_out:
             yield self._plain(label_of(entry), entry)
 
-    def _labelled(self, label: str, given: object) -> Value:
-        if not isinstance(given, Mapping):
-            return self._plain(label, given)
-        for key in given:
+    def _labelled(self, label: str, settings: object) -> Value:
+        if not isinstance(settings, Mapping):
+            return self._plain(label, settings)
+        for key in settings:
             self._check_key(str(key), f"{self._at}.{label}.{key}")
-        return Value(label, {str(key): value for key, value in given.items()})
+        return Value(label, {str(key): value for key, value in settings.items()})
 
     def _plain(self, label: str, value: object) -> Value:
         self._check_key(self._key, f"{self._at}.key" if self._key != self._name else self._at)

@@ -35,8 +35,8 @@ class Condition:
 
     def __str__(self) -> str:
         sign, values = ("is", " or ") if self.sign == "=" else ("is not", " or ")
-        told = values.join(self.values)
-        return f"{self.column} {self.sign if self.sign in _OPERATORS else sign} {told}"
+        alternatives = values.join(self.values)
+        return f"{self.column} {self.sign if self.sign in _OPERATORS else sign} {alternatives}"
 
     def holds(self, cell: object) -> bool:
         """Say whether a cell fulfils it; numbers are compared as numbers, and an empty cell fulfils nothing."""
@@ -46,13 +46,13 @@ class Condition:
         return any(_equal(cell, value) for value in self.values) is (self.sign == "=")
 
 
-def read_conditions(given: object, source: Path, at: str) -> tuple[Condition, ...]:
+def read_conditions(content: object, source: Path, at: str) -> tuple[Condition, ...]:
     """Return the conditions that a figure's `where` holds. Raises InputError."""
-    if given is None:
+    if content is None:
         return ()
-    if not isinstance(given, Mapping):
+    if not isinstance(content, Mapping):
         raise InputError(source, at=at, problem="is not a mapping of columns to values", remedy="{workload: burst}")
-    return tuple(_condition(str(column), wanted, source, f"{at}.{column}") for column, wanted in given.items())
+    return tuple(_condition(str(column), wanted, source, f"{at}.{column}") for column, wanted in content.items())
 
 
 def fulfilling(frame: pd.DataFrame, conditions: tuple[Condition, ...]) -> pd.DataFrame:

@@ -141,13 +141,13 @@ def _kind(values: Mapping[str, object], source: Path, at: str, x_is_axis: bool) 
     return FigureKind(kind)
 
 
-def _baselines(given: object, y: Sequence[str], panels: Sequence[str], source: Path, at: str) -> tuple[Baseline, ...]:
+def _baselines(content: object, y: Sequence[str], panels: Sequence[str], source: Path, at: str) -> tuple[Baseline, ...]:
     """Return `{theory: 2210}` or a list of `{label, value, y, facet}`."""
-    if isinstance(given, Mapping):
-        given = [{"label": label, "value": value} for label, value in given.items()]
+    if isinstance(content, Mapping):
+        content = [{"label": label, "value": value} for label, value in content.items()]
     entries = [
         (_mapping(entry, _BASELINE_KEYS, source, f"{at}{place}"), f"{at}{place}")
-        for entry, place in _one_or_several(given)
+        for entry, place in _one_or_several(content)
     ]
     made = []
     for values, place in entries:
@@ -212,14 +212,14 @@ def _factor(values: Mapping[str, object], key: str, source: Path, at: str) -> fl
     return _UNITS[unit] if unit else 1.0
 
 
-def _one_or_several(given: object) -> list[tuple[object, str]]:
+def _one_or_several(content: object) -> list[tuple[object, str]]:
     """Return each entry with its place in error messages; one mapping alone may stand for a list of it."""
-    if given is None:
+    if content is None:
         return []
     return (
-        [(one, f"[{number}]") for number, one in enumerate(given, start=1)]
-        if isinstance(given, list)
-        else [(given, "")]
+        [(one, f"[{number}]") for number, one in enumerate(content, start=1)]
+        if isinstance(content, list)
+        else [(content, "")]
     )
 
 
@@ -237,8 +237,10 @@ def _text(values: Mapping[str, object], key: str, source: Path, at: str) -> str:
     return "" if value is None else str(value)
 
 
-def _texts(given: object, source: Path, at: str) -> tuple[str, ...]:
-    if isinstance(given, Mapping) or (isinstance(given, list) and any(isinstance(one, list | dict) for one in given)):
+def _texts(content: object, source: Path, at: str) -> tuple[str, ...]:
+    if isinstance(content, Mapping) or (
+        isinstance(content, list) and any(isinstance(one, list | dict) for one in content)
+    ):
         raise InputError(source, at=at, problem="is neither a text nor a list of them")
-    listed = given if isinstance(given, list) else [] if given is None else [given]
+    listed = content if isinstance(content, list) else [] if content is None else [content]
     return tuple(dict.fromkeys(str(one) for one in listed))

@@ -71,11 +71,11 @@ def in_seconds(label: str) -> Decimal | None:
     return Decimal(match[1]) * _UNITS_S[match[2]] if match else None
 
 
-def _amount(given: object, word: str) -> _Amount:
-    text = repr(given) if isinstance(given, float) else str(given)
-    match = None if isinstance(given, bool) else _AMOUNT.fullmatch(text.strip())
+def _amount(value: object, word: str) -> _Amount:
+    text = repr(value) if isinstance(value, float) else str(value)
+    match = None if isinstance(value, bool) else _AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{word} {given!r} is neither a number nor a duration such as 250ms")
+        raise ValueError(f"{word} {value!r} is neither a number nor a duration such as 250ms")
     return _Amount(Decimal(match[1]), match[2] or "")
 
 
@@ -99,8 +99,8 @@ def _decades(low: Decimal, high: Decimal, digits: Sequence[Decimal]) -> Iterator
                 yield number
 
 
-def _digits(given: object) -> list[Decimal]:
-    numbers = given if isinstance(given, list | tuple) else [given]
+def _digits(value: object) -> list[Decimal]:
+    numbers = value if isinstance(value, list | tuple) else [value]
     digits = [Decimal(str(number)) for number in numbers if isinstance(number, int | float) and 1 <= number < 10]
     if not digits or len(digits) < len(numbers) or sorted(digits) != digits:
         raise ValueError("digits must be a rising list of numbers from 1 to below 10, such as [1, 2, 5]")

@@ -41,10 +41,10 @@ class Experiment:
     figures: tuple[Mapping[str, object], ...]
 
 
-def read_experiment(given: Path | Mapping[str, object]) -> Experiment:
+def read_experiment(experiment: Path | Mapping[str, object]) -> Experiment:
     """Return the experiment that a file, or a mapping like one, describes. Raises InputError."""
-    source = _NO_FILE if isinstance(given, Mapping) else given
-    content = given if isinstance(given, Mapping) else read_yaml(given)
+    source = _NO_FILE if isinstance(experiment, Mapping) else experiment
+    content = experiment if isinstance(experiment, Mapping) else read_yaml(experiment)
     if not isinstance(content, Mapping):
         raise InputError(source, problem="is not an experiment: a mapping is expected", remedy=nearest("", _WORDS))
     if "base" not in content and "workload" in content:
@@ -77,11 +77,11 @@ def with_time_limit(experiment: Experiment, limit: object) -> Experiment:
 
 def _axes(content: Mapping[str, object], source: Path) -> tuple[Axis, ...]:
     axes: list[Axis] = []
-    for name, given in _mapping(content, "axes", source).items():
+    for name, values in _mapping(content, "axes", source).items():
         if name in reserved_columns():
             hint = "write seeds: 10, or a list" if name == "seed" else "choose another name, and say 'key' if need be"
             raise InputError(source, at=f"axes.{name}", problem="is the name of a column of the results", remedy=hint)
-        axis = AxisReader(name, source).read(given)
+        axis = AxisReader(name, source).read(values)
         for other in axes:
             for key in axis.keys:
                 if any(_overlap(key, set_before) for set_before in other.keys):
@@ -98,32 +98,32 @@ def _overlap(one: str, other: str) -> bool:
 
 def _seeds(content: Mapping[str, object], base: Mapping[str, object], source: Path) -> tuple[int, ...]:
     """Return the seeds: those listed, or as many as said from 0 on, or the base's only one."""
-    given = content.get("seeds")
-    if given is None:
-        given = [base.get("seed", 0)]
+    seeds = content.get("seeds")
+    if seeds is None:
+        seeds = [base.get("seed", 0)]
     elif "seed" in base:
         raise InputError(source, at="base.seed", problem="is given beside 'seeds'", remedy="keep one of them")
-    if isinstance(given, Mapping):
+    if isinstance(seeds, Mapping):
         try:
-            given = spread({"step": 1, **given})
+            seeds = spread({"step": 1, **seeds})
         except ValueError as error:
             raise InputError(source, at="seeds", problem=str(error), remedy=_SEEDS) from error
-    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-        given = list(range(given))
-    whole = isinstance(given, list) and all(isinstance(one, int) and not isinstance(one, bool) for one in given)
-    if not isinstance(given, list) or not given or not whole or len(dict.fromkeys(given)) < len(given):
-        raise InputError(source, at="seeds", problem=f"{given!r} is not a list of different seeds", remedy=_SEEDS)
-    return tuple(int(one) for one in given)
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds > 0:
+        seeds = list(range(seeds))
+    whole = isinstance(seeds, list) and all(isinstance(one, int) and not isinstance(one, bool) for one in seeds)
+    if not isinstance(seeds, list) or not seeds or not whole or len(dict.fromkeys(seeds)) < len(seeds):
+        raise InputError(source, at="seeds", problem=f"{seeds!r} is not a list of different seeds", remedy=_SEEDS)
+    return tuple(int(one) for one in seeds)
 
 
 _SEEDS = "a count, such as 10 (from 0 to 9), a list of whole numbers, or {from: 1, to: 10}"
 
 
 def _repeats(content: Mapping[str, object], source: Path) -> int:
-    given = content.get("repeats", 1)
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-        raise InputError(source, at="repeats", problem=f"{given!r} is not a number of times", remedy="1 or more")
-    return given
+    repeats = content.get("repeats", 1)
+    if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
+        raise InputError(source, at="repeats", problem=f"{repeats!r} is not a number of times", remedy="1 or more")
+    return repeats
 
 
 def _exclude(
@@ -134,7 +134,7 @@ def _exclude(
     for number, rule in enumerate(_mappings(content, "exclude", source), start=1):
         at = f"exclude[{number}]"
         check_names(rule, known, source, at, "an axis")
-        labels = {name: _labels(given) for name, given in rule.items()}
+        labels = {name: _labels(value) for name, value in rule.items()}
         for name, wanted in labels.items():
             check_names(wanted, known[name], source, f"{at}.{name}", f"a value of {name}")
         if not labels:
@@ -143,26 +143,26 @@ def _exclude(
     return tuple(rules)
 
 
-def _labels(given: object) -> tuple[str, ...]:
-    return tuple(label_of(one) for one in given) if isinstance(given, list | tuple) else (label_of(given),)
+def _labels(value: object) -> tuple[str, ...]:
+    return tuple(label_of(one) for one in value) if isinstance(value, list | tuple) else (label_of(value),)
 
 
 def _mapping(content: Mapping[str, object], word: str, source: Path) -> dict[str, object]:
-    given = content.get(word) or {}
-    if not isinstance(given, Mapping):
+    mapping = content.get(word) or {}
+    if not isinstance(mapping, Mapping):
         raise InputError(source, at=word, problem="is not a mapping", remedy=f"write {word}: and its keys below it")
-    return {str(key): value for key, value in given.items()}
+    return {str(key): value for key, value in mapping.items()}
 
 
 def _mappings(content: Mapping[str, object], word: str, source: Path) -> list[dict[str, object]]:
-    given = content.get(word) or []
-    if not isinstance(given, list | tuple) or not all(isinstance(one, Mapping) for one in given):
+    mappings = content.get(word) or []
+    if not isinstance(mappings, list | tuple) or not all(isinstance(one, Mapping) for one in mappings):
         raise InputError(source, at=word, problem="is not a list of mappings", remedy="begin each one with '- '")
-    return [{str(key): value for key, value in one.items()} for one in given]
+    return [{str(key): value for key, value in one.items()} for one in mappings]
 
 
 def _text(content: Mapping[str, object], word: str, source: Path) -> str:
-    given = content.get(word) or ""
-    if not isinstance(given, str):
-        raise InputError(source, at=word, problem=f"{given!r} is not text", remedy=f'write {word}: "…"')
-    return given.strip()
+    text = content.get(word) or ""
+    if not isinstance(text, str):
+        raise InputError(source, at=word, problem=f"{text!r} is not text", remedy=f'write {word}: "…"')
+    return text.strip()

@@ -22,10 +22,10 @@ def nearest(name: object, known: Iterable[str]) -> str:
     return f"known: {listed}" if names else "there are none"
 
 
-def check_names(given: Iterable[object], known: Iterable[str], source: Path | str, at: str, what: str) -> None:
-    """Refuse the first of the `given` names that is not `known`; `what` says what they are names of."""
-    names = list(known)
-    for name in given:
-        if name not in names:
+def check_names(names: Iterable[object], known: Iterable[str], source: Path | str, at: str, what: str) -> None:
+    """Refuse the first of the names that is not `known`; `what` says what they are names of."""
+    choices = list(known)
+    for name in names:
+        if name not in choices:
             place = f"{at}.{name}" if at else str(name)
-            raise InputError(source, at=place, problem=f"is not {what}", remedy=nearest(name, names))
+            raise InputError(source, at=place, problem=f"is not {what}", remedy=nearest(name, choices))

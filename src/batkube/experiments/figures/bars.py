@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from batkube.experiments.description.column_labels import Column
 from batkube.experiments.figures.data import Chart, ChartPoint, Panel
 from batkube.experiments.figures.marks import Mark
-from batkube.experiments.figures.numbers import told
+from batkube.experiments.figures.numbers import mean_text
 from batkube.outputs.charts.axes import worded
 from batkube.outputs.pages.colours import LIGHT
 
@@ -87,7 +87,7 @@ def _bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark, colu
             sample.mean, y, xerr=error, fmt="none", ecolor=LIGHT["ink"], elinewidth=1.0, capsize=2.6, zorder=3
         )
     axes.annotate(
-        f"{told(sample, column)} {column.unit}",
+        f"{mean_text(sample, column)} {column.unit}",
         (end, y),
         (5, 0),
         textcoords="offset points",

@@ -60,7 +60,7 @@ class _Charting:
         if not any(panel.series for row in rows for panel in row):
             return None
         return Chart(
-            spec.title, spec.kind, self._scale, rows, spec.log_y, spec.caption, (*self._told(), *self._remarks)
+            spec.title, spec.kind, self._scale, rows, spec.log_y, spec.caption, (*self._notes(), *self._remarks)
         )
 
     def _present(self, axis: str) -> list[str]:
@@ -139,9 +139,9 @@ class _Charting:
             for odd in [one for one in self._present(self._spec.x) if amount(one) is None]:
                 values = values_in(column, frame[frame[self._spec.x] == odd])
                 if values:
-                    told = f"{label}, {odd}" if self._spec.by else odd
+                    name = f"{label}, {odd}" if self._spec.by else odd
                     sample = sample_in(column, values)
-                    levels.append(Level(told, sample.mean, sample))
+                    levels.append(Level(name, sample.mean, sample))
 
     @property
     def _is_scatter(self) -> bool:
@@ -164,8 +164,8 @@ class _Charting:
             if position is not None:
                 by_position.setdefault(position, []).append(value)
         points = tuple(
-            ChartPoint(position, published_sample(published, found, column), tuple(found))
-            for position, found in sorted(by_position.items())
+            ChartPoint(position, published_sample(published, sample_values, column), tuple(sample_values))
+            for position, sample_values in sorted(by_position.items())
         )
         if points:
             series.append(Series(published.label, points, is_published=True))
@@ -181,35 +181,35 @@ class _Charting:
     def _read_published(self) -> list[tuple[Published, Rows]]:
         """Read what there is; what is missing is said in the figure rather than spoiling the whole report."""
         folder = self._findings.file.parent
-        found: list[tuple[Published, Rows]] = []
+        tables: list[tuple[Published, Rows]] = []
         for one in self._spec.published:
             try:
                 rows = read_published(one, folder)
             except InputError as error:
                 self._remarks.append(f"“{one.label}” is not drawn: {error.source}: {error.problem}.")
                 continue
-            found.append((one, rows))
+            tables.append((one, rows))
             if rows.left_out:
                 conditions = " and ".join(str(each) for each in one.where)
                 total = rows.left_out + len(rows.cells)
                 self._remarks.append(
                     f"“{one.label}” shows rows where {conditions}: {rows.left_out:,} of {total:,} are left out."
                 )
-        return found
+        return tables
 
-    def _told(self) -> list[str]:
+    def _notes(self) -> list[str]:
         """Return what the reader must know of the numbers."""
-        spec, told = self._spec, []
+        spec, remarks = self._spec, []
         if spec.where:
-            told.append(f"Runs where {' and '.join(str(each) for each in spec.where)}.")
+            remarks.append(f"Runs where {' and '.join(str(each) for each in spec.where)}.")
         drawn = (spec.x, spec.by, spec.facet)
         mixed = [axis for axis in self._axes if axis not in drawn and len(self._present(axis)) > 1]
         if mixed and not self._is_scatter:
-            told.append(f"Means are over all values of {' and '.join(mixed)}, which is more than chance.")
+            remarks.append(f"Means are over all values of {' and '.join(mixed)}, which is more than chance.")
         failed = int((self._frame["state"] != "done").sum())
         if failed and spec.y != (COMPLETED,):
-            told.append(f"{failed:,} of {len(self._frame):,} runs failed and do not count.")
-        return told
+            remarks.append(f"{failed:,} of {len(self._frame):,} runs failed and do not count.")
+        return remarks
 
 
 def _named(axis: str, label: str) -> str:

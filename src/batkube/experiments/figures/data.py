@@ -145,10 +145,10 @@ def amount(label: str) -> float | None:
 
 def scale_of(name: str, labels: Sequence[str], *, is_log: bool) -> AxisScale:
     """Return the scale of an axis: numeric when at least two of its labels, and half of them, tell a number."""
-    told = [label for label in labels if amount(label) is not None]
-    if len(told) < 2 or len(told) * 2 < len(labels):
+    amounts = [label for label in labels if amount(label) is not None]
+    if len(amounts) < 2 or len(amounts) * 2 < len(labels):
         return AxisScale(name.replace("_", " "), categories=tuple(labels))
-    is_time = any(in_seconds(label) is not None for label in told)
+    is_time = any(in_seconds(label) is not None for label in amounts)
     return AxisScale(name.replace("_", " "), "s" if is_time else "", is_log=is_log)
 
 

@@ -16,16 +16,16 @@ from batkube.kernel.errors import InputError
 FORMATS = ("svg", "png", "pdf")
 
 
-def figures_asked(findings: Findings) -> list[FigureSpec]:
+def figure_specs(findings: Findings) -> list[FigureSpec]:
     """Return the figures of an experiment as asked for, or by default. Raises InputError."""
-    asked = read_figures(findings.description.get("figures"), findings.file, findings.axes)
-    return asked or default_figures(findings.axes, has_failures=bool(findings.failed))
+    specs = read_figures(findings.description.get("figures"), findings.file, findings.axes)
+    return specs or default_figures(findings.axes, has_failures=bool(findings.failed))
 
 
 def charts_of(findings: Findings) -> tuple[list[Chart], list[str]]:
     """Return the charts, and the titles of those for which no run has anything to draw."""
     charts, empty = [], []
-    for spec in figures_asked(findings):
+    for spec in figure_specs(findings):
         chart = chart_of(spec, findings)
         if chart is None:
             empty.append(spec.title)

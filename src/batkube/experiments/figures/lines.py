@@ -107,8 +107,8 @@ def _dress_x(axes: Axes, chart: Chart) -> None:
         most = _MOST_TICKS[min(len(chart.rows[0]), len(_MOST_TICKS)) - 1]
         dress(axes.xaxis, chart.x.label, chart.x.unit, is_log=chart.x.is_log, most_ticks=most, preferred=places)
         return
-    shown = [worded(name, 28) for name in names]
-    slanted = sum(len(name) + 3 for name in shown) > _LETTERS_PER_PANEL / math.sqrt(max(1, len(chart.rows[0])))
-    axes.set_xticks(range(len(names)), shown, rotation=30 if slanted else 0, ha="right" if slanted else "center")
+    labels = [worded(name, 28) for name in names]
+    slanted = sum(len(name) + 3 for name in labels) > _LETTERS_PER_PANEL / math.sqrt(max(1, len(chart.rows[0])))
+    axes.set_xticks(range(len(names)), labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
     axes.set_xlim(-0.4, len(names) - 0.6)
     axes.set_xlabel(worded(chart.x.label))

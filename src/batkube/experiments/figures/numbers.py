@@ -8,7 +8,7 @@ from batkube.experiments.description.column_labels import Column
 from batkube.outputs.measures.intervals import Sample
 
 
-def told(sample: Sample, column: Column) -> str:
+def mean_text(sample: Sample, column: Column) -> str:
     """Return a mean and its interval as words."""
     mean, spread = mean_and_spread(sample, column)
     return f"{mean} {spread}" if spread else mean

@@ -82,10 +82,10 @@ def _tested(text: str) -> Condition | None:
 def _matching(pattern: str, folder: Path) -> list[Path]:
     path = folder / pattern
     root = Path(path.anchor) if path.is_absolute() else Path()
-    found = sorted(root.glob(str(path.relative_to(path.anchor) if path.is_absolute() else path)))
-    if not found:
+    paths = sorted(root.glob(str(path.relative_to(path.anchor) if path.is_absolute() else path)))
+    if not paths:
         raise InputError(path, problem="matches no file", remedy="a path is relative to the experiment file")
-    return found
+    return paths
 
 
 def _metrics_row(path: Path) -> dict[str, object]:

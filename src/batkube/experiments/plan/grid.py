@@ -30,7 +30,7 @@ class Point:
         """What a rule may go by: the labels by axis, and the seed and the repeat."""
         return {**self.labels, "seed": str(self.seed), "repeat": str(self.repeat)}
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return which point this is, for people."""
         return ", ".join([*(f"{name}={label}" for name, label in self.labels.items()), f"seed={self.seed}"])
 

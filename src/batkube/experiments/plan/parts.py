@@ -40,7 +40,7 @@ def in_part(points: Sequence[Point], part: Part, experiment: Experiment) -> list
     known["seed"] = [str(seed) for seed in experiment.seeds]
     known["repeat"] = [str(repeat) for repeat in range(1, experiment.repeats + 1)]
     check_names(part, known, SOURCE, "", "an axis, seed or repeat")
-    wanted = {name: {_label(given, known[name]) for given in labels} for name, labels in part.items()}
+    wanted = {name: {_label(value, known[name]) for value in labels} for name, labels in part.items()}
     for name, labels in wanted.items():
         check_names(sorted(labels), known[name], SOURCE, name, f"a value of {name}")
     chosen = [point for point in points if matches(point, wanted)]
@@ -49,8 +49,8 @@ def in_part(points: Sequence[Point], part: Part, experiment: Experiment) -> list
     return chosen
 
 
-def _label(given: object, known: Sequence[str]) -> str:
+def _label(value: object, known: Sequence[str]) -> str:
     """Return the label that is meant: a duration may be written in another unit, `1s` for `1000ms`."""
-    label = label_of(given)
+    label = label_of(value)
     length = None if label in known else in_seconds(label)
     return label if length is None else next((one for one in known if in_seconds(one) == length), label)

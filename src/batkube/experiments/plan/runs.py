@@ -102,8 +102,8 @@ class _Planner:
         key = (what, *which)
         if key not in self._seen:
             self._seen[key] = find()
-        found: _Found = self._seen[key]
-        return found
+        result: _Found = self._seen[key]
+        return result
 
     def _scenario(self, point: Point) -> Scenario:
         source = self._experiment.source
@@ -117,7 +117,7 @@ class _Planner:
         except InputError as error:
             if error.source != str(source):
                 raise
-            place = f"the run {point.told()}"
+            place = f"the run {point.text()}"
             at = f"{place}: {error.at}" if error.at else place
             raise InputError(source, at=at, problem=error.problem, remedy=error.remedy) from error
 

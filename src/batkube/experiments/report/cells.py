@@ -17,20 +17,20 @@ def mean_cell(sample: Sample | None, column: Column, mark: str = "") -> Cell:
     if sample is None:
         return Cell("–")
     mean, spread = mean_and_spread(sample, column)
-    sign, said = _MARKS[mark]
-    shown = join(
+    sign, meaning = _MARKS[mark]
+    content = join(
         (
             mean,
             element("span", f" {spread}", class_="spread") if spread else None,
-            element("span", sign, class_="mark", title=said),
+            element("span", sign, class_="mark", title=meaning),
         )
     )
-    return Cell(shown, sample.mean, "best" if mark == "best" else "")
+    return Cell(content, sample.mean, "best" if mark == "best" else "")
 
 
 def value_cell(value: float, column: Column) -> Cell:
     """Return a cell with the number of one run, as the tables of runs hold it."""
     if value != value:
         return Cell("–")
-    shown = value * column.factor
-    return Cell(f"{shown:,.{column.decimals}f}", shown)
+    number = value * column.factor
+    return Cell(f"{number:,.{column.decimals}f}", number)

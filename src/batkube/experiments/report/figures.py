@@ -38,7 +38,7 @@ def _figure(chart: Chart, number: int) -> Markup:
 
     svg = rendered(draw(chart, with_title=False), "svg").decode()
     drawing = inline(svg, prefix=f"chart{number}", title=chart.title, description=described(chart))
-    caption = " ".join(filter(None, (chart.caption, counts_told(chart), *chart.remarks)))
+    caption = " ".join(filter(None, (chart.caption, remark_on_counts(chart), *chart.remarks)))
     return join(
         (
             element("h3", chart.title),
@@ -72,16 +72,16 @@ def described(chart: Chart) -> str:
     return " ".join(words)
 
 
-def counts_told(chart: Chart) -> str:
+def remark_on_counts(chart: Chart) -> str:
     """Say what is drawn, and how many runs each point is of; the table below has each."""
     own, others = _counts(chart, published=False), _counts(chart, published=True)
     if chart.kind in ("line", "bar") and own in ([], [1]) and others in ([], [1]):
         return "Every value is of one run, so there are no intervals."
-    told = [_KINDS[chart.kind]]
+    sentences = [_KINDS[chart.kind]]
     if own and chart.kind != "scatter":
         theirs = f", of published data n = {_spread(others)}" if others else ""
-        told.append(f"n = {_spread(own)} run{'s' * (own != [1])} each{theirs}.")
-    return " ".join(told)
+        sentences.append(f"n = {_spread(own)} run{'s' * (own != [1])} each{theirs}.")
+    return " ".join(sentences)
 
 
 def _counts(chart: Chart, *, published: bool) -> list[int]:

@@ -35,7 +35,7 @@ class Gantts:
         ]
         if not charts:
             return None
-        return Section("gantt", "Gantt charts", join((_told(self.findings, len(charts)), *charts)))
+        return Section("gantt", "Gantt charts", join((_explanation(self.findings, len(charts)), *charts)))
 
 
 def begin_gantts(findings: Findings, executor: Executor) -> Gantts:
@@ -78,17 +78,17 @@ def representative_runs(findings: Findings) -> list[tuple[str, str]]:
     for key, runs in groups.items():
         typical[key] = sorted(runs)[(len(runs) - 1) // 2][2]
     chosen = _spread_out(list(typical), _MOST)
-    return [(typical[key], _told_labels(dict(zip(axes, key, strict=True))) or typical[key]) for key in chosen]
+    return [(typical[key], _labels_text(dict(zip(axes, key, strict=True))) or typical[key]) for key in chosen]
 
 
 def _spread_out(points: Sequence[tuple[str, ...]], most: int) -> list[tuple[str, ...]]:
     chosen: list[tuple[str, ...]] = []
     left = list(points)
     while left and len(chosen) < most:
-        shown = [[point[axis] for point in chosen] for axis in range(len(left[0]))]
+        labels = [[point[axis] for point in chosen] for axis in range(len(left[0]))]
 
-        def news(point: tuple[str, ...], shown: list[list[str]] = shown) -> int:
-            return sum(label not in shown[axis] for axis, label in enumerate(point))
+        def news(point: tuple[str, ...], labels: list[list[str]] = labels) -> int:
+            return sum(label not in labels[axis] for axis, label in enumerate(point))
 
         best = max(left, key=news)
         chosen.append(best)
@@ -96,11 +96,11 @@ def _spread_out(points: Sequence[tuple[str, ...]], most: int) -> list[tuple[str,
     return sorted(chosen, key=points.index)
 
 
-def _told_labels(labels: Mapping[str, str]) -> str:
+def _labels_text(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {label}" for name, label in labels.items())
 
 
-def _told(findings: Findings, count: int) -> Markup:
+def _explanation(findings: Findings, count: int) -> Markup:
     what = "Each is the run with the median makespan of its point of the grid"
     some = f"; {count} points were chosen to show as many values of the axes as possible" if count == _MOST else ""
     return paragraph(f"{what}{some}. Draw others with ", _command(findings), ".", class_="note")

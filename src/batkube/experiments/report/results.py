@@ -61,7 +61,7 @@ def grid_points(findings: Findings, columns: Sequence[Column]) -> list[GridPoint
 
 def results_section(findings: Findings) -> Section:
     """Return the table of means."""
-    columns = shown_columns(findings)
+    columns = columns_with_numbers(findings)
     points = grid_points(findings, columns)
     axes = list(findings.axes)
     best = {column.name: best_of(points, column) for column in columns}
@@ -80,7 +80,7 @@ def results_section(findings: Findings) -> Section:
     return Section("results", "Results", join((means, paragraph(_legend(points, columns), class_="note"))))
 
 
-def shown_columns(findings: Findings) -> list[Column]:
+def columns_with_numbers(findings: Findings) -> list[Column]:
     """Return the main columns that say something: what is nought or full in every run does not."""
     frame = findings.frame
     dull = {"overallocations": 0.0, "success_rate": 1.0}
@@ -103,7 +103,7 @@ def runs_section(findings: Findings) -> Section:
         cells += [value_cell(record[column.name], column) for column in columns]
         cells.append(Cell(str(record["digest"])[:12] or "–", kind="mono"))
         rows.append(cells)
-    same = _identical_told(findings)
+    same = _remark_on_copies(findings)
     content = join((paragraph(same) if same else None, fold(f"All {len(rows):,} runs", table(heads, rows))))
     return Section("runs", "Every run", content)
 
@@ -169,21 +169,23 @@ def _count(point: GridPoint) -> str:
 
 def _legend(points: Sequence[GridPoint], columns: Sequence[Column]) -> str:
     several = len({point.task for point in points}) > 1
-    told = [
+    sentences = [
         "Means over n runs ± half the 95 % confidence interval (Student's t). One run has no interval.",
         f"★ the best mean{' for one workload and platform' if several else ''}, ≈ no clear difference to it (Welch's "
         "interval of the difference holds 0).",
     ]
     if any(point.copies for point in points):
-        told.append("Repeats of a seed that are identical to the byte are one observation and count once.")
+        sentences.append("Repeats of a seed that are identical to the byte are one observation and count once.")
     if any(point.is_one for point in points):
-        told.append("“± 0” of all columns: every run of that row has the same digest, so the seed changes nothing.")
+        sentences.append(
+            "“± 0” of all columns: every run of that row has the same digest, so the seed changes nothing."
+        )
     if any(column.name in TIMINGS for column in columns):
-        told.append("Real time and speed are measured on the machine that ran this, every run counts.")
-    return " ".join(told)
+        sentences.append("Real time and speed are measured on the machine that ran this, every run counts.")
+    return " ".join(sentences)
 
 
-def _identical_told(findings: Findings) -> str:
+def _remark_on_copies(findings: Findings) -> str:
     """Say of repeats whether they were identical, as they are in a deterministic run."""
     frame = findings.frame[findings.frame["state"] == "done"]
     again = frame.groupby([*findings.axes, "seed"], sort=False)["digest"]

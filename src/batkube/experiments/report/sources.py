@@ -22,8 +22,8 @@ def sources_section(findings: Findings) -> Section:
     parts = [definitions(_facts(findings))]
     command = described.get("command") or []
     if command:
-        said = command if isinstance(command, str) else shlex.join(str(word) for word in command)
-        parts += [element("h3", "To repeat it"), verbatim(said)]
+        line = command if isinstance(command, str) else shlex.join(str(word) for word in command)
+        parts += [element("h3", "To repeat it"), verbatim(line)]
         parts.append(paragraph("Runs that are finished are not run again; --force runs them anew.", class_="note"))
     if programs:
         parts += [element("h3", "Programs"), programs_table(programs)]

@@ -119,10 +119,10 @@ class ExperimentFolder:
     def ended(self, name: str) -> Ended | None:
         """Return how a run ended; None if it has not."""
         if name not in self._ended:
-            found = self._look(name)
-            if found is None:
+            end = self._look(name)
+            if end is None:
                 return None
-            self._ended[name] = found
+            self._ended[name] = end
         return self._ended[name]
 
     def _look(self, name: str) -> Ended | None:

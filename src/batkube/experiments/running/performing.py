@@ -32,8 +32,8 @@ def perform(order: Order) -> str | None:
             order.scenario, order.folder, force=True, command=order.command, builder=lambda name: order.programs[name]
         )
     except Exception as error:
-        told = fault(error)
-        if told is None:
+        failure = fault(error)
+        if failure is None:
             raise
-        return str(told)
+        return str(failure)
     return None

@@ -137,9 +137,9 @@ class _Worker:
         code = self._process.wait()
         self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - _SHOWN_BYTES))
         lines = self._output.read().decode("utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
-        shown = "\n".join(f"    {line}" for line in lines) or "    (it printed nothing)"
+        log_end = "\n".join(f"    {line}" for line in lines) or "    (it printed nothing)"
         self.stop()
-        return f"the process of the run {_end(code)}; its last lines:\n{shown}"
+        return f"the process of the run {_end(code)}; its last lines:\n{log_end}"
 
     def kill(self) -> None:
         """End the process, be it stopped or yet to be started, and with it the programs it has started."""

@@ -62,10 +62,10 @@ def inline(svg: str, *, prefix: str, title: str, description: str = "", recolour
 
     # In tags alone: a label may well say `#222222`.
     rest = _TAG.sub(adapted, rest)
-    told = element("title", title, id=f"{prefix}-title")
+    captions = element("title", title, id=f"{prefix}-title")
     names = f"{prefix}-title"
     if description:
-        told = trusted(told + element("desc", description, id=f"{prefix}-desc"))
+        captions = trusted(captions + element("desc", description, id=f"{prefix}-desc"))
         names += f" {prefix}-desc"
     opening = _NAMESPACES.sub("", opening)
-    return trusted(f'{opening} role="img" aria-labelledby="{names}">{told}{rest}')
+    return trusted(f'{opening} role="img" aria-labelledby="{names}">{captions}{rest}')

@@ -134,10 +134,10 @@ def refuse_others_files(folder: Path, listing: Listing) -> None:
     remedy = "move that away, or choose another --out"
     if strangers := listing.strangers(folder):
         raise InputError(
-            folder, problem=f"holds what no run wrote, so it is not removed: {_told(strangers)}", remedy=remedy
+            folder, problem=f"holds what no run wrote, so it is not removed: {_some(strangers)}", remedy=remedy
         )
     if altered := listing.altered(folder):
-        problem = f"holds what was changed since the run wrote it, so it is not removed: {_told(altered)}"
+        problem = f"holds what was changed since the run wrote it, so it is not removed: {_some(altered)}"
         raise InputError(folder, problem=problem, remedy=remedy)
 
 
@@ -151,7 +151,7 @@ def refuse_link(path: Path) -> None:
         )
 
 
-def _told(names: Sequence[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     more = len(names) - _SHOWN_NAMES
     return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 

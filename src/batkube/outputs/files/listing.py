@@ -32,11 +32,11 @@ class Listing:
     def strangers(self, folder: Path) -> list[str]:
         """Return what is in `folder` and not of the run; a folder with a slash at its end, and nothing below it."""
         own = {*self.files, *(f"{parent}/" for place in self.files for parent in PurePosixPath(place).parents)}
-        found: list[str] = []
+        places: list[str] = []
         for place in _walk(folder):
-            if place not in own and not (found and found[-1].endswith("/") and place.startswith(found[-1])):
-                found.append(place)
-        return found
+            if place not in own and not (places and places[-1].endswith("/") and place.startswith(places[-1])):
+                places.append(place)
+        return places
 
     def altered(self, folder: Path) -> list[str]:
         """Return the files that are there and are not what the run wrote."""
@@ -78,8 +78,8 @@ def _stamp_inside(path: Path) -> dict[str, Any] | None:
 
 def _walk(folder: Path, below: str = "") -> Iterator[str]:
     """Yield the place of all that lies in `folder`; folders end in a slash, and come before what they hold."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    with os.scandir(folder) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:
         place = f"{below}{entry.name}"
         if entry.is_dir(follow_symlinks=False):

@@ -119,8 +119,8 @@ def sweep(folder: Path) -> None:
 
 def _candidates(folder: Path) -> Iterator[tuple[Path, Path]]:
     """Yield each hidden folder that has such a name, and what it is for."""
-    with contextlib.suppress(OSError), os.scandir(folder) as found:
-        for entry in found:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
             if (match := _NAME.fullmatch(entry.name)) and entry.is_dir(follow_symlinks=False):
                 yield Path(entry.path), folder / match["name"]
 

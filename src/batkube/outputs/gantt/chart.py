@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from batkube.kernel.errors import InputError
 from batkube.outputs.files.products import write_product
-from batkube.outputs.measures.run_files import RunFiles
+from batkube.outputs.measures.measured_run import MeasuredRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ _BITMAP_DPI = 220
 
 
 def draw_gantt(
-    results: RunFiles, *, title: str | None = None, color_by: str = "job", window: Window | None = None
+    results: MeasuredRun, *, title: str | None = None, color_by: str = "job", window: Window | None = None
 ) -> Figure:
     """Return the chart of a run as a figure; `color_by` is job, user, profile or state."""
     from batkube.outputs.gantt.picture import picture_of
@@ -42,7 +42,7 @@ def draw_gantt(
 
 
 def save_gantt(
-    results: RunFiles,
+    results: MeasuredRun,
     path: str | Path,
     *,
     title: str | None = None,
@@ -61,7 +61,7 @@ def save_gantt(
     write_product(target, content)
 
 
-def gantt_svg(results: RunFiles, *, title: str | None = None, color_by: str = "job") -> str:
+def gantt_svg(results: MeasuredRun, *, title: str | None = None, color_by: str = "job") -> str:
     """Return the chart of a run as an SVG element to be put into a page, with the jobs' stories under the pointer."""
     from batkube.outputs.gantt.picture import picture_of
 
@@ -86,7 +86,7 @@ def _rendered(picture: Picture, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def _page(picture: Picture, results: RunFiles) -> bytes:
+def _page(picture: Picture, results: MeasuredRun) -> bytes:
     with _quiet():
         from batkube.outputs.gantt.page import page
     return page(picture, results.jobs, _rendered(picture, "svg").decode()).encode()

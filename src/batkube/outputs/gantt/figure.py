@@ -142,8 +142,8 @@ def _legend_patches(picture: Picture) -> list[Patch]:
         patch(entry.fill, entry.words, ALARM, ALARM_HATCH) if entry.alarming else patch(entry.fill, entry.words)
         for entry in entries
     ]
-    told = any(entry.alarming for entry in entries)
-    if not told and (picture.alarming & ~picture.boxes.lost).any():
+    has_alarm = any(entry.alarming for entry in entries)
+    if not has_alarm and (picture.alarming & ~picture.boxes.lost).any():
         patches.append(patch("white", "failed, killed or over its walltime", ALARM, ALARM_HATCH))
     if picture.boxes.lost.any():
         patches.append(patch("white", "evicted, run again later", LOST, LOST_HATCH))

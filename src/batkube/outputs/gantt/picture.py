@@ -8,9 +8,9 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
 from batkube.outputs.charts.palette import COLOURINGS, Colouring, colour_jobs
 from batkube.outputs.gantt.lanes import Boxes, boxes_of
-from batkube.outputs.measures.metrics import Metrics, metrics_of
+from batkube.outputs.measures.measured_run import MeasuredRun
+from batkube.outputs.measures.metrics import Metrics
 from batkube.outputs.measures.occupation import Bools, busy_of, horizon_s, stays_of
-from batkube.outputs.measures.run_files import RunFiles
 from batkube.outputs.measures.timelines import StepFunction, pod_queue_steps, queue_steps, utilisation_steps
 
 #: Overlaps of less than this part of the chart's length (half a point on paper) are not worth a lane.
@@ -42,7 +42,7 @@ class Picture:
 
 
 def picture_of(
-    results: RunFiles, *, title: str | None, color_by: str, window: tuple[float | None, float | None] | None
+    results: MeasuredRun, *, title: str | None, color_by: str, window: tuple[float | None, float | None] | None
 ) -> Picture:
     """Return what to draw of a run; `window` is from and to in seconds, None standing for the run's own."""
     if color_by not in COLOURINGS:
@@ -60,10 +60,10 @@ def picture_of(
             remedy=f"the run lasts until {human(seconds(horizon_s(jobs)))}",
         )
     ended_well = (jobs["final_state"] == "COMPLETED_SUCCESSFULLY") | jobs["finish_time"].isna()
-    metrics = metrics_of(results)
+    metrics = results.metrics
     return Picture(
         title=results.name if title is None else title,
-        subtitle=_subtitle(results, metrics, stays.unplaced) + _shown(window, start_s, end_s),
+        subtitle=_subtitle(results, metrics, stays.unplaced) + _window_remark(window, start_s, end_s),
         metrics=metrics,
         machine_names=_without_domain(results.machine_names),
         job_ids=jobs["job_id"].tolist(),
@@ -77,7 +77,7 @@ def picture_of(
     )
 
 
-def _stretch(results: RunFiles, window: tuple[float | None, float | None] | None) -> tuple[float, float]:
+def _stretch(results: MeasuredRun, window: tuple[float | None, float | None] | None) -> tuple[float, float]:
     """By default from 0, where virtual time begins, or from the first submission of a trace that begins late."""
     last = max(horizon_s(results.jobs), 1e-6)
     first = float(results.jobs["submission_time"].min())
@@ -93,14 +93,14 @@ def _stretch(results: RunFiles, window: tuple[float | None, float | None] | None
     return start_s, end_s
 
 
-def _queue(results: RunFiles) -> StepFunction:
+def _queue(results: MeasuredRun) -> StepFunction:
     """From the jobs where each waited once, which is quick; else from the pods, if the run wrote them."""
     jobs = results.jobs
     waited_once = bool(jobs["starting_time"].notna().all() and (jobs["evictions"].fillna(0) == 0).all())
     return queue_steps(jobs) if waited_once or results.pods.empty else pod_queue_steps(results.pods)
 
 
-def _shown(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:
+def _window_remark(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:
     """Say which part is shown when it is not the whole, since the numbers are of the whole run."""
     if window is None or window == (None, None):
         return ""
@@ -113,7 +113,7 @@ def _without_domain(names: list[str]) -> list[str]:
     return [name.partition(".")[0] for name in names] if len(domains) == 1 else names
 
 
-def _subtitle(results: RunFiles, metrics: Metrics, unplaced: int) -> str:
+def _subtitle(results: MeasuredRun, metrics: Metrics, unplaced: int) -> str:
     count = results.machine_count
     parts = [results.scheduler] if results.scheduler else []
     parts.append(f"{metrics.jobs:,} job{'s' * (metrics.jobs != 1)} on {count:,} machine{'s' * (count != 1)}")
@@ -123,8 +123,8 @@ def _subtitle(results: RunFiles, metrics: Metrics, unplaced: int) -> str:
         parts.append(f"mean wait {human(seconds(metrics.wait_s_mean))}")
     if metrics.utilisation is not None:
         parts.append(f"utilisation {metrics.utilisation * 100:.1f} %")
-    if results.failure_told:
-        parts.append(results.failure_told)
+    if results.failure_remark:
+        parts.append(results.failure_remark)
     if unplaced:
         parts.append(f"{unplaced:,} not drawn: their machines are unknown")
     return "  ·  ".join(parts)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from batkube.outputs.measures.metrics import Metrics, metrics_of
-from batkube.outputs.measures.run_files import RunFiles
+from batkube.outputs.measures.measured_run import MeasuredRun
+from batkube.outputs.measures.metrics import Metrics
 from batkube.outputs.measures.run_labels import labels_of
 
 #: jobs.csv has six decimals, and two programs may round the last one differently: less than this is no difference.
@@ -90,10 +90,10 @@ class Comparison:
 def metric_rows(metrics: Metrics, states: Sequence[str] | None = None) -> list[MetricRow]:
     """Return a run's numbers in the order they are shown; `states` are the final states to give a row each."""
     share = metrics.utilisation
-    shown = metrics.states if states is None else {state: metrics.states.get(state, 0) for state in states}
+    counts = metrics.states if states is None else {state: metrics.states.get(state, 0) for state in states}
     return [
         MetricRow("jobs", "", metrics.jobs, 0),
-        *(MetricRow(f"  {state.lower()}", "", count, 0) for state, count in shown.items()),
+        *(MetricRow(f"  {state.lower()}", "", count, 0) for state, count in counts.items()),
         MetricRow("makespan", "s", metrics.makespan_s, 2, -1),
         MetricRow("mean wait", "s", metrics.wait_s_mean, 2, -1),
         MetricRow("median wait", "s", metrics.wait_s_median, 2, -1),
@@ -112,14 +112,14 @@ def metric_rows(metrics: Metrics, states: Sequence[str] | None = None) -> list[M
     ]
 
 
-def compare_runs(runs: Sequence[RunFiles], *, baseline: int = 0) -> Comparison:
+def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Comparison:
     """Return the runs side by side, measured against `runs[baseline]`."""
-    metrics = [metrics_of(run) for run in runs]
+    metrics = [run.metrics for run in runs]
     states = sorted({state for each in metrics for state in each.states})
     labels = labels_of([run.path for run in runs])
     tables = _matched([run.jobs for run in runs])
     others = [number for number in range(len(runs)) if number != baseline]
-    warnings = [f"{label} {run.failure_told}" for label, run in zip(labels, runs, strict=True) if run.failure_told]
+    warnings = [f"{label} {run.failure_remark}" for label, run in zip(labels, runs, strict=True) if run.failure_remark]
     warnings += [
         warning
         for number in others
@@ -128,8 +128,8 @@ def compare_runs(runs: Sequence[RunFiles], *, baseline: int = 0) -> Comparison:
     stated = [(label, run.machine_count_stated) for label, run in zip(labels, runs, strict=True)]
     counts = {label: count for label, count in stated if count is not None}
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{label} {count}" for label, count in counts.items())
-        warnings.append(f"the runs have different numbers of machines: {told}")
+        sizes = ", ".join(f"{label} {count}" for label, count in counts.items())
+        warnings.append(f"the runs have different numbers of machines: {sizes}")
     return Comparison(
         labels,
         baseline,

@@ -100,7 +100,7 @@ class RunFiles:
         return content
 
     @property
-    def failure_told(self) -> str:
+    def failure_remark(self) -> str:
         """What to say of a run that failed, as its results are only a part of what was asked; empty if it did not."""
         if self.manifest.get("result") != "failed":
             return ""

@@ -28,10 +28,10 @@ _UNDISPLAYABLE = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\
 
 def element(name: str, /, *children: Child, **attributes: str | int | bool | None) -> Markup:
     """Return an element; `class_` stands for `class`, `data_x` for `data-x`, None and False leave an attribute out."""
-    told = "".join(_attribute(key, value) for key, value in attributes.items())
+    attribute_text = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:
-        return Markup(f"<{name}{told}>")
-    return Markup(f"<{name}{told}>{join(children)}</{name}>")
+        return Markup(f"<{name}{attribute_text}>")
+    return Markup(f"<{name}{attribute_text}>{join(children)}</{name}>")
 
 
 def join(children: Iterable[Child], separator: str = "") -> Markup:

@@ -22,7 +22,7 @@ class Heading:
 class Cell:
     """What a cell shows, and how."""
 
-    shown: Child
+    content: Child
     #: What the column is sorted by where the shown text is not a plain number.
     value: float | None = None
     kind: str = ""
@@ -61,5 +61,5 @@ def _cell(cell: Cell, heading: Heading, is_first: bool) -> Markup:
     kinds = " ".join(filter(None, ("number" if heading.is_number else "", cell.kind)))
     value = None if cell.value is None else repr(cell.value)
     if is_first:
-        return element("th", cell.shown, scope="row", class_=kinds or None, data_value=value)
-    return element("td", cell.shown, class_=kinds or None, data_value=value)
+        return element("th", cell.content, scope="row", class_=kinds or None, data_value=value)
+    return element("td", cell.content, class_=kinds or None, data_value=value)

@@ -57,9 +57,9 @@ def _draw(axes: Axes, values: Floats, label: str, unit: str, colour: str) -> Non
         axes.set_xscale("log")
     axes.set_xlim(begin, end)
     # What is below the axis' begin, such as jobs that did not wait at all, is where the curve sets out.
-    shown = ordered > begin
-    x = np.concatenate(([begin], ordered[shown], [end]))
-    y = np.concatenate(([float((values <= begin).mean())], shares[shown], [1.0]))
+    inside = ordered > begin
+    x = np.concatenate(([begin], ordered[inside], [end]))
+    y = np.concatenate(([float((values <= begin).mean())], shares[inside], [1.0]))
     axes.step(x, y, where="post", color=colour, linewidth=1.4)
     mean = float(values.mean())
     axes.axvline(mean, color=LIGHT["quiet"], linewidth=1.0, linestyle=(0, (1.2, 1.6)))

@@ -48,8 +48,8 @@ def _lead(results: Results) -> list[Markup]:
     metrics, count = results.metrics, results.machine_count
     who = f"{results.scheduler}: " if results.scheduler else ""
     lead = [paragraph(f"{who}{metrics.jobs:,} jobs on {count:,} machine{'s' * (count != 1)}.", class_="told")]
-    if results.failure_told:
-        lead.append(paragraph(f"This run {results.failure_told}.", class_="bad"))
+    if results.failure_remark:
+        lead.append(paragraph(f"This run {results.failure_remark}.", class_="bad"))
         reason = results.manifest.get("failure")
         if reason:
             lead.append(element("pre", str(reason), tabindex=0))
@@ -77,19 +77,19 @@ def _metric_name(name: str) -> str:
 
 def _headline(metrics: Metrics) -> Markup:
     """Return the few numbers that everybody looks for first, as a person says them."""
-    shown = [("jobs finished", f"{metrics.finished:,} of {metrics.jobs:,}")]
+    facts = [("jobs finished", f"{metrics.finished:,} of {metrics.jobs:,}")]
     for label, value in (
         ("makespan", metrics.makespan_s),
         ("mean wait", metrics.wait_s_mean),
         ("longest wait", metrics.wait_s_max),
     ):
         if value is not None:
-            shown.append((label, human(seconds(value))))
+            facts.append((label, human(seconds(value))))
     if metrics.slowdown_mean is not None:
-        shown.append(("mean slowdown", f"{metrics.slowdown_mean:,.2f}"))
+        facts.append(("mean slowdown", f"{metrics.slowdown_mean:,.2f}"))
     if metrics.utilisation is not None:
-        shown.append(("utilisation", f"{metrics.utilisation * 100:.1f} %"))
-    items = [element("li", element("b", value), element("span", label)) for label, value in shown]
+        facts.append(("utilisation", f"{metrics.utilisation * 100:.1f} %"))
+    items = [element("li", element("b", value), element("span", label)) for label, value in facts]
     return element("ul", *items, class_="headline")
 
 
@@ -125,7 +125,7 @@ def _distributions_section(results: Results) -> Section | None:
 
 
 def _described(metrics: Metrics) -> str:
-    told = [
+    sentences = [
         f"{label} {value:,.6g} s"
         for label, value in (
             ("median wait", metrics.wait_s_median),
@@ -134,7 +134,7 @@ def _described(metrics: Metrics) -> str:
         )
         if value is not None
     ]
-    return "; ".join(told) + "."
+    return "; ".join(sentences) + "."
 
 
 def _users_section(results: Results) -> Section | None:
@@ -155,8 +155,8 @@ def _users_section(results: Results) -> Section | None:
     more = len(users) - len(largest)
     note = paragraph(f"{more:,} users with fewer jobs are left out.", class_="note") if more else None
     content = join((table(heads, rows), note))
-    shown = folded_if_long(f"{len(users):,} users", content, count=len(rows), few=_FEW_USERS)
-    return Section("users", "Users", shown)
+    folded = folded_if_long(f"{len(users):,} users", content, count=len(rows), few=_FEW_USERS)
+    return Section("users", "Users", folded)
 
 
 def _fidelity_section(results: Results) -> Section | None:

@@ -40,8 +40,8 @@ def _summary(total: int, never: int, retried: int, failed: int) -> str:
     if not never and not retried and not failed:
         return f"All {total:,} pods were placed at the first attempt."
     parts = [
-        f"{count:,} {said}"
-        for count, said in (
+        f"{count:,} {words}"
+        for count, words in (
             (never, "were never placed"),
             (retried, "were placed after more than one attempt"),
             (failed, "were placed and failed"),
@@ -53,8 +53,8 @@ def _summary(total: int, never: int, retried: int, failed: int) -> str:
 
 def _by_reason(pods: pd.DataFrame) -> Markup:
     """Return a row per reason; reasons that differ only in their numbers are one, told by the first."""
-    told = pods.assign(kind=[_NUMBER.sub("#", text) for text in pods["last_reason"]])
-    groups = [(rows, len(rows)) for _, rows in told.groupby("kind", sort=False)]
+    by_kind = pods.assign(kind=[_NUMBER.sub("#", text) for text in pods["last_reason"]])
+    groups = [(rows, len(rows)) for _, rows in by_kind.groupby("kind", sort=False)]
     groups.sort(key=lambda group: -group[1])
     heads = [
         Heading("last reason given"),
@@ -62,11 +62,11 @@ def _by_reason(pods: pd.DataFrame) -> Markup:
         Heading("attempts", "at most", is_number=True),
     ]
     heads += [Heading("longest wait", "s", is_number=True), Heading("for example")]
-    shown: list[list[Any]] = []
+    lines: list[list[Any]] = []
     for rows, count in groups[:_MOST_ROWS]:
         wait = float((rows["scheduled"].fillna(rows["finished"]) - rows["created"]).max())
         attempts = float(rows["attempts"].max())
-        shown.append(
+        lines.append(
             [
                 str(rows["last_reason"].iloc[0]) or "(none given)",
                 Cell(f"{count:,}", float(count)),
@@ -75,6 +75,6 @@ def _by_reason(pods: pd.DataFrame) -> Markup:
                 ", ".join(rows["pod"].head(_EXAMPLES)) + (" …" if count > _EXAMPLES else ""),
             ]
         )
-    left = len(groups) - len(shown)
+    left = len(groups) - len(lines)
     note = paragraph(f"{left:,} rarer reasons are left out; pods.csv has all.", class_="note") if left else None
-    return join((table(heads, shown), note))
+    return join((table(heads, lines), note))

@@ -16,8 +16,8 @@ def sources_section(results: Results) -> Section:
     """Return what was run, and enough to run it again, as far as the manifest tells."""
     manifest = results.manifest
     if not manifest:
-        told = paragraph("No manifest.json lies beside the jobs, so nothing is known of how they were run.")
-        return Section("sources", "What was run", told)
+        remark = paragraph("No manifest.json lies beside the jobs, so nothing is known of how they were run.")
+        return Section("sources", "What was run", remark)
     parts = [definitions(_facts(manifest))]
     command = [str(word) for word in manifest.get("command") or ()]
     if command:
@@ -44,8 +44,8 @@ def _facts(manifest: dict[str, Any]) -> list[tuple[Child, Child]]:
         ("digest", element("code", str(manifest.get("digest", "–")))),
     ]
     if "run_s" in real:
-        told = f"{real['run_s']:,.2f} s real, {real.get('cpu_s', 0):,.2f} s CPU of ours"
-        facts.append(("cost", f"{told}, {real.get('peak_memory_bytes', 0) / 2**20:,.0f} MiB"))
+        times = f"{real['run_s']:,.2f} s real, {real.get('cpu_s', 0):,.2f} s CPU of ours"
+        facts.append(("cost", f"{times}, {real.get('peak_memory_bytes', 0) / 2**20:,.0f} MiB"))
     return facts
 
 

@@ -10,7 +10,7 @@ _WEBHOOK: Defaults = {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "tim
 
 
 def fill_validating_webhooks(obj: dict[str, Any]) -> None:
-    """Everything matches, failures refuse."""
+    """Let a webhook match every object where it does not say which, and refuse a write when it cannot be asked."""
     for webhook in structs(obj, "webhooks"):
         fill_absent(webhook, _WEBHOOK)
         _selectors(webhook)

@@ -63,10 +63,10 @@ def check_template_labels(
     """Check that a selector selects the pods of its template; return whether it is a selector at all."""
     labels = template.get("metadata", {}).get("labels")
     try:
-        found = selector_of(selector)
+        parsed = selector_of(selector)
     except SelectorError:
         return False
-    if not found.matches(labels):
+    if not parsed.matches(labels):
         problems.invalid(f"{path}.metadata.labels", labels, _NO_MATCH)
     return True
 
@@ -77,8 +77,8 @@ def _check_required_selector(selector: Mapping[str, Any] | None, kind: str, path
         return
     check_selector(selector, f"{path}.selector", problems)
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        shown = go_struct("meta.LabelSelector", selector)
-        problems.invalid(f"{path}.selector", shown, f"empty selector is invalid for {kind}")
+        go_text = go_struct("meta.LabelSelector", selector)
+        problems.invalid(f"{path}.selector", go_text, f"empty selector is invalid for {kind}")
 
 
 def _check_runs_forever(template: Mapping[str, Any], owner: str, path: str, problems: Problems) -> None:
@@ -125,8 +125,8 @@ def _check_deployment_strategy(strategy: Mapping[str, Any], problems: Problems) 
         if rolling is not None:
             problems.forbidden(path, "may not be specified when strategy `type` is 'Recreate'")
     elif kind != "RollingUpdate":
-        shown = go_struct("apps.DeploymentStrategy", strategy)
-        problems.not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
+        go_text = go_struct("apps.DeploymentStrategy", strategy)
+        problems.not_supported("spec.strategy", go_text, ("Recreate", "RollingUpdate"))
     elif rolling is None:
         problems.required(path, "this should be defaulted and never be nil")
     else:
@@ -199,11 +199,11 @@ def _check_set_policies(spec: Mapping[str, Any], problems: Problems) -> None:
         problems.required(path)
     elif kind == "OnDelete":
         if rolling is not None:
-            shown = go_struct("apps.RollingUpdateStatefulSetStrategy", rolling)
-            problems.invalid(f"{path}.rollingUpdate", shown, "only allowed for updateStrategy 'RollingUpdate'")
+            go_text = go_struct("apps.RollingUpdateStatefulSetStrategy", rolling)
+            problems.invalid(f"{path}.rollingUpdate", go_text, "only allowed for updateStrategy 'RollingUpdate'")
     elif kind != "RollingUpdate":
-        shown = go_struct("apps.StatefulSetUpdateStrategy", strategy)
-        problems.invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
+        go_text = go_struct("apps.StatefulSetUpdateStrategy", strategy)
+        problems.invalid(path, go_text, "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None:
         _check_set_rolling(rolling, f"{path}.rollingUpdate", problems)
     if (policy := spec.get("persistentVolumeClaimRetentionPolicy")) is not None:
@@ -259,8 +259,8 @@ def _daemon_set(value: Object, problems: Problems) -> None:
     check_selector(selector, "spec.selector", problems)
     check_template_labels(selector, template, "spec.template", problems)
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        shown = go_struct("meta.LabelSelector", selector)
-        problems.invalid("spec.selector", shown, "empty selector is invalid for daemonset")
+        go_text = go_struct("meta.LabelSelector", selector)
+        problems.invalid("spec.selector", go_text, "empty selector is invalid for daemonset")
     check_template(template, "spec.template", problems)
     _check_runs_forever(template, "DaemonSet", "spec.template", problems)
     problems.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
@@ -273,8 +273,8 @@ def _check_daemon_strategy(strategy: Mapping[str, Any], problems: Problems) -> N
     if kind == "OnDelete":
         return
     if kind != "RollingUpdate":
-        shown = go_struct("apps.DaemonSetUpdateStrategy", strategy)
-        problems.not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete"))
+        go_text = go_struct("apps.DaemonSetUpdateStrategy", strategy)
+        problems.not_supported("spec.updateStrategy", go_text, ("RollingUpdate", "OnDelete"))
     elif rolling is None:
         problems.required(path)
     else:

@@ -59,10 +59,10 @@ def _metric_text(metric: Mapping[str, Any], status: Mapping[str, Any]) -> str:
         return "<unknown type>"
     field, is_resource = _METRIC_SOURCES[metric["type"]]
     source = metric.get(field, {})
-    target, told = source.get("target", {}), status.get(field)
-    seen = (told or {}).get("current", {})
+    target, own_status = source.get("target", {}), status.get(field)
+    seen = (own_status or {}).get("current", {})
     # A value that is missing where the metric is there is Go's nil; where the metric is missing, it is unknown.
-    missing = UNKNOWN if told is None else _NIL
+    missing = UNKNOWN if own_status is None else _NIL
     is_average = target.get("averageValue") is not None
     if is_resource:
         name = source.get("name", "")

@@ -47,7 +47,7 @@ def without_round_trip(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def fill_autoscaler_v1(obj: dict[str, Any]) -> None:
-    """At least one replica."""
+    """A lower bound of one replica, where none is set."""
     fill_absent(struct(obj, "spec"), _REPLICAS)
 
 

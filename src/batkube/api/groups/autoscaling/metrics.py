@@ -50,7 +50,7 @@ def _each(metric: Source, conversions: Mapping[str, Callable[[Source], Source]])
     return converted
 
 
-def _given(**fields: Any) -> Source:  # noqa: ANN401 - any JSON
+def _fields(**fields: Any) -> Source:  # noqa: ANN401 - any JSON
     """Return the fields that are there."""
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -60,7 +60,7 @@ def _reference(value: Source | None) -> Source:
 
 
 def _identifier(name: str, selector: Source | None) -> Source:
-    return {"name": name, **_given(selector=selector)}
+    return {"name": name, **_fields(selector=selector)}
 
 
 def _selector(metric: Source) -> Source | None:
@@ -69,7 +69,7 @@ def _selector(metric: Source) -> Source | None:
     if selector is None:
         return None
     labels, expressions = selector.get("matchLabels"), selector.get("matchExpressions")
-    return _given(matchLabels=dict(sorted(labels.items())) if labels else None, matchExpressions=expressions)
+    return _fields(matchLabels=dict(sorted(labels.items())) if labels else None, matchExpressions=expressions)
 
 
 def _measured(source: Source, field: str) -> tuple[Source, Source]:
@@ -83,7 +83,7 @@ def _object_to_v1(source: Source) -> Source:
         "target": _reference(source.get("describedObject")),
         "metricName": metric.get("name", ""),
         "targetValue": target.get("value", "0"),
-        **_given(selector=_selector(metric), averageValue=target.get("averageValue")),
+        **_fields(selector=_selector(metric), averageValue=target.get("averageValue")),
     }
 
 
@@ -94,7 +94,7 @@ def _object_from_v1(source: Source) -> Source:
         "target": {
             "type": "Value" if average is None else "AverageValue",
             "value": source.get("targetValue", "0"),
-            **_given(averageValue=average),
+            **_fields(averageValue=average),
         },
         "metric": _identifier(source.get("metricName", ""), source.get("selector")),
     }
@@ -105,7 +105,7 @@ def _pods_to_v1(source: Source) -> Source:
     return {
         "metricName": metric.get("name", ""),
         "targetAverageValue": target.get("averageValue", "0"),
-        **_given(selector=_selector(metric)),
+        **_fields(selector=_selector(metric)),
     }
 
 
@@ -120,7 +120,7 @@ def _resource_to_v1(source: Source) -> Source:
     target = source.get("target") or {}
     return {
         "name": source.get("name", ""),
-        **_given(
+        **_fields(
             targetAverageUtilization=target.get("averageUtilization"),
             targetAverageValue=target.get("averageValue"),
             container=source.get("container"),
@@ -134,9 +134,9 @@ def _resource_from_v1(source: Source) -> Source:
         "name": source.get("name", ""),
         "target": {
             "type": "AverageValue" if percent is None else "Utilization",
-            **_given(averageValue=source.get("targetAverageValue"), averageUtilization=percent),
+            **_fields(averageValue=source.get("targetAverageValue"), averageUtilization=percent),
         },
-        **_given(container=source.get("container")),
+        **_fields(container=source.get("container")),
     }
 
 
@@ -144,7 +144,7 @@ def _external_to_v1(source: Source) -> Source:
     metric, target = _measured(source, "target")
     return {
         "metricName": metric.get("name", ""),
-        **_given(
+        **_fields(
             metricSelector=_selector(metric),
             targetValue=target.get("value"),
             targetAverageValue=target.get("averageValue"),
@@ -158,7 +158,7 @@ def _external_from_v1(source: Source) -> Source:
         "metric": _identifier(source.get("metricName", ""), source.get("metricSelector")),
         "target": {
             "type": "AverageValue" if value is None else "Value",
-            **_given(value=value, averageValue=source.get("targetAverageValue")),
+            **_fields(value=value, averageValue=source.get("targetAverageValue")),
         },
     }
 
@@ -169,14 +169,14 @@ def _object_status_to_v1(source: Source) -> Source:
         "target": _reference(source.get("describedObject")),
         "metricName": metric.get("name", ""),
         "currentValue": current.get("value", "0"),
-        **_given(selector=_selector(metric), averageValue=current.get("averageValue")),
+        **_fields(selector=_selector(metric), averageValue=current.get("averageValue")),
     }
 
 
 def _object_status_from_v1(source: Source) -> Source:
     return {
         "metric": _identifier(source.get("metricName", ""), source.get("selector")),
-        "current": {"value": source.get("currentValue", "0"), **_given(averageValue=source.get("averageValue"))},
+        "current": {"value": source.get("currentValue", "0"), **_fields(averageValue=source.get("averageValue"))},
         "describedObject": _reference(source.get("target")),
     }
 
@@ -186,7 +186,7 @@ def _pods_status_to_v1(source: Source) -> Source:
     return {
         "metricName": metric.get("name", ""),
         "currentAverageValue": current.get("averageValue", "0"),
-        **_given(selector=_selector(metric)),
+        **_fields(selector=_selector(metric)),
     }
 
 
@@ -201,9 +201,9 @@ def _resource_status_to_v1(source: Source) -> Source:
     current = source.get("current") or {}
     return {
         "name": source.get("name", ""),
-        **_given(currentAverageUtilization=current.get("averageUtilization")),
+        **_fields(currentAverageUtilization=current.get("averageUtilization")),
         "currentAverageValue": current.get("averageValue", "0"),
-        **_given(container=source.get("container")),
+        **_fields(container=source.get("container")),
     }
 
 
@@ -212,9 +212,9 @@ def _resource_status_from_v1(source: Source) -> Source:
         "name": source.get("name", ""),
         "current": {
             "averageValue": source.get("currentAverageValue", "0"),
-            **_given(averageUtilization=source.get("currentAverageUtilization")),
+            **_fields(averageUtilization=source.get("currentAverageUtilization")),
         },
-        **_given(container=source.get("container")),
+        **_fields(container=source.get("container")),
     }
 
 
@@ -222,16 +222,19 @@ def _external_status_to_v1(source: Source) -> Source:
     metric, current = _measured(source, "current")
     return {
         "metricName": metric.get("name", ""),
-        **_given(metricSelector=_selector(metric)),
+        **_fields(metricSelector=_selector(metric)),
         "currentValue": current.get("value", "0"),
-        **_given(currentAverageValue=current.get("averageValue")),
+        **_fields(currentAverageValue=current.get("averageValue")),
     }
 
 
 def _external_status_from_v1(source: Source) -> Source:
     return {
         "metric": _identifier(source.get("metricName", ""), source.get("metricSelector")),
-        "current": {"value": source.get("currentValue", "0"), **_given(averageValue=source.get("currentAverageValue"))},
+        "current": {
+            "value": source.get("currentValue", "0"),
+            **_fields(averageValue=source.get("currentAverageValue")),
+        },
     }
 
 

@@ -86,14 +86,14 @@ class CustomScale(Scale):
             problem = f'the spec replicas field ".{path}" does not exist'
             details = {"causes": [{"message": problem}]}
             raise Failure(500, "InternalError", f"Internal error occurred: {problem}", details)
-        return self._shown(value, wanted)
+        return self._scale_of(value, wanted)
 
     def read_for_update(self, value: KubeObject) -> KubeObject:
         """Return the Scale that a write starts from: an object that says nothing of replicas has none."""
         wanted = _at(value, self._paths.spec_replicas)
-        return self._shown(value, wanted if isinstance(wanted, int) else 0)
+        return self._scale_of(value, wanted if isinstance(wanted, int) else 0)
 
-    def _shown(self, value: KubeObject, wanted: int) -> KubeObject:
+    def _scale_of(self, value: KubeObject, wanted: int) -> KubeObject:
         status: KubeObject = {"replicas": _at(value, self._paths.status_replicas) or 0}
         selector = _at(value, self._paths.selector) if self._paths.selector else None
         if isinstance(selector, str) and selector:

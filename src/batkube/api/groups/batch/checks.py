@@ -73,8 +73,8 @@ def _check_generated_selector(
     except SelectorError:
         return
     if not matches:
-        shown = go_struct("meta.LabelSelector", spec["selector"])
-        problems.invalid("spec.selector", shown, "`selector` not auto-generated")
+        go_text = go_struct("meta.LabelSelector", spec["selector"])
+        problems.invalid("spec.selector", go_text, "`selector` not auto-generated")
 
 
 def _check_selected(spec: Mapping[str, Any], problems: Problems) -> None:
@@ -142,8 +142,8 @@ def _check_policies(spec: Mapping[str, Any], path: str, problems: Problems) -> N
         check_failure_policy(failure, spec, f"{path}.podFailurePolicy", problems)
     if success is not None:
         if spec.get("completionMode") != "Indexed":
-            shown = go_struct("batch.SuccessPolicy", success)
-            problems.invalid(f"{path}.successPolicy", shown, "requires indexed completion mode")
+            go_text = go_struct("batch.SuccessPolicy", success)
+            problems.invalid(f"{path}.successPolicy", go_text, "requires indexed completion mode")
         else:
             check_success_policy(success, spec.get("completions") or 0, f"{path}.successPolicy", problems)
     if (replacement := spec.get("podReplacementPolicy")) is not None:
@@ -234,8 +234,8 @@ def _check_cron_spec(spec: Mapping[str, Any], before: Mapping[str, Any] | None, 
     job, path = spec.get("jobTemplate", {}).get("spec", {}), "spec.jobTemplate.spec"
     _check_spec(job, path, problems)
     if (selector := job.get("selector")) is not None:
-        shown = go_struct("meta.LabelSelector", selector)
-        problems.invalid(f"{path}.selector", shown, "`selector` will be auto-generated")
+        go_text = go_struct("meta.LabelSelector", selector)
+        problems.invalid(f"{path}.selector", go_text, "`selector` will be auto-generated")
     if job.get("manualSelector"):
         problems.not_supported(f"{path}.manualSelector", True, ("nil", "false"))
     for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):

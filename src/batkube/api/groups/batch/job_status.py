@@ -110,8 +110,8 @@ def _check_finished(step: _Step, problems: Problems) -> None:
         problems.required("status.startTime", "startTime is required for finished job")
     uncounted = step.now.get("uncountedTerminatedPods") or {}
     if any(uncounted.values()) and (turned or step.changed("uncountedTerminatedPods")):
-        shown = go_struct("batch.UncountedTerminatedPods", uncounted)
-        problems.invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job")
+        go_text = go_struct("batch.UncountedTerminatedPods", uncounted)
+        problems.invalid("status.uncountedTerminatedPods", go_text, "must be empty for finished job")
 
 
 def _check_indexes(step: _Step, problems: Problems) -> None:

@@ -28,7 +28,7 @@ _ENDPOINTS_CONTROLLER = {"endpoints.kubernetes.io/managed-by": ("endpoint-contro
 
 
 def fill_endpoints(obj: dict[str, Any]) -> None:
-    """The protocol of every port."""
+    """TCP for every port without a protocol."""
     for subset in structs(obj, "subsets"):
         for port in structs(subset, "ports"):
             fill_empty(port, TCP)
@@ -121,7 +121,7 @@ def is_managed(value: Mapping[str, Any], managers: Mapping[str, tuple[str, ...]]
 
 
 def of_endpoints(endpoints: Mapping[str, Any]) -> list[str]:
-    """Addresses of endpoints."""
+    """Warn of addresses in a form that will be refused one day."""
     if is_managed(endpoints, _ENDPOINTS_CONTROLLER):
         return []
     return [

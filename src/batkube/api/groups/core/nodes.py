@@ -112,8 +112,8 @@ def _check_taints(taints: Sequence[Mapping[str, Any]], path: str, problems: Prob
         else:
             check_taint_effect(effect, f"{at}.effect", problems)
         if (key, effect) in seen:
-            shown = go_struct("core.Taint", taint)
-            problems.duplicate(at, shown, "taints must be unique by key and effect pair")
+            go_text = go_struct("core.Taint", taint)
+            problems.duplicate(at, go_text, "taints must be unique by key and effect pair")
         seen.add((key, effect))
 
 
@@ -167,8 +167,8 @@ def _check_config(source: Mapping[str, Any], path: str, problems: Problems, *, i
     """Check where a kubelet's configuration comes from, or came from."""
     config = source.get("configMap")
     if config is None:
-        shown = go_struct("core.NodeConfigSource", source)
-        problems.invalid(path, shown, "exactly one reference subfield must be non-nil")
+        go_text = go_struct("core.NodeConfigSource", source)
+        problems.invalid(path, go_text, "exactly one reference subfield must be non-nil")
         return
     path = f"{path}.configMap"
     for field in ("uid", "resourceVersion"):

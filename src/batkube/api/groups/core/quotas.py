@@ -64,7 +64,7 @@ def fill_limit_range(obj: dict[str, Any]) -> None:
 
 
 def fill_resource_quota(obj: dict[str, Any]) -> None:
-    """Amounts in thousandths at the finest."""
+    """Round amounts up to whole thousandths, the finest that are kept."""
     round_amounts(obj.get("spec") or {}, "hard")
     round_amounts(obj.get("status") or {}, "hard", "used")
 
@@ -92,11 +92,11 @@ def _check_spec(spec: Mapping[str, Any], problems: Problems) -> None:
         _check_selector(selector, spec, problems)
 
 
-def _check_scope_fits(scope: str, hard: Mapping[str, Any], path: str, shown: object, problems: Problems) -> None:
+def _check_scope_fits(scope: str, hard: Mapping[str, Any], path: str, value: object, problems: Problems) -> None:
     for name in sorted(hard):
         fits = scope not in _SCOPES or name in _SCOPES[scope]
         if is_standard_quota_resource(name) and not fits:
-            problems.invalid(path, shown, "unsupported scope applied to resource")
+            problems.invalid(path, value, "unsupported scope applied to resource")
 
 
 def _check_opposites(scopes: list[str], path: str, spec: Mapping[str, Any], problems: Problems) -> None:
@@ -107,13 +107,13 @@ def _check_opposites(scopes: list[str], path: str, spec: Mapping[str, Any], prob
 
 def _check_selector(selector: Mapping[str, Any], spec: Mapping[str, Any], problems: Problems) -> None:
     path, requirements = "spec.scopeSelector.matchExpressions", selector.get("matchExpressions") or ()
-    shown = go_struct("core.ScopeSelector", selector)
+    go_text = go_struct("core.ScopeSelector", selector)
     for requirement in requirements:
         scope, operator = requirement.get("scopeName", ""), requirement.get("operator", "")
         values = requirement.get("values") or []
         if scope not in _SCOPES:
             problems.invalid(f"{path}.scopeName", scope, "unsupported scope")
-        _check_scope_fits(scope, spec.get("hard") or {}, path, shown, problems)
+        _check_scope_fits(scope, spec.get("hard") or {}, path, go_text, problems)
         if scope in _VALUELESS and operator != "Exists":
             problems.invalid(f"{path}.operator", operator, _MUST_EXIST)
         if operator in ("In", "NotIn"):
@@ -225,10 +225,10 @@ _ORDERED = (
 
 def _check_order(name: str, texts: Mapping[str, str], path: str, problems: Problems) -> None:
     amounts = {part: quantity(text) for part, text in texts.items()}
-    for small, large, blamed, shown, words in _ORDERED:
+    for small, large, blamed, key, words in _ORDERED:
         if small in amounts and large in amounts and amounts[small] > amounts[large]:
             detail = words.format(texts[small], texts[large])
-            problems.invalid(f"{path}.{blamed}[{name}]", texts[shown], detail)
+            problems.invalid(f"{path}.{blamed}[{name}]", texts[key], detail)
     ratio, at = amounts.get("maxLimitRequestRatio"), f"{path}.maxLimitRequestRatio[{name}]"
     if ratio is not None:
         text = texts["maxLimitRequestRatio"]
@@ -236,8 +236,8 @@ def _check_order(name: str, texts: Mapping[str, str], path: str, problems: Probl
             problems.invalid(at, text, f"ratio {text} is less than 1")
         if "min" in amounts and "max" in amounts:
             _check_ratio(ratio, amounts["min"], amounts["max"], text, at, problems)
-    given = "default" in amounts and "defaultRequest" in amounts
-    if given and not may_overcommit(name) and amounts["default"] != amounts["defaultRequest"]:
+    has_both = "default" in amounts and "defaultRequest" in amounts
+    if has_both and not may_overcommit(name) and amounts["default"] != amounts["defaultRequest"]:
         detail = f"default value {texts['default']} must equal to defaultRequest value {texts['defaultRequest']}"
         problems.invalid(f"{path}.defaultRequest[{name}]", texts["defaultRequest"], f"{detail} in {name}")
 

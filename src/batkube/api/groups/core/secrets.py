@@ -125,13 +125,13 @@ def of_secret(secret: Mapping[str, Any]) -> list[str]:
 
 def _blocks(text: bytes) -> list[tuple[str, bytes]]:
     """Return the PEM blocks of a text: their types and contents."""
-    found = []
+    blocks = []
     for match in _PEM.finditer(text):
         try:
-            found.append((match[1].decode("latin-1"), base64.b64decode(b"".join(match[2].split()), validate=True)))
+            blocks.append((match[1].decode("latin-1"), base64.b64decode(b"".join(match[2].split()), validate=True)))
         except ValueError:
             continue
-    return found
+    return blocks
 
 
 def _pair_problem(certificates: list[tuple[str, bytes]], keys: list[tuple[str, bytes]]) -> str:

@@ -21,7 +21,7 @@ _service_account = metadata_only(subdomain_name, True)
 
 
 def clean_service_account(account: dict[str, Any], *_rest: object) -> None:
-    """Secrets are named, nothing more."""
+    """Keep only the names of the secrets that are listed."""
     if account.get("secrets"):
         account["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in account["secrets"]]
 

@@ -221,15 +221,15 @@ def _check_policy_port(port: Mapping[str, Any], path: str, problems: Problems) -
 
 
 def _check_peer(peer: Mapping[str, Any], before: Sequence[str], path: str, problems: Problems) -> None:
-    found = [field for field in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(field) is not None]
-    for field in found:
+    fields = [field for field in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(field) is not None]
+    for field in fields:
         if field == "ipBlock":
             _check_block(peer[field], before, f"{path}.{field}", problems)
         else:
             check_selector(peer[field], f"{path}.{field}", problems)
-    if not found:
+    if not fields:
         problems.required(path, "must specify a peer")
-    elif len(found) > 1 and "ipBlock" in found:
+    elif len(fields) > 1 and "ipBlock" in fields:
         problems.forbidden(path, "may not specify both ipBlock and another peer")
 
 
@@ -259,9 +259,9 @@ def _update_policy(new: Object, old: Object, problems: Problems) -> None:
 
 
 def _address_name(name: str, prefix: bool) -> Verdict:
-    found = Problems()
-    check_strict_ip(name, "", found)
-    return tuple(error.message.partition(f'"{name}": ')[2] for error in found)
+    problems = Problems()
+    check_strict_ip(name, "", problems)
+    return tuple(error.message.partition(f'"{name}": ')[2] for error in problems)
 
 
 def _ip_address(value: Object, problems: Problems) -> None:
@@ -291,13 +291,13 @@ def _check_ranges(spec: Mapping[str, Any], problems: Problems) -> None:
     if not ranges:
         problems.required(path, "at least one CIDR required")
     elif len(ranges) > 2:
-        shown = go_struct("networking.ServiceCIDRSpec", spec)
-        problems.invalid(path, shown, "may only hold up to 2 values")
+        go_text = go_struct("networking.ServiceCIDRSpec", spec)
+        problems.invalid(path, go_text, "may only hold up to 2 values")
     else:
         for index, text in enumerate(ranges):
             check_strict_cidr(text, f"{path}[{index}]", problems)
-        found = [parse_cidr(text) for text in ranges]
-        if len(found) == 2 and None not in found and type(found[0]) is type(found[1]):
+        networks = [parse_cidr(text) for text in ranges]
+        if len(networks) == 2 and None not in networks and type(networks[0]) is type(networks[1]):
             detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
             problems.invalid(path, ranges, detail)
 

@@ -28,13 +28,13 @@ def ingress_cells(value: KubeObject, now: Instant) -> list[Any]:
 
 def _hosts_text(hosts: list[str]) -> str:
     """Return the first three hosts; rules without one count among those left out (Kubernetes: formatHosts)."""
-    shown: list[str] = []
+    names: list[str] = []
     for host in hosts:
-        if len(shown) == 3:
-            return f"{','.join(shown)} + {len(hosts) - 3} more..."
+        if len(names) == 3:
+            return f"{','.join(names)} + {len(hosts) - 3} more..."
         if host:
-            shown.append(host)
-    return ",".join(shown) or "*"
+            names.append(host)
+    return ",".join(names) or "*"
 
 
 def ingress_class_cells(value: KubeObject, now: Instant) -> list[Any]:

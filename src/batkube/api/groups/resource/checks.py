@@ -144,8 +144,8 @@ def _claim_status(new: Object, old: Object, problems: Problems) -> None:
         problems.forbidden("status.reservedFor", detail)
     if allocation is not None and before.get("allocation") is not None:
         if allocation != before["allocation"]:
-            shown = go_struct("resource.AllocationResult", allocation)
-            problems.invalid("status.allocation", shown, IMMUTABLE)
+            go_text = go_struct("resource.AllocationResult", allocation)
+            problems.invalid("status.allocation", go_text, IMMUTABLE)
     elif allocation is not None:
         _check_allocation(allocation, names, "status.allocation", problems)
 
@@ -222,9 +222,9 @@ def _check_allocation(allocation: Mapping[str, Any], names: Names, path: str, pr
         _check_references(item.get("requests") or (), names, at, problems)
         devices.check_configuration(item, at, problems)
 
-    given = allocation.get("devices") or {}
-    check_items(given.get("results") or (), 32, result, f"{path}.devices.results", problems)
-    check_items(given.get("config") or (), 64, config, f"{path}.devices.config", problems)
+    section = allocation.get("devices") or {}
+    check_items(section.get("results") or (), 32, result, f"{path}.devices.results", problems)
+    check_items(section.get("config") or (), 64, config, f"{path}.devices.config", problems)
     if (selector := allocation.get("nodeSelector")) is not None:
         check_node_selector(selector, f"{path}.nodeSelector", problems)
 
@@ -242,8 +242,8 @@ def _check_template_spec(spec: Mapping[str, Any], problems: Problems) -> None:
 def _update_template(new: Object, old: Object, problems: Problems) -> None:
     metadata_update(new, old, problems)
     if new.get("spec", {}) != old.get("spec", {}):
-        shown = go_struct("resource.ResourceClaimTemplateSpec", new.get("spec", {}))
-        problems.invalid("spec", shown, IMMUTABLE)
+        go_text = go_struct("resource.ResourceClaimTemplateSpec", new.get("spec", {}))
+        problems.invalid("spec", go_text, IMMUTABLE)
     _check_template_spec(new.get("spec", {}), problems)
 
 
@@ -280,28 +280,28 @@ def _check_slice_spec(spec: Mapping[str, Any], old: Mapping[str, Any] | None, pr
 
 def _check_place(spec: Mapping[str, Any], problems: Problems) -> None:
     """Check that a slice says in exactly one way where its devices are."""
-    given: list[str] = []
+    places: list[str] = []
     node, selector = spec.get("nodeName"), spec.get("nodeSelector")
     if node:
-        given.append("`nodeName`")
+        places.append("`nodeName`")
         problems.all_invalid("spec.nodeName", node, subdomain_name(node, False))
     elif node is not None:
         problems.invalid("spec.nodeName", node, "must be either unset or set to a non-empty string")
     if selector is not None:
-        given.append("`nodeSelector`")
+        places.append("`nodeSelector`")
         check_node_selector(selector, "spec.nodeSelector", problems)
         terms = selector.get("nodeSelectorTerms")
         if len(terms or ()) != 1:
-            shown = go_struct("[]core.NodeSelectorTerm", terms)
-            problems.invalid("spec.nodeSelector.nodeSelectorTerms", shown, "must have exactly one node selector term")
+            go_text = go_struct("[]core.NodeSelectorTerm", terms)
+            problems.invalid("spec.nodeSelector.nodeSelectorTerms", go_text, "must have exactly one node selector term")
     if spec.get("allNodes"):
-        given.append("`allNodes`")
+        places.append("`allNodes`")
     elif spec.get("allNodes") is not None:
         problems.invalid("spec.allNodes", False, "must be either unset or set to true")
-    if not given:
+    if not places:
         problems.required("spec", _ONE_PLACE)
-    elif len(given) > 1:
-        shown_fields = "{" + ", ".join(given) + "}"
+    elif len(places) > 1:
+        shown_fields = "{" + ", ".join(places) + "}"
         problems.invalid("spec", shown_fields, f"{_ONE_PLACE}, but multiple fields are set")
 
 

@@ -8,7 +8,7 @@ from batkube.api.groups.filling import fill_empty, structs
 
 
 def fill_resource_claim(obj: dict[str, Any]) -> None:
-    """One device for each request."""
+    """One device for each request that does not say how many."""
     _devices(obj.get("spec") or {})
     allocation = (obj.get("status") or {}).get("allocation") or {}
     for result in structs(allocation.get("devices") or {}, "results"):
@@ -16,7 +16,7 @@ def fill_resource_claim(obj: dict[str, Any]) -> None:
 
 
 def fill_resource_claim_template(obj: dict[str, Any]) -> None:
-    """What the claims will have."""
+    """The defaults that the claims made of it will have."""
     _devices((obj.get("spec") or {}).get("spec") or {})
 
 

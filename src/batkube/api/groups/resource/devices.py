@@ -146,7 +146,7 @@ def check_attributes(device: Mapping[str, Any], path: str, problems: Problems) -
 
 
 def _check_attribute(value: Mapping[str, Any], path: str, problems: Problems) -> None:
-    given = [field for field in ("bool", "int", "string", "version") if value.get(field) is not None]
+    kinds = [field for field in ("bool", "int", "string", "version") if value.get(field) is not None]
     if (text := value.get("string")) is not None and size(text) > _MAX_VALUE:
         problems.too_long(f"{path}.string", _MAX_VALUE)
     if (version := value.get("version")) is not None:
@@ -155,11 +155,11 @@ def _check_attribute(value: Mapping[str, Any], path: str, problems: Problems) ->
             problems.invalid(f"{path}.version", version, detail)
         if size(version) > _MAX_VALUE:
             problems.too_long(f"{path}.version", _MAX_VALUE)
-    if not given:
+    if not kinds:
         problems.required(path, "exactly one value must be specified")
-    elif len(given) > 1:
-        shown = go_struct("resource.DeviceAttribute", value)
-        problems.invalid(path, shown, "exactly one value must be specified")
+    elif len(kinds) > 1:
+        go_text = go_struct("resource.DeviceAttribute", value)
+        problems.invalid(path, go_text, "exactly one value must be specified")
 
 
 def check_toleration(toleration: Mapping[str, Any], path: str, problems: Problems) -> None:

@@ -55,14 +55,14 @@ def _storage_class(value: Object, problems: Problems) -> None:
     # Kubernetes starts with as many empty terms as there are terms, so an empty one is always a duplicate.
     seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
     for index, term in enumerate(terms):
-        found = frozenset(_check_topology(term, f"allowedTopologies[{index}]", problems).items())
-        for _ in range(0 if problems.is_full else seen[found]):
+        topology = frozenset(_check_topology(term, f"allowedTopologies[{index}]", problems).items())
+        for _ in range(0 if problems.is_full else seen[topology]):
             problems.duplicate(f"allowedTopologies[{index}].matchLabelExpressions", "")
-        seen[found] += 1
+        seen[topology] += 1
 
 
 def _check_topology(term: Mapping[str, Any], path: str, problems: Problems) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+    values_by_key: dict[str, frozenset[str]] = {}
     for index, requirement in enumerate(term.get("matchLabelExpressions") or ()):
         at = f"{path}.matchLabelExpressions[{index}]"
         key, values = requirement.get("key", ""), requirement.get("values") or []
@@ -72,10 +72,10 @@ def _check_topology(term: Mapping[str, Any], path: str, problems: Problems) -> d
             if is_repeated:
                 problems.duplicate(f"{at}.values[{number}]", value)
         check_label_name(key, f"{at}.key", problems)
-        if key in found:
+        if key in values_by_key:
             problems.duplicate(f"{at}.key", key)
-        found[key] = frozenset(values)
-    return found
+        values_by_key[key] = frozenset(values)
+    return values_by_key
 
 
 def _update_storage_class(new: Object, old: Object, problems: Problems) -> None:

@@ -13,7 +13,7 @@ from batkube.api.checks.metadata import check_built_in_metadata, check_built_in_
 from batkube.api.checks.names import between, subdomain_name
 from batkube.api.checks.problems import Problems
 from batkube.api.checks.rules import Object, Rules, metadata_update
-from batkube.api.groups.core.pods import scheduling as pod_scheduling
+from batkube.api.groups.core.pods import scheduling
 from batkube.api.groups.core.pods.containers import check_image_text
 from batkube.api.groups.core.pods.resize import check_resize
 from batkube.api.groups.core.pods.security import APPARMOR_CONTAINER, check_profiles_agree
@@ -89,9 +89,9 @@ def _update(new: Object, old: Object, problems: Problems) -> None:
     if not _containers_stay(spec, before, problems) or not _deadline_shrinks(spec, before, problems):
         return
     tolerations = spec.get("tolerations", ()), before.get("tolerations", ())
-    pod_scheduling.check_added_tolerations(*tolerations, "spec.tolerations", problems)
+    scheduling.check_added_tolerations(*tolerations, "spec.tolerations", problems)
     gates = spec.get("schedulingGates", ()), before.get("schedulingGates", ())
-    pod_scheduling.check_removed_gates(*gates, "spec.schedulingGates", problems)
+    scheduling.check_removed_gates(*gates, "spec.schedulingGates", problems)
     if spec == before:
         return
     munged = _with_allowed_changes_undone(spec, before)
@@ -179,8 +179,8 @@ def _check_stricter(nodes: Mapping[str, Any] | None, old: Mapping[str, Any] | No
     before = old[_REQUIRED_TERMS].get("nodeSelectorTerms") or []
     after = ((nodes or {}).get(_REQUIRED_TERMS) or {}).get("nodeSelectorTerms") or []
     if before and len(before) != len(after):
-        shown = go_struct("[]core.NodeSelectorTerm", after or None)
-        problems.invalid(path, shown, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+        go_text = go_struct("[]core.NodeSelectorTerm", after or None)
+        problems.invalid(path, go_text, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
         return
     for index, (term, earlier) in enumerate(zip(after, before, strict=False)):
         if not _only_adds(term, earlier):

@@ -43,7 +43,7 @@ _NOT_EPHEMERAL = (
 _EPHEMERAL_REFUSAL = "cannot be set for an Ephemeral Container"
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class PodTraits(msgspec.Struct, frozen=True):
     """What a container's checks must know of its pod."""
 
     #: The volumes that may be mounted, by name.
@@ -54,7 +54,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     host_users: bool
 
 
-def check_containers(containers: Sequence[Container], around: Surroundings, path: str, problems: Problems) -> None:
+def check_containers(containers: Sequence[Container], around: PodTraits, path: str, problems: Problems) -> None:
     """Check the containers that make the pod."""
     if not containers:
         problems.required(path)
@@ -74,7 +74,11 @@ def check_containers(containers: Sequence[Container], around: Surroundings, path
 
 
 def check_init_containers(
-    containers: Sequence[Container], others: Sequence[Container], around: Surroundings, path: str, problems: Problems
+    containers: Sequence[Container],
+    others: Sequence[Container],
+    around: PodTraits,
+    path: str,
+    problems: Problems,
 ) -> None:
     """Check the containers that run before, or as sidecars beside, the others."""
     names = {other.get("name", "") for other in others}
@@ -101,7 +105,11 @@ def check_init_containers(
 
 
 def check_ephemeral_containers(
-    containers: Sequence[Container], others: Sequence[Container], around: Surroundings, path: str, problems: Problems
+    containers: Sequence[Container],
+    others: Sequence[Container],
+    around: PodTraits,
+    path: str,
+    problems: Problems,
 ) -> None:
     """Check the containers that are added to a running pod to look into it."""
     if not containers:
@@ -134,7 +142,7 @@ def check_image_text(container: Container, path: str, problems: Problems) -> Non
         problems.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
 
 
-def _check_common(container: Container, around: Surroundings, path: str, problems: Problems) -> None:
+def _check_common(container: Container, around: PodTraits, path: str, problems: Problems) -> None:
     name = container.get("name")
     if not name:
         problems.required(f"{path}.name")
@@ -205,17 +213,17 @@ def _check_host_ports(containers: Sequence[Container], path: str, problems: Prob
     for index, container in enumerate(containers):
         for number, port in enumerate(container.get("ports", ())):
             if host_port := port.get("hostPort"):
-                shown = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{host_port}"
-                if shown in taken:
-                    problems.duplicate(f"{path}[{index}].ports[{number}].hostPort", shown)
-                taken.add(shown)
+                place = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{host_port}"
+                if place in taken:
+                    problems.duplicate(f"{path}[{index}].ports[{number}].hostPort", place)
+                taken.add(place)
 
 
 def _check_mounts(
     mounts: Sequence[Mapping[str, Any]],
     devices: Sequence[Mapping[str, Any]],
     container: Container,
-    around: Surroundings,
+    around: PodTraits,
     path: str,
     problems: Problems,
 ) -> None:
@@ -268,7 +276,7 @@ def _check_mount_ways(mount: Mapping[str, Any], container: Container, path: str,
 def _check_devices(
     devices: Sequence[Mapping[str, Any]],
     mounts: Sequence[Mapping[str, Any]],
-    around: Surroundings,
+    around: PodTraits,
     path: str,
     problems: Problems,
 ) -> None:

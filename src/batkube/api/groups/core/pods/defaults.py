@@ -171,5 +171,5 @@ def _status(status: dict[str, Any]) -> None:
 
 
 def fill_pod_template(obj: dict[str, Any]) -> None:
-    """A template on its own."""
+    """The defaults of a PodTemplate, which is a template as an object of its own."""
     fill_template(struct(obj, "template"))

@@ -59,13 +59,13 @@ def check_environment_sources(sources: Sequence[Mapping[str, Any]], path: str, p
     for index, source in enumerate(sources):
         if prefix := source.get("prefix"):
             problems.all_invalid(f"{path}[{index}].prefix", prefix, environment_variable(prefix))
-        found = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
-        for kind in found:
+        kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
+        for kind in kinds:
             if not (name := source[kind].get("name")):
                 problems.required(f"{path}[{index}].{kind}.name")
             else:
                 problems.all_invalid(f"{path}[{index}].{kind}.name", name, subdomain_name(name, True))
-        if not found:
+        if not kinds:
             problems.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
-        elif len(found) > 1:
+        elif len(kinds) > 1:
             problems.invalid(path, "", _TWO_SOURCES)

@@ -60,16 +60,16 @@ def check_lifecycle(lifecycle: Mapping[str, Any], grace: int | None, path: str, 
 def _check_handler(
     handler: Mapping[str, Any], kinds: tuple[str, ...], grace: int | None, path: str, problems: Problems
 ) -> None:
-    found = False
+    has_one = False
     for kind in kinds:
         if (action := handler.get(kind)) is None:
             continue
-        if found:
+        if has_one:
             problems.forbidden(f"{path}.{kind}", "may not specify more than 1 handler type")
         else:
-            found = True
+            has_one = True
             _check_action(kind, action, grace, f"{path}.{kind}", problems)
-    if not found:
+    if not has_one:
         problems.required(path, "must specify a handler type")
 
 

@@ -25,11 +25,11 @@ def check_pod_resources(
     if resources.get("claims") is not None:
         problems.forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level")
     check_requirements(resources, check_pod_resource, claims, path, problems)
-    asked, allowed = resources.get("requests", {}), resources.get("limits", {})
+    requests, allowed = resources.get("requests", {}), resources.get("limits", {})
     for name, total in aggregate(spec, "requests").items():
-        if name in asked and total > quantity(asked[name]):
+        if name in requests and total > quantity(requests[name]):
             detail = f"must be greater than or equal to aggregate container requests of {total}"
-            problems.invalid(f"{path}.requests[{name}]", str(asked[name]), detail)
+            problems.invalid(f"{path}.requests[{name}]", str(requests[name]), detail)
     for name, total in aggregate(spec, "limits").items():
         if is_huge_pages(name) and name in allowed and total > quantity(allowed[name]):
             detail = f"must be greater than or equal to aggregate container limits of {total}"

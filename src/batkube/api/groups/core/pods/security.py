@@ -70,13 +70,13 @@ def check_container_security(context: Context, host_users: bool, path: str, prob
             problems.invalid(f"{path}.procMount", mount, "`hostUsers` must be false to use `Unmasked`")
     _check_seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", problems)
     if context.get("allowPrivilegeEscalation") is False:
-        shown = go_struct("core.SecurityContext", context)
+        go_text = go_struct("core.SecurityContext", context)
         refused = "cannot set `allowPrivilegeEscalation` to false and"
         if context.get("privileged"):
-            problems.invalid(path, shown, f"{refused} `privileged` to true")
+            problems.invalid(path, go_text, f"{refused} `privileged` to true")
         for capability in context.get("capabilities", {}).get("add", ()):
             if capability == "CAP_SYS_ADMIN":
-                problems.invalid(path, shown, f"{refused} `capabilities.Add` CAP_SYS_ADMIN")
+                problems.invalid(path, go_text, f"{refused} `capabilities.Add` CAP_SYS_ADMIN")
     _check_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", problems)
     _check_apparmor(context.get("appArmorProfile"), f"{path}.appArmorProfile", problems)
 
@@ -151,8 +151,8 @@ def _check_seccomp(profile: Context | None, path: str, problems: Problems) -> No
         else:
             check_descending(local, f"{path}.localhostProfile", problems)
     elif local is not None:
-        shown = go_struct("core.SeccompProfile", profile)
-        problems.invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost")
+        go_text = go_struct("core.SeccompProfile", profile)
+        problems.invalid(f"{path}.localhostProfile", go_text, "can only be set when seccomp type is Localhost")
 
 
 def _check_apparmor(profile: Context | None, path: str, problems: Problems) -> None:

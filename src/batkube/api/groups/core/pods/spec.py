@@ -19,10 +19,9 @@ from batkube.api.checks.names import (
 )
 from batkube.api.checks.problems import Problems
 from batkube.api.checks.quantities import check_container_resource, check_requirements
-from batkube.api.groups.core.pods import os as pod_os
-from batkube.api.groups.core.pods import scheduling as pod_scheduling
+from batkube.api.groups.core.pods import operating_systems, scheduling
 from batkube.api.groups.core.pods.containers import (
-    Surroundings,
+    PodTraits,
     check_containers,
     check_ephemeral_containers,
     check_init_containers,
@@ -88,7 +87,7 @@ def check_spec(spec: Mapping[str, Any], pod: Mapping[str, Any] | None, path: str
     claims = spec.get("resourceClaims", ())
     if claims:
         _check_resource_claims(claims, pod, f"{path}.resourceClaims", problems)
-    around = Surroundings(
+    around = PodTraits(
         volumes,
         frozenset(claim["name"] for claim in claims if claim.get("name")),
         grace,
@@ -110,12 +109,12 @@ def check_spec(spec: Mapping[str, Any], pod: Mapping[str, Any] | None, path: str
         check_labels(selector, f"{path}.nodeSelector", problems)
     check_pod_security(spec, f"{path}.securityContext", problems)
     _check_placement(spec, path, problems)
-    pod_os.check_host_process(spec, path, problems)
+    operating_systems.check_host_process(spec, path, problems)
     if spec.get("hostUsers") is False:
         _check_user_namespace(spec, path, problems)
     _check_names_and_numbers(spec, path, problems)
     if (system := spec.get("os")) is not None:
-        pod_os.check_os(spec, system, path, problems)
+        operating_systems.check_os(spec, system, path, problems)
 
 
 def _check_choice(value: str, allowed: Sequence[str], path: str, problems: Problems) -> None:
@@ -133,16 +132,16 @@ def check_preemption_policy(policy: str, path: str, problems: Problems) -> None:
 
 def _check_placement(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
     if affinity := spec.get("affinity"):
-        pod_scheduling.check_affinity(affinity, f"{path}.affinity", problems)
+        scheduling.check_affinity(affinity, f"{path}.affinity", problems)
     if "dnsConfig" in spec or spec.get("dnsPolicy") == "None":
         _check_dns(spec.get("dnsConfig"), spec.get("dnsPolicy", ""), f"{path}.dnsConfig", problems)
     for index, gate in enumerate(spec.get("readinessGates", ())):
         kind = gate.get("conditionType", "")
         problems.all_invalid(f"{path}.readinessGates[{index}].conditionType", kind, qualified_name(kind))
     if gates := spec.get("schedulingGates"):
-        pod_scheduling.check_gates(gates, f"{path}.schedulingGates", problems)
+        scheduling.check_gates(gates, f"{path}.schedulingGates", problems)
     if constraints := spec.get("topologySpreadConstraints"):
-        pod_scheduling.check_spread(constraints, f"{path}.topologySpreadConstraints", problems)
+        scheduling.check_spread(constraints, f"{path}.topologySpreadConstraints", problems)
 
 
 def _check_names_and_numbers(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
@@ -156,7 +155,7 @@ def _check_names_and_numbers(spec: Mapping[str, Any], path: str, problems: Probl
         if name := spec.get(field):
             problems.all_invalid(f"{path}.{field}", name, dns_label(name))
     if tolerations := spec.get("tolerations"):
-        pod_scheduling.check_tolerations(tolerations, f"{path}.tolerations", problems)
+        scheduling.check_tolerations(tolerations, f"{path}.tolerations", problems)
     for index, alias in enumerate(spec.get("hostAliases", ())):
         at = f"{path}.hostAliases[{index}]"
         check_ip(alias.get("ip", ""), f"{at}.ip", problems)
@@ -209,9 +208,9 @@ def _check_host_network(containers: Sequence[Mapping[str, Any]], is_pod: bool, p
 
 
 def _check_user_namespace(spec: Mapping[str, Any], path: str, problems: Problems) -> None:
-    for field, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+    for field, name in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(field):
-            problems.forbidden(f"{path}.{shown}", "when `hostUsers` is false")
+            problems.forbidden(f"{path}.{name}", "when `hostUsers` is false")
     for container, at in containers_of(spec, path):
         if container.get("volumeDevices"):
             problems.forbidden(f"{at}.volumeDevices", "when `hostUsers` is false")

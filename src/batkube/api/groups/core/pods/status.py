@@ -93,8 +93,8 @@ def _check_addresses(
         problems.invalid(f"{path}[0].ip", texts[0], "must be equal to `hostIP`")
     for index, text in enumerate(texts):
         check_ip(text, f"{path}[{index}]", problems, earlier)
-    shown = go_struct(f"[]core.{field[0].upper()}{field[1:-1]}", addresses) if len(texts) > 1 else ""
-    check_one_per_family(texts, shown, path, "IP", problems)
+    go_text = go_struct(f"[]core.{field[0].upper()}{field[1:-1]}", addresses) if len(texts) > 1 else ""
+    check_one_per_family(texts, go_text, path, "IP", problems)
 
 
 def _check_users(status: Status, spec: Mapping[str, Any], problems: Problems) -> None:
@@ -140,15 +140,15 @@ def _check_devices(
         name = item.get("name", "")
         if container is not None:
             if name.startswith("claim:"):
-                found = name in claims
+                is_known = name in claims
                 detail = (
                     "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
                     "'claim:<claimName>' if request is empty"
                 )
             else:
-                found = name in resources.get("requests", {})
+                is_known = name in resources.get("requests", {})
                 detail = "must match one of the container's resource requests"
-            if not found:
+            if not is_known:
                 problems.invalid(f"{path}[{index}].name", name, detail)
         seen: set[str] = set()
         for number, device in enumerate(item.get("resources", ())):

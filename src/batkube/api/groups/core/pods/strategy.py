@@ -22,8 +22,8 @@ _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerSt
 def create_pod(pod: dict[str, Any], context: Context) -> None:
     """A new pod is pending, and knows its class of service."""
     spec = pod["spec"]
-    given = (pod.get("status") or {}).get("qosClass")
-    status: dict[str, Any] = {"phase": "Pending", "qosClass": given or class_of_service(spec)}
+    own_class = (pod.get("status") or {}).get("qosClass")
+    status: dict[str, Any] = {"phase": "Pending", "qosClass": own_class or class_of_service(spec)}
     pod["status"] = status
     drop_disabled_fields(spec)
     if spec.get("schedulingGates"):
@@ -59,8 +59,8 @@ def _read_app_armor(pod: dict[str, Any], warnings: list[str]) -> None:
                 if profile is not None and profile != of_pod:
                     container["securityContext"] = {**security, "appArmorProfile": profile}
                 if profile is None or profile != of_pod:
-                    told = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-                    warnings.append(f"metadata.annotations[{_APP_ARMOR}{container.get('name', '')}]: {told}")
+                    warning = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+                    warnings.append(f"metadata.annotations[{_APP_ARMOR}{container.get('name', '')}]: {warning}")
 
 
 def app_armor_profile(text: str) -> dict[str, str] | None:
@@ -102,10 +102,10 @@ def update_pod_status(pod: dict[str, Any], old: dict[str, Any], _context: Contex
 
 def update_ephemeral_containers(pod: dict[str, Any], old: dict[str, Any], _context: Context) -> None:
     """Only the ephemeral containers change."""
-    given = {"ephemeralContainers": pod["spec"].get("ephemeralContainers")}
-    drop_disabled_fields(given)
+    ephemeral = {"ephemeralContainers": pod["spec"].get("ephemeralContainers")}
+    drop_disabled_fields(ephemeral)
     kept = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
-    pod["spec"] = {**kept, **given} if given["ephemeralContainers"] else kept
+    pod["spec"] = {**kept, **ephemeral} if ephemeral["ephemeralContainers"] else kept
     _keep_rest(pod, old)
 
 
@@ -130,11 +130,11 @@ def _keep_rest(pod: dict[str, Any], old: dict[str, Any]) -> None:
 
 
 def _resized(new: list[dict[str, Any]] | None, old: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    given, live = new or [], old or []
-    if any(a.get("name") != b.get("name") for a, b in zip(given, live, strict=True)):
-        return given
+    wanted, live = new or [], old or []
+    if any(a.get("name") != b.get("name") for a, b in zip(wanted, live, strict=True)):
+        return wanted
     merged = []
-    for container, before in zip(given, live, strict=True):
+    for container, before in zip(wanted, live, strict=True):
         resized = {**before, "resources": container.get("resources") or {}}
         if container.get("resizePolicy"):
             resized["resizePolicy"] = container["resizePolicy"]
@@ -157,8 +157,8 @@ def class_of_service(spec: dict[str, Any]) -> str:
     guaranteed = True
     for part in parts:
         _count(requests, part.get("requests"))
-        found = _count(limits, part.get("limits"))
-        if every and found < len(_CLASS_RESOURCES):
+        count = _count(limits, part.get("limits"))
+        if every and count < len(_CLASS_RESOURCES):
             guaranteed = False
     if not requests and not limits:
         return "BestEffort"
@@ -167,15 +167,15 @@ def class_of_service(spec: dict[str, Any]) -> str:
 
 def _count(total: dict[str, Quantity], amounts: dict[str, str] | None) -> int:
     """Add the amounts that matter to `total`, and return how many of them there are."""
-    found = 0
+    count = 0
     for name in _CLASS_RESOURCES:
         text = amounts.get(name) if amounts else None
         if text is not None:
             amount = parse_quantity(text)
             if amount.nanos > 0:
-                found += 1
+                count += 1
                 total[name] = total[name] + amount if name in total else amount
-    return found
+    return count
 
 
 def _match_affinity(affinity: dict[str, Any], labels: dict[str, str]) -> None:

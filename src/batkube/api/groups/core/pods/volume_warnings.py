@@ -58,10 +58,10 @@ def of_volumes(volumes: Sequence[Mapping[str, Any]], path: str) -> list[str]:
 
 def _of_overlaps(volume: Mapping[str, Any]) -> Iterator[str]:
     for source, (title, named) in _NAMED_SOURCES.items():
-        given = volume.get(source)
-        if given and given.get("items"):
-            whole_title = f"{title} {go_quote(given.get(named, ''))}" if named else title
-            yield from _overlapping(volume, whole_title, _files(given, ""))
+        projection = volume.get(source)
+        if projection and projection.get("items"):
+            whole_title = f"{title} {go_quote(projection.get(named, ''))}" if named else title
+            yield from _overlapping(volume, whole_title, _files(projection, ""))
     projected = volume.get("projected")
     if projected is not None:
         yield from _of_projected(volume, projected)
@@ -95,12 +95,12 @@ def _files(holder: Mapping[str, Any], source: str) -> list[_File]:
 
 def _overlapping(volume: Mapping[str, Any], title: str, files: Sequence[_File]) -> Iterator[str]:
     """Files that are the same, or of which one would have to be a folder for the other."""
-    tree, name, told = _Folder(), go_quote(volume.get("name", "")), 0
+    tree, name, count = _Folder(), go_quote(volume.get("name", "")), 0
     for index, file in enumerate(files):
         for other in sorted(tree.add(file.path, index)) if file.path else ():
             yield f"volume {name} ({title}): overlapping paths: {file} with {files[other]}"
-            told += 1
-            if told == _TOLD_MAX:
+            count += 1
+            if count == _TOLD_MAX:
                 return
 
 
@@ -119,11 +119,11 @@ class _Folder:
 
     def add(self, path: str, number: int) -> list[int]:
         """Put a file into the tree; return those at the same path, above it or below it."""
-        folder, found = self, list(self._here)
+        folder, numbers = self, list(self._here)
         for part in path.split("/"):
             folder._below.append(number)
             folder = folder._folders.setdefault(part, _Folder())
-            found += folder._here
-        found += folder._below
+            numbers += folder._here
+        numbers += folder._below
         folder._here.append(number)
-        return found
+        return numbers

@@ -154,9 +154,9 @@ def _check_projected_files(files: Source, path: str, volume_path: str, paths: se
         _check_new_path(item.get("path", ""), files.get("name", ""), volume_path, paths, problems)
 
 
-def _check_new_path(file: str, shown: str, path: str, paths: set[str], problems: Problems) -> None:
+def _check_new_path(file: str, value: str, path: str, paths: set[str], problems: Problems) -> None:
     if file and file in paths:
-        problems.invalid(path, shown, _CONFLICT)
+        problems.invalid(path, value, _CONFLICT)
     paths.add(file)
 
 

@@ -38,11 +38,11 @@ def of_pod(pod: Mapping[str, Any]) -> list[str]:
     warnings = of_pod_spec(pod["spec"], metadata, "")
     wrong = dns_label(metadata.get("name", ""))
     if wrong:
-        told = (
+        warning = (
             "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label "
             f"is recommended: [{' '.join(wrong)}]"
         )
-        warnings.insert(0, told)
+        warnings.insert(0, warning)
     return warnings
 
 

@@ -86,17 +86,17 @@ def check_families_stay(spec: Spec, before: Spec, problems: Problems) -> None:
     if is_headless(spec) or is_headless(before):
         return
     now, then = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
-    shown, path = spec.get("clusterIPs"), "spec.ipFamilies[0]"
+    addresses, path = spec.get("clusterIPs"), "spec.ipFamilies[0]"
     if len(now) == len(then):
         for family, earlier in zip(now, then, strict=True):
             if family != earlier:
                 problems.invalid(path, now, _STAYS)
     else:
-        if len(now) < len(then) and not shown:
+        if len(now) < len(then) and not addresses:
             problems.invalid(path, now or None, "primary ipFamily can not be unset")
         # Kubernetes shows the cluster IPs here.
         if now and then and now[0] != then[0]:
-            problems.invalid(path, shown, _STAYS)
+            problems.invalid(path, addresses, _STAYS)
         if len(now) == 1 < len(then):
             _check_single_stack(spec, "ipFamily", problems)
 

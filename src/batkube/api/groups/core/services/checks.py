@@ -133,8 +133,8 @@ def _check_ports_together(ports: Sequence[Mapping[str, Any]], kind: str, problem
     for index, port in enumerate(ports):
         key = (port.get("protocol", ""), port.get("port", 0))
         if key in taken:
-            shown = go_struct("core.ServicePort", {"protocol": key[0], "port": key[1]})
-            problems.duplicate(f"spec.ports[{index}]", shown)
+            go_text = go_struct("core.ServicePort", {"protocol": key[0], "port": key[1]})
+            problems.duplicate(f"spec.ports[{index}]", go_text)
         taken.add(key)
 
 

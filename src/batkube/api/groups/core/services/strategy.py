@@ -258,10 +258,10 @@ def _take_over(spec: dict[str, Any], before: dict[str, Any]) -> None:
             if not spec.get(name) and before.get(name):
                 spec[name] = before[name]
     if spec["type"] in _WITH_NODE_PORTS and before["type"] in _WITH_NODE_PORTS:
-        given = {port.get("name", ""): port.get("nodePort", 0) for port in before.get("ports") or ()}
+        node_ports = {port.get("name", ""): port.get("nodePort", 0) for port in before.get("ports") or ()}
         used = [number for number in _ports_of(before) if number in _ports_of(spec)]
         for port in spec.get("ports") or ():
-            number = given.get(port.get("name", ""), 0)
+            number = node_ports.get(port.get("name", ""), 0)
             if not port.get("nodePort") and number and number not in used:
                 port["nodePort"] = number
     if _checks_health(spec) and _checks_health(before) and not spec.get("healthCheckNodePort"):

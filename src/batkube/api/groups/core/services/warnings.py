@@ -25,7 +25,7 @@ def of_service(service: Mapping[str, Any]) -> list[str]:
             "externalIPs": external,
             "SessionAffinity": spec.get("sessionAffinity") != "None",
         }
-        warnings += [f"spec.{field} is ignored for headless services" for field, given in ignored.items() if given]
+        warnings += [f"spec.{field} is ignored for headless services" for field, value in ignored.items() if value]
     warnings += of_addresses("spec.externalIPs", external)
     if spec.get("loadBalancerIP"):
         warnings += of_address("spec.loadBalancerIP", spec["loadBalancerIP"])
@@ -39,5 +39,5 @@ def of_service(service: Mapping[str, Any]) -> list[str]:
 
 def of_load_balancer(value: Mapping[str, Any]) -> list[str]:
     """The addresses of a load balancer, in the status of a service or an ingress."""
-    found = ((value.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    return of_addresses("status.loadBalancer.ingress", [each.get("ip", "") for each in found])
+    entries = ((value.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    return of_addresses("status.loadBalancer.ingress", [each.get("ip", "") for each in entries])

@@ -200,8 +200,8 @@ def _update(new: Object, old: Object, problems: Problems) -> None:
         problems.invalid("volumeMode", spec.get("volumeMode"), IMMUTABLE)
     affinity, then = spec.get("nodeAffinity"), before.get("nodeAffinity")
     if then is not None and not _same_affinity(affinity, then):
-        shown = go_struct("*core.VolumeNodeAffinity", affinity)
-        problems.invalid("nodeAffinity", shown, f"{IMMUTABLE}, except for updating from beta label to GA")
+        go_text = go_struct("*core.VolumeNodeAffinity", affinity)
+        problems.invalid("nodeAffinity", go_text, f"{IMMUTABLE}, except for updating from beta label to GA")
     if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         problems.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
 

@@ -124,7 +124,7 @@ def fill_persistent_volume(obj: dict[str, Any]) -> None:
 
 
 def fill_persistent_volume_claim(obj: dict[str, Any]) -> None:
-    """Phase and mode of a claim."""
+    """The phase Pending, and the mode Filesystem."""
     status = struct(obj, "status")
     fill_empty(status, _PENDING)
     round_amounts(status, "capacity", "allocatedResources")

@@ -64,16 +64,16 @@ def check_one_source(
 
     `special` holds checks that know more of the volume and stand in for those of `fields`.
     """
-    found = False
+    has_one = False
     for field in fields:
         if (source := volume.get(field.name)) is None:
             continue
-        if found:
+        if has_one:
             problems.forbidden(f"{path}.{field.second_path or field.name}", "may not specify more than 1 volume type")
         else:
             special.get(field.name, field.check)(source, f"{path}.{field.path or field.name}", problems)
-            found = True
-    return found
+            has_one = True
+    return has_one
 
 
 def needs(*fields: str) -> SourceCheck:

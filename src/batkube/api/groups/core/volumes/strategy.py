@@ -17,7 +17,7 @@ def create_volume(volume: dict[str, Any], context: Context) -> None:
 
 
 def update_volume_status(volume: dict[str, Any], old: dict[str, Any], context: Context) -> None:
-    """A change of phase is dated."""
+    """Note when the phase changed, if it did."""
     status, before = volume.setdefault("status", {}), old.get("status") or {}
     new, live = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
     if status.get("phase") != before.get("phase"):

@@ -55,7 +55,7 @@ def of_volume(volume: Mapping[str, Any]) -> list[str]:
     """Volumes: annotations, policies, node labels and plugins of the past."""
     spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
     warnings = [
-        f"metadata.annotations[{name}]: {told}" for name, told in _VOLUME_ANNOTATIONS.items() if name in annotations
+        f"metadata.annotations[{name}]: {text}" for name, text in _VOLUME_ANNOTATIONS.items() if name in annotations
     ]
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         warnings.append(
@@ -66,7 +66,7 @@ def of_volume(volume: Mapping[str, Any]) -> list[str]:
     terms = required.get("nodeSelectorTerms") or ()
     warnings += node_labels.of_terms("spec.nodeAffinity.required.nodeSelectorTerms", terms)
     return warnings + [
-        f"spec.{_MISNAMED.get(name, name)}: {told}"
-        for name, told in _VOLUME_SOURCES.items()
+        f"spec.{_MISNAMED.get(name, name)}: {text}"
+        for name, text in _VOLUME_SOURCES.items()
         if spec.get(name) is not None
     ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from batkube.api.cel.programs import Program
+from batkube.api.cel.programs import CelProgram
 from batkube.api.cel.trees import SourceError, Unsupported
 from batkube.api.cel.values import CelError
 from batkube.api.custom.rules import RuleSet
@@ -19,7 +19,7 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
 def evaluated(text: str, value: Any = None) -> Any:  # noqa: ANN401
-    return Program(text, {"self": DYN, "oldSelf": DYN})({"self": value})
+    return CelProgram(text, {"self": DYN, "oldSelf": DYN})({"self": value})
 
 
 def broken(schema: dict[str, Any], value: Any, old: Any = None) -> list[tuple[str, str]]:  # noqa: ANN401
@@ -107,7 +107,7 @@ def test_quotient_and_remainder_make_up_the_number(left: int, right: int) -> Non
 @given(st.text(max_size=40))
 def test_any_text_is_an_expression_or_is_refused(text: str) -> None:
     try:
-        program = Program(text, {"self": DYN})
+        program = CelProgram(text, {"self": DYN})
     except (SourceError, Unsupported):
         return
     assert program.names <= {"self"}
@@ -115,7 +115,7 @@ def test_any_text_is_an_expression_or_is_refused(text: str) -> None:
 
 def test_a_function_of_real_cel_that_is_not_known_here_is_told_and_not_guessed() -> None:
     with pytest.raises(Unsupported):
-        Program("semver('1.0.0').major() > 0", {"self": DYN})
+        CelProgram("semver('1.0.0').major() > 0", {"self": DYN})
 
     rules = RuleSet(structural({"type": "object", "x-kubernetes-validations": [{"rule": "isSemver('1.0')"}]}))
 

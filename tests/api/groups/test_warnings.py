@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from batkube.api.groups import address_warnings as addresses
+from batkube.api.groups import address_warnings
 from batkube.api.groups.warnings import on_create, on_update
 from batkube.api.requests.warnings import warning_headers
 from batkube.cluster.kinds import KindTable, Resource
@@ -126,7 +126,7 @@ def test_a_secret_for_tls_should_hold_a_certificate_and_its_key() -> None:
 def test_a_canonical_address_is_never_commented_on(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     assume(address.version == 4 or address.ipv4_mapped is None)
 
-    assert addresses.of_address("ip", str(address)) == []
+    assert address_warnings.of_address("ip", str(address)) == []
 
 
 @given(st.lists(st.integers(0, 255), min_size=4, max_size=4), st.integers(0, 32))
@@ -134,8 +134,8 @@ def test_an_address_with_leading_zeros_is_told_its_canonical_form(parts: list[in
     padded, plain = ".".join(f"0{part}" for part in parts), ".".join(map(str, parts))
     future = "will be considered invalid in a future Kubernetes release: use"
 
-    assert addresses.of_address("ip", padded) == [f'ip: non-standard IP address "{padded}" {future} "{plain}"']
-    assert f'non-standard CIDR value "{padded}/{length}"' in addresses.of_range("ip", f"{padded}/{length}")[-1]
+    assert address_warnings.of_address("ip", padded) == [f'ip: non-standard IP address "{padded}" {future} "{plain}"']
+    assert f'non-standard CIDR value "{padded}/{length}"' in address_warnings.of_range("ip", f"{padded}/{length}")[-1]
 
 
 def test_headers_say_everything_once_and_not_endlessly() -> None:

@@ -13,7 +13,7 @@ from batkube.cluster.world import World
 from batkube.kernel.instants import START
 from batkube.kernel.streams import Streams
 from batkube.simulation.outside import make_server
-from batkube.simulation.paced_replay import ReplayingApi
+from batkube.simulation.paced.replay import ReplayingApi
 
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 

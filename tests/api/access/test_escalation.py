@@ -25,13 +25,13 @@ def written(
     value: KubeObject,
     user: User = ALICE,
     old: KubeObject | None = None,
-    asked_name: str = "",
+    path_name: str = "",
 ) -> None:
     """Have `user` write a role or binding of the whole cluster."""
     resource = KindTable.builtin().resource(GROUP, "v1", plural)
     assert resource is not None
     options = WriteOptions(False, "tests", "Ignore", None)
-    write = Write(resource, resource, "", value["metadata"]["name"], "", options, user, START, asked_name=asked_name)
+    write = Write(resource, resource, "", value["metadata"]["name"], "", options, user, START, path_name=path_name)
     refuse_escalation(authorizer, write, value, old)
 
 
@@ -153,7 +153,7 @@ def test_only_who_may_do_everything_touches_a_role_that_aggregates(new: KubeObje
 def test_a_right_to_escalate_one_role_does_not_count_for_a_posted_one_of_its_name() -> None:
     right = {"apiGroups": [GROUP], "resources": ["clusterroles"], "verbs": ["escalate"], "resourceNames": ["r"]}
 
-    written(authorizer(right), "clusterroles", role(PODS), old=role(), asked_name="r")
+    written(authorizer(right), "clusterroles", role(PODS), old=role(), path_name="r")
     with pytest.raises(Failure):
         written(authorizer(right), "clusterroles", role(PODS))
 

@@ -86,8 +86,8 @@ def check_host_process(spec: Mapping[str, Any], path: str, problems: Problems) -
         context = container.get("securityContext")
         own = context.get("windowsOptions", {}).get("hostProcess") if context else None
         if of_pod is not None and own is not None and of_pod != own:
-            shown = "true" if of_pod else "false"
-            detail = f"pod hostProcess value must be identical if both are specified, was {shown}"
+            truth = "true" if of_pod else "false"
+            detail = f"pod hostProcess value must be identical if both are specified, was {truth}"
             problems.invalid(f"{at}.securityContext.windowsOptions.hostProcess", own, detail)
         as_processes += bool(of_pod if own is None else own)
     if not as_processes:

@@ -1,6 +1,6 @@
 """HTTP for a program whose time is paced: whatever it asks is answered at once, but for bindings.
 
-A binding is a decision, and those are taken one by one, when the cycle comes to them (see `paced`). Until then its
+A binding is a decision, and those are taken one by one, when the cycle comes to them (see `cycles`). Until then its
 sender waits for the answer. The 2020 prototype answered at once and started the pod in its turn; the pod starts at the
 same instant, and here no answer is given that is not true yet.
 """
@@ -20,7 +20,7 @@ _BINDING = re.compile(rb"POST \S+/pods/[^/\s]+/binding HTTP/1\.1\r")
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
-class _Peer:
+class _PacedPeer:
     """One connection (the Wire of its `Connection`)."""
 
     def __init__(self, sock: socket.socket, server: PacedServer, handler: Handler) -> None:
@@ -56,11 +56,11 @@ class PacedServer:
         self.door = door
         self._poll = select.epoll()
         self._poll.register(door.listener, select.EPOLLIN)
-        self._peers: dict[int, _Peer] = {}
+        self._peers: dict[int, _PacedPeer] = {}
         #: The connections with something to send, by file descriptor.
-        self._due: dict[int, _Peer] = {}
+        self._due: dict[int, _PacedPeer] = {}
         #: The connections on which a binding waits, in the order in which they came.
-        self._bindings: deque[_Peer] = deque()
+        self._bindings: deque[_PacedPeer] = deque()
         self.open_connections: set[Connection] = set()
         #: Bytes received from the program and sent to it, ever.
         self.received = 0
@@ -91,16 +91,16 @@ class PacedServer:
         self._send()
         return True
 
-    def is_due(self, peer: _Peer) -> None:
+    def is_due(self, peer: _PacedPeer) -> None:
         """Take note that a connection has something to send."""
         self._due[peer.sock.fileno()] = peer
 
     def _accept(self) -> None:
         for sock in self.door.newcomers():
-            self._peers[sock.fileno()] = _Peer(sock, self, self._handler)
+            self._peers[sock.fileno()] = _PacedPeer(sock, self, self._handler)
             self._poll.register(sock, select.EPOLLIN)
 
-    def _read(self, peer: _Peer) -> None:
+    def _read(self, peer: _PacedPeer) -> None:
         try:
             while data := peer.sock.recv(_PIECE):
                 self.received += len(data)
@@ -111,7 +111,7 @@ class PacedServer:
             pass
         self._drop(peer)
 
-    def _hear(self, peer: _Peer, data: bytes) -> None:
+    def _hear(self, peer: _PacedPeer, data: bytes) -> None:
         """Answer what came, or keep it if it is a binding, which waits in line as soon as all of it is there."""
         if not peer.binding and not _BINDING.match(data):
             peer.http.data_received(data)
@@ -136,7 +136,7 @@ class PacedServer:
             if peer.closing:
                 self._drop(peer)
 
-    def _drop(self, peer: _Peer) -> None:
+    def _drop(self, peer: _PacedPeer) -> None:
         number = peer.sock.fileno()
         self._poll.unregister(peer.sock)
         self._due.pop(number, None)

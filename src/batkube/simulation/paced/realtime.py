@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batkube.cluster.world import World
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant
-from batkube.kernel.stopwatch import Stopwatch
-from batkube.simulation.paced_programs import TICK_S, PacedProgram, PacedPrograms
-from batkube.simulation.paced_tally import Tally
+from batkube.kernel.instants import START, Duration, Instant
+from batkube.simulation.paced.programs import TICK_S, PacedProgram, PacedPrograms
+from batkube.simulation.paced.tally import Tally
+from batkube.timing.live import RealTime
 from batkube.timing.loop import Loop
 
 
@@ -29,8 +29,8 @@ class InRealTime:
         self._patience = patience
         self._programs = programs
         self._tally = tally
-        #: Real time since the run began; None before.
-        self._watch: Stopwatch | None = None
+        #: None before the run begins.
+        self._time: RealTime | None = None
         #: How much had been kept when something last happened, and when that was.
         self._kept, self._active = 0, START
 
@@ -49,9 +49,9 @@ class InRealTime:
 
     def go_on(self) -> Instant | None:
         """Serve the programs for a moment; return what time it is then. None when out of patience. Raises RunFailed."""
-        if self._watch is None:
+        if self._time is None:
             self._programs.come_up(self._tally.notes)
-            self._watch = Stopwatch()
+            self._time = RealTime(START, self._speed)
             self._programs.move_to(START, jumped=True)
             return START
         if self._take_bindings() or self._kept != self._loop.kept:
@@ -60,7 +60,7 @@ class InRealTime:
             return None
         self._programs.serve(TICK_S)
         self._programs.check()
-        now = Instant(START + int(self._watch.real_s * self._speed * NANOSECONDS_PER_SECOND))
+        now = self._time.now()
         self._programs.move_to(now)
         return now
 

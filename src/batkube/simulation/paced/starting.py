@@ -10,12 +10,12 @@ from batkube.api.connections.doors import Door
 from batkube.cluster.world import World
 from batkube.simulation.attached import OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.outside import EPOCH_NS, start_all, start_program
-from batkube.simulation.paced import Paced
-from batkube.simulation.paced_programs import PacedProgram, PacedPrograms
-from batkube.simulation.paced_realtime import InRealTime
-from batkube.simulation.paced_replay import REPLAYED, ReplayingApi
-from batkube.simulation.paced_server import PacedServer
-from batkube.simulation.paced_tally import Tally
+from batkube.simulation.paced.cycles import Paced
+from batkube.simulation.paced.programs import PacedProgram, PacedPrograms
+from batkube.simulation.paced.realtime import InRealTime
+from batkube.simulation.paced.replay import REPLAYED, ReplayingApi
+from batkube.simulation.paced.server import PacedServer
+from batkube.simulation.paced.tally import Tally
 from batkube.simulation.scenario import Scenario
 from batkube.simulation.witness import Witness
 from batkube.timing.loop import Loop

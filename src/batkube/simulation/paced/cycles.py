@@ -14,8 +14,8 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, as_float_s, human
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.simulation.paced_programs import TICK_S, PacedProgram, PacedPrograms
-from batkube.simulation.paced_tally import Tally
+from batkube.simulation.paced.programs import TICK_S, PacedProgram, PacedPrograms
+from batkube.simulation.paced.tally import Tally
 from batkube.timing.loop import Loop
 from batkube.timing.paced import MILLISECOND, Pace, Pacing, to_millisecond
 
@@ -79,9 +79,9 @@ class Paced:
                 tally.scheduler_is_idle()
             elapsed = Duration(int(watch.real_s * NANOSECONDS_PER_SECOND))
             if self._pace.is_over(elapsed, decided):
-                self._loop.reach(_shown(start, elapsed))
+                self._loop.reach(_clock_after(start, elapsed))
                 return decided
-            programs.move_to(_shown(start, elapsed))
+            programs.move_to(_clock_after(start, elapsed))
 
     def _wait_s(self, elapsed_s: float, decided: bool) -> float:
         """Return how long to wait for a request: a tick, or less when there is something to do before."""
@@ -127,6 +127,6 @@ class Paced:
             )
 
 
-def _shown(start: Instant, elapsed: Duration) -> Instant:
+def _clock_after(start: Instant, elapsed: Duration) -> Instant:
     """Return what the clock shows after so much of a cycle: it goes in milliseconds."""
     return Instant(start + round(elapsed / MILLISECOND) * MILLISECOND)

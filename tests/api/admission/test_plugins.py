@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batkube.api.admission import Admission, check_deletion
 from batkube.api.admission.bootstrap import bootstrap_objects
+from batkube.api.admission.namespaces import check_deletion
+from batkube.api.admission.plugins import Admission
 from batkube.api.decoding.objects import decode
 from batkube.api.groups.context import Context
 from batkube.api.groups.defaulting import apply_defaults

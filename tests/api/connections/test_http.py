@@ -56,3 +56,14 @@ def test_a_client_that_asks_for_it_is_left_after_its_watch(server: Serving) -> N
 
     assert b"Connection: close\r\n" in watched
     assert watched.endswith(b"\r\n0\r\n\r\n")
+
+
+def test_a_protobuf_watch_of_a_version_that_is_gone_is_told_so(server: Serving) -> None:
+    server.inside(server.store.compact)
+    path = "/api/v1/namespaces?watch=true&resourceVersion=1"
+    with connected(server) as connection:
+        connection.sendall(request(path, "Accept: application/vnd.kubernetes.protobuf;stream=watch"))
+        watched = read_until(connection, b"\r\n0\r\n\r\n")
+
+    assert b"ERROR" in watched
+    assert b"too old resource version: 1" in watched

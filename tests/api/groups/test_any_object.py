@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from batkube.api.admission import Admission
+from batkube.api.admission.plugins import Admission
 from batkube.api.decoding.objects import DecodeError, decode
 from batkube.api.groups.context import Context
 from batkube.api.groups.defaulting import apply_defaults

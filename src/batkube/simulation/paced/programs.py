@@ -13,8 +13,9 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Instant
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.simulation.attempts import AttemptLog
-from batkube.simulation.paced_server import PacedServer
+from batkube.simulation.paced.server import PacedServer
 from batkube.simulation.witness import Witness
+from batkube.timing.live import RealTime
 from batkube.timing.loop import Loop
 from batkube.timing.processes import AttachedProcess
 
@@ -43,7 +44,7 @@ class PacedProgram:
         self._page = process.page
         #: The Unix time of the run's zero.
         self._epoch_ns = epoch_ns
-        self._asked = 0
+        self._probe = 0
         self._traffic = 0
 
     @property
@@ -66,7 +67,7 @@ class PacedProgram:
             return
         number = self._page.probe()
         if jumped or self._traffic != self.traffic:
-            self._asked, self._traffic = number, self.traffic
+            self._probe, self._traffic = number, self.traffic
 
     @property
     def is_at_work(self) -> bool:
@@ -76,7 +77,7 @@ class PacedProgram:
         """
         if self.server.waiting:
             return True
-        return self.is_attached and not (self._page.is_idle_since(self._asked) and self._traffic == self.traffic)
+        return self.is_attached and not (self._page.is_idle_since(self._probe) and self._traffic == self.traffic)
 
 
 class PacedPrograms:
@@ -128,13 +129,12 @@ class PacedPrograms:
 
     def come_up(self, notes: FidelityNotes) -> None:
         """Let the programs start, list and watch, in real time, before the run begins."""
-        begun, real = self._loop.now, Stopwatch()
+        time = RealTime(self._loop.now)
 
         def wait(is_over: Callable[[], bool], at_most_s: float) -> None:
             watch = Stopwatch()
             while watch.real_s < at_most_s and not is_over():
-                shown = begun + int(real.real_s * NANOSECONDS_PER_SECOND)
-                self.move_to(Instant(max(self._loop.now, min(shown, _JUST_BEFORE))))
+                self.move_to(Instant(max(self._loop.now, min(time.now(), _JUST_BEFORE))))
                 self.serve(TICK_S)
                 self.check()
 

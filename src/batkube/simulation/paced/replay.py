@@ -32,12 +32,12 @@ REPLAYED = FidelityNote(
 _ENDED = 2
 
 
-class _Told(NamedTuple):
+class _PodEvent(NamedTuple):
     """An event that is told, again and again; its `version` is the pod's number."""
 
     change: Change
     #: The event by the form and the type in which it was written.
-    written: dict[tuple[object, str], bytes]
+    texts: dict[tuple[object, str], bytes]
 
 
 class ReplayingApi:
@@ -48,9 +48,9 @@ class ReplayingApi:
         self._now = now
         #: The pods that there are, with their numbers.
         self._pods: dict[Key, Entry] = {}
-        self._events: list[_Told] = []
+        self._events: list[_PodEvent] = []
         #: The number that each reader asked from last: a scheduler may have several watches.
-        self._asked: dict[tuple[str, ...], int] = {}
+        self._versions: dict[tuple[str, ...], int] = {}
         store.listen(POD, self._changed)
 
     def handle(self, request: Request) -> Response | Stream:
@@ -58,7 +58,7 @@ class ReplayingApi:
         answer = self._api.handle(request)
         if not isinstance(answer, Watch) or answer.storage != POD:
             return answer
-        self._asked[request.path, request.first("fieldSelector"), request.first("labelSelector")] = answer.version
+        self._versions[request.path, request.first("fieldSelector"), request.first("labelSelector")] = answer.version
         answer.stop()
         return self._replay(answer)
 
@@ -80,7 +80,7 @@ class ReplayingApi:
                 self._tell(change._replace(version=number))
 
     def _tell(self, change: Change) -> None:
-        self._events.append(_Told(change, {}))
+        self._events.append(_PodEvent(change, {}))
 
     def _replay(self, watch: Watch) -> Response:
         number = watch.version
@@ -89,21 +89,21 @@ class ReplayingApi:
                 self._pods[key] = pod, number
                 self._tell(Change(number, MODIFIED, key, pod, pod))
         # A reader's numbers never fall, so what is below them all is never told again.
-        least = min(self._asked.values())
-        self._events = [told for told in self._events if told.change.version >= least]
-        again = [told for told in self._events if told.change.version >= number]
-        return Response(200, b"".join(self._written(told, watch) for told in again), watch.content_type, watch.headers)
+        least = min(self._versions.values())
+        self._events = [one for one in self._events if one.change.version >= least]
+        again = [one for one in self._events if one.change.version >= number]
+        return Response(200, b"".join(self._text(one, watch) for one in again), watch.content_type, watch.headers)
 
-    def _written(self, told: _Told, watch: Watch) -> bytes:
-        event = event_of(told.change, watch.selection)
+    def _text(self, pod_event: _PodEvent, watch: Watch) -> bytes:
+        event = event_of(pod_event.change, watch.selection)
         if event is None:
             return b""
         kind, pod = event
         key = watch.form.identity, kind
-        if key not in told.written:
-            body = watch.form.body(pod, told.change.version, self._now())
-            told.written[key] = watch.form.event(kind, body)
-        return told.written[key]
+        if key not in pod_event.texts:
+            body = watch.form.body(pod, pod_event.change.version, self._now())
+            pod_event.texts[key] = watch.form.event(kind, body)
+        return pod_event.texts[key]
 
 
 def _node(pod: KubeObject) -> str | None:

@@ -1,0 +1,105 @@
+"""The plugins of admission, in their order.
+
+As in the real server there are two rounds. `Admission.admit` comes before strategies and validation and may change the
+object; `Admission.review` comes after, when the object is whole, and only judges; what it charges to quotas is to be
+written before the object itself. The plugins are those that kube-apiserver has on by default, in its order, without
+webhooks and policies, which are stored and not run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from batkube.api.admission import classes, limits, namespaces, pod_security, priorities, runtime_classes, tolerations
+from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.quotas import Charges, charge_quotas
+from batkube.api.admission.service_accounts import ServiceAccounts
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject, Store
+from batkube.kernel.instants import Instant
+
+Plugin = Callable[[Attempt], None]
+
+#: Plugins that may change an object, by kind.
+_MUTATING: Mapping[str, tuple[Plugin, ...]] = {
+    "ingresses.networking.k8s.io": (classes.choose_ingress_class,),
+    "nodes": (classes.taint_node,),
+    "persistentvolumeclaims": (classes.choose_storage_class, classes.protect),
+    "persistentvolumes": (classes.protect,),
+    "pods": (
+        limits.fill_limits,
+        priorities.set_priority,
+        tolerations.add_tolerations,
+        runtime_classes.apply_runtime_class,
+    ),
+    "volumeattributesclasses.storage.k8s.io": (classes.protect,),
+}
+
+#: Plugins that judge an object, by kind and sub-resource.
+_JUDGING: Mapping[str, tuple[Plugin, ...]] = {
+    "namespaces": (pod_security.check_labels,),
+    "persistentvolumeclaims": (limits.check_claim_limits, classes.check_resize),
+    "pods": (limits.check_pod_limits, pod_security.check_pod, runtime_classes.check_overhead),
+    "pods/ephemeralcontainers": (pod_security.check_pod,),
+    "pods/resize": (limits.check_pod_limits,),
+    "priorityclasses.scheduling.k8s.io": (priorities.check_default_class,),
+    **dict.fromkeys(
+        (
+            "cronjobs.batch",
+            "daemonsets.apps",
+            "deployments.apps",
+            "jobs.batch",
+            "podtemplates",
+            "replicasets.apps",
+            "replicationcontrollers",
+            "statefulsets.apps",
+        ),
+        (pod_security.check_template,),
+    ),
+}
+
+
+class Admission:
+    """The admission plugins of one server."""
+
+    def __init__(self, store: Store, service_accounts: random.Random | None = None) -> None:
+        """`service_accounts` gives pods an account and its token, drawing volume names from it; None does not."""
+        self._store = store
+        self._accounts = None if service_accounts is None else ServiceAccounts(service_accounts)
+
+    def attempt(
+        self,
+        resource: Resource,
+        value: dict[str, Any],
+        old: KubeObject | None,
+        now: Instant,
+        *,
+        namespace: str,
+        name: str,
+        subresource: str = "",
+        warnings: list[str] | None = None,
+    ) -> Attempt:
+        """Return the attempt to write `value`; `old` is the live object, None for a creation."""
+        own_warnings = [] if warnings is None else warnings
+        return Attempt(resource, namespace, name, subresource, value, old, self._store, now, own_warnings)
+
+    def admit(self, attempt: Attempt) -> None:
+        """Let the plugins change the object, or refuse it with a Failure."""
+        namespaces.check_namespace(attempt)
+        if attempt.subresource:
+            return
+        if self._accounts is not None and attempt.resource.storage == "pods":
+            self._accounts.admit(attempt)
+        for plugin in _MUTATING.get(attempt.resource.storage, ()):
+            plugin(attempt)
+
+    def review(self, attempt: Attempt) -> Charges:
+        """Let the plugins judge the whole object; return the quotas to write before it, unless it is a dry run."""
+        place = attempt.resource.storage
+        if attempt.subresource:
+            place = f"{place}/{attempt.subresource}"
+        for plugin in _JUDGING.get(place, ()):
+            plugin(attempt)
+        return charge_quotas(attempt)

@@ -1,0 +1,67 @@
+"""Priority: a pod gets the priority of its class. Kubernetes: plugin/pkg/admission/priority."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batkube.api.admission.attempts import Attempt
+from batkube.cluster.store import Key, KubeObject
+
+_PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+_PREEMPTS = "PreemptLowerPriority"
+
+
+def set_priority(attempt: Attempt) -> None:
+    """Give a new pod the priority of its class; a changed one keeps what it leaves out."""
+    spec = attempt.value["spec"]
+    if attempt.old is not None:
+        for field in ("priority", "preemptionPolicy"):
+            live = attempt.old["spec"].get(field)
+            if spec.get(field) is None and live is not None:
+                spec[field] = live
+        return
+    priority, policy = _priority(attempt, spec)
+    own = spec.get("priority")
+    if own is not None and own != priority:
+        raise attempt.refused(
+            f"the integer value of priority ({own}) must not be provided in pod spec; "
+            f"priority admission controller computed {priority} from the given PriorityClass name"
+        )
+    spec["priority"] = priority
+    own = spec.get("preemptionPolicy")
+    if own is not None and own != policy:
+        raise attempt.refused(
+            f"the string value of PreemptionPolicy ({own}) must not be provided in pod spec; "
+            f"priority admission controller computed {policy} from the given PriorityClass name"
+        )
+    spec["preemptionPolicy"] = policy
+
+
+def _priority(attempt: Attempt, spec: dict[str, Any]) -> tuple[int, str]:
+    """Return priority and preemption policy of a new pod; it learns its class if there is a default one."""
+    name = spec.get("priorityClassName")
+    if name:
+        chosen = attempt.store.get(_PRIORITY_CLASSES, Key(name))
+        if chosen is None:
+            raise attempt.refused(f"no PriorityClass with name {name} was found")
+    else:
+        chosen = _default_class(attempt)
+        if chosen is None:
+            return 0, _PREEMPTS
+        spec["priorityClassName"] = chosen["metadata"]["name"]
+    return chosen["value"], chosen.get("preemptionPolicy") or _PREEMPTS
+
+
+def _default_class(attempt: Attempt) -> KubeObject | None:
+    """Return the class of pods that name none: the lowest of those marked so."""
+    marked = [each for each, _ in attempt.store.entries(_PRIORITY_CLASSES).values() if each.get("globalDefault")]
+    return min(marked, key=lambda each: int(each["value"]), default=None)
+
+
+def check_default_class(attempt: Attempt) -> None:
+    """Refuse a second class marked as the default."""
+    if attempt.value.get("globalDefault"):
+        marked = _default_class(attempt)
+        name = marked["metadata"]["name"] if marked else ""
+        if marked and (attempt.old is None or name != attempt.value["metadata"]["name"]):
+            raise attempt.refused(f"PriorityClass {name} is already marked as default. Only one default can exist")

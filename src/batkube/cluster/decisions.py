@@ -1,0 +1,170 @@
+"""Decisions: what a scheduler's write means, whoever the scheduler is.
+
+A policy decides about jobs, in the words of `policies.interface`; a program writes to the API. Both come down to the
+four decisions about pods below. The change in the store carries its decision (`Batch.decision`), so that nobody has to
+guess it from the difference between two objects, and `DecisionLog` writes the one line of the journal that tells it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from batkube.cluster.courses import Courses
+from batkube.cluster.mapping import NODE, POD, REJECTED_BY_SCHEDULER
+from batkube.cluster.pods import is_finished, node_of_pod
+from batkube.cluster.references import condition_of, is_being_deleted
+from batkube.cluster.store import ADDED, Batch, Key, KubeObject, Store
+from batkube.cluster.world import World
+from batkube.kernel.instants import Instant, rfc3339
+from batkube.kernel.intervals import format_intervals, mask_of
+
+
+class Decision:
+    """What a scheduler decided: about pods, as below, or about jobs, as policies do."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Binding(Decision):
+    """Pods go to nodes: index i of both lists is one pod."""
+
+    keys: Sequence[Key]
+    nodes: Sequence[str]
+    #: What a scheduler writes on the pods besides.
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction(Decision):
+    """Pods that have a node are stopped: at once, or within their grace period."""
+
+    keys: Sequence[Key]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection(Decision):
+    """Pods that wait are never to run."""
+
+    keys: Sequence[Key]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination(Decision):
+    """Room is being made for a pod on a node."""
+
+    keys: Sequence[Key]
+    node: str
+
+
+def bind(store: Store, binding: Binding, now: Instant, author: object = None, *, in_full: bool) -> None:
+    """Give pods their nodes; `in_full` with the condition that says so, which nobody reads where nobody watches."""
+    pods = store.objects(POD, binding.keys)
+    bound = [{**pod, "spec": {**pod["spec"], "nodeName": node}} for pod, node in zip(pods, binding.nodes, strict=True)]
+    if in_full:
+        bound = [_in_full(pod, binding.annotations, now) for pod in bound]
+    store.replace(POD, binding.keys, bound, now, author, binding)
+
+
+def _in_full(pod: KubeObject, annotations: Mapping[str, str], now: Instant) -> KubeObject:
+    """Return a bound pod as the API shows it (Kubernetes: pkg/registry/core/pod/storage, setPodNodeAndMetadata)."""
+    metadata, status = pod["metadata"], pod.get("status", {})
+    if annotations:
+        metadata = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
+    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": rfc3339(now)}
+    if metadata.get("generation") and "observedGeneration" in status:
+        scheduled["observedGeneration"] = metadata["generation"]
+    others = [condition for condition in status.get("conditions", []) if condition["type"] != "PodScheduled"]
+    return {**pod, "metadata": metadata, "status": {**status, "conditions": [*others, scheduled]}}
+
+
+def evict(store: Store, eviction: Eviction, now: Instant, author: object = None) -> None:
+    """Stop pods at once, as Batsim kills jobs; the API lets them end within their grace period instead."""
+    store.delete(POD, eviction.keys, now, author, eviction)
+
+
+def reject(store: Store, rejection: Rejection, now: Instant, author: object = None) -> None:
+    """Let pods fail before they ran."""
+    store.set_status(POD, rejection.keys, rejected_status(rejection.reason), now, author, rejection)
+
+
+def rejected_status(reason: str) -> KubeObject:
+    """Return the status of a pod that a scheduler refuses to run at all."""
+    return {"phase": "Failed", "reason": REJECTED_BY_SCHEDULER, "message": reason}
+
+
+def meaning(kind: str, key: Key, before: KubeObject, after: KubeObject) -> Decision | None:
+    """Return what it means that the API puts `after` in the place of `before`; None if that decides nothing."""
+    if kind != POD:
+        return None
+    old, new = before.get("status", {}), after.get("status", {})
+    if is_being_deleted(after) and not is_being_deleted(before) and node_of_pod(after) and not is_finished(after):
+        disruption = condition_of(after, "DisruptionTarget") or {}
+        return Eviction([key], disruption.get("message", "") if disruption.get("status") == "True" else "")
+    nominated = new.get("nominatedNodeName")
+    if nominated and nominated != old.get("nominatedNodeName"):
+        return Nomination([key], nominated)
+    if new.get("reason") == REJECTED_BY_SCHEDULER != old.get("reason"):
+        return Rejection([key], new.get("message", ""))
+    return None
+
+
+class DecisionLog:
+    """Writes each decision into the journal, in the words of jobs where pods belong to one.
+
+    It must hear of pods before those who act on decisions do, so that the journal tells a decision before what follows.
+    """
+
+    def __init__(self, world: World, courses: Courses) -> None:
+        self._journal = world.journal
+        self._courses = courses
+        #: Machine ids: the numbers of nodes in the order they came.
+        self._machine_ids: dict[str, int] = {}
+        world.store.listen(NODE, self._hear_nodes)
+        world.store.listen(POD, self._hear_pods)
+
+    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
+        if batch.type is ADDED:
+            for name in batch.keys:
+                self._machine_ids.setdefault(name, len(self._machine_ids))
+
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        decision = batch.decision
+        if decision is None or not isinstance(decision, Binding | Eviction | Rejection | Nomination):
+            return
+        for whose, positions in self._parties(decision.keys):
+            match decision:
+                case Binding():
+                    nodes = [decision.nodes[position] for position in positions]
+                    self._journal.append(now, "bind", **whose, **self._places(whose, nodes))
+                case Eviction():
+                    why = {"reason": decision.reason} if decision.reason else {}
+                    self._journal.append(now, "evict", **whose, **why)
+                case Rejection():
+                    self._journal.append(now, "reject", **whose, reason=decision.reason)
+                case Nomination():
+                    self._journal.append(now, "nominate", **whose, node=decision.node)
+
+    def _parties(self, keys: Sequence[Key]) -> Iterator[tuple[dict[str, str], Sequence[int]]]:
+        """Yield whom a decision about the pods `keys` concerns, and where their pods stand in the list.
+
+        That is a job, with the ranks of its pods if they are not all; or a pod of no job.
+        """
+        known = 0
+        for course, positions, ranks in self._courses.among(keys):
+            known += len(positions)
+            which = {} if len(ranks) == len(course.keys) else {"pods": format_intervals(mask_of(ranks))}
+            yield {"job": course.job.key, **which}, positions
+        if known < len(keys):
+            for position, key in enumerate(keys):
+                if self._courses.place(key) is None:
+                    yield {"pod": key}, [position]
+
+    def _places(self, whose: Mapping[str, str], nodes: Sequence[str]) -> dict[str, str]:
+        if "pod" in whose:
+            return {"node": nodes[0]}
+        known = [self._machine_ids[node] for node in nodes if node in self._machine_ids]
+        return {"machines": format_intervals(mask_of(known))}

@@ -1,0 +1,103 @@
+"""The machines as a policy sees them: the nodes of the store, less what pods hold that the policy has not started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from batkube.cluster.mapping import ResourceModel, kube_name
+from batkube.cluster.pods import node_of_pod
+from batkube.cluster.resources import Amounts, allocatable_of, demand_of
+from batkube.cluster.store import Key, KubeObject
+from batkube.kernel.quantities import CPU, MACHINE, PODS
+from batkube.platforms.model import Machine
+from batkube.policies.machines import MachineRoom
+from batkube.policies.node_columns import NodeColumns, is_open
+from batkube.policies.rooms import Accepts, Room
+
+_NOTHING = {CPU: 0, PODS: 0}
+
+
+class Grounds:
+    """Knows what each node has to offer to a policy, and whether that has changed since it was last looked at."""
+
+    def __init__(
+        self, columns: NodeColumns, model: ResourceModel, machines: Sequence[Machine], accepts: Accepts | None
+    ) -> None:
+        """`machines` are those of the platform, for what their nodes do not tell (speed).
+
+        `accepts` tells where single jobs may go. Without it, and where jobs take whole machines, a node that does not
+        take every pod offers nothing to anybody.
+        """
+        self._columns = columns
+        self._model = model
+        self._described = {kube_name(machine.name): machine for machine in machines}
+        self._accepts = accepts
+        self._hides_closed = accepts is None or model is ResourceModel.MACHINES
+        #: Where the pods are that others have bound, and what they take.
+        self._strangers: dict[Key, tuple[str, Amounts]] = {}
+        self._generation = -1
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether something has changed since the last survey."""
+        return self._generation != self._columns.generation
+
+    def occupy(self, key: Key, pod: KubeObject) -> bool:
+        """Take note of a pod that others have bound; return whether it is news."""
+        if key in self._strangers:
+            return False
+        self._strangers[key] = node_of_pod(pod), demand_of(pod)
+        self._generation = -1
+        return True
+
+    def vacate(self, key: Key) -> bool:
+        """Take note that a pod is gone; return whether others had bound it."""
+        if self._strangers.pop(key, None) is None:
+            return False
+        self._generation = -1
+        return True
+
+    @property
+    def has_strangers(self) -> bool:
+        """Whether there are pods that others have bound."""
+        return bool(self._strangers)
+
+    def machine_ids(self, names: Iterable[str]) -> list[int]:
+        """Return the machines of the nodes that are there."""
+        columns = (self._columns.column_of_node(name) for name in names)
+        return [column for column in columns if column is not None]
+
+    def survey(self) -> tuple[list[Machine], Room]:
+        """Return the machines as they are now, and the room in which the policy has started nothing."""
+        self._generation = self._columns.generation
+        taken: dict[str, Amounts] = {}
+        for name, demand in self._strangers.values():
+            here = taken.setdefault(name, {})
+            for resource, count in demand.items():
+                here[resource] = here.get(resource, 0) + count
+        machines = [self._machine(column, node, taken) for column, node in enumerate(self._columns.nodes)]
+        if self._model is ResourceModel.MACHINES:
+            return machines, MachineRoom.whole(machines, self._accepts)
+        # Imported only where it is needed: it brings numpy, which takes longer to load than a small run does to run.
+        from batkube.policies.nodes import NodeRoom
+
+        return machines, NodeRoom.whole(machines, self._accepts)
+
+    def _machine(self, column: int, node: KubeObject | None, taken: dict[str, Amounts]) -> Machine:
+        """Return the machine of a column; it has no capacity where it takes no jobs."""
+        if node is None:
+            return Machine(column, f"(none {column})", _NOTHING)
+        name: str = node["metadata"]["name"]
+        machine = self._described.get(name) or Machine(
+            column, name, _NOTHING, labels=node["metadata"].get("labels") or {}
+        )
+        if self._hides_closed and not is_open(node):
+            return replace(machine, id=column, capacity=_NOTHING)
+        held = taken.get(name, {})
+        left = {
+            resource: max(count - held.get(resource, 0), 0)
+            for resource, count in allocatable_of(node).items()
+            if resource != MACHINE
+        }
+        return replace(machine, id=column, capacity={**_NOTHING, **left})

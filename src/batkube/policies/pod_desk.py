@@ -1,0 +1,126 @@
+"""What in-process schedulers do with pods that anybody makes: judge where they fit, bind them, or say why not.
+
+How to choose is left to those who sit at the desk: `default_scheduler` as kube-scheduler does, `scheduler` as a policy
+tells it. They hear of pods and nodes themselves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.decisions import rejected_status
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import POD
+from batkube.cluster.references import condition_of, name_of, namespace_of, with_condition
+from batkube.cluster.resources import Amounts
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.kernel.instants import Instant
+from batkube.kernel.quantities import PODS
+from batkube.policies.neighbours import Neighbours
+from batkube.policies.node_table import Mask, NodeTable
+
+
+class Judgement(NamedTuple):
+    """Where a pod fits, and how many of the other nodes it does not fit for each reason."""
+
+    fits: Mask
+    counts: dict[str, int]
+
+
+class PodDesk:
+    """Knows the nodes, and writes to pods through the API."""
+
+    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
+        self._store = world.store
+        self._client = client
+        self._events = events
+        self.table = NodeTable(world.store)
+        self.neighbours = Neighbours(world.store, self.table)
+
+    def bind(self, key: Key, pod: KubeObject, node_name: str, now: Instant) -> bool:
+        """Give the pod its node; return whether the server agreed."""
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name_of(key), "namespace": namespace_of(key), "uid": pod["metadata"]["uid"]},
+            "target": {"kind": "Node", "name": node_name},
+        }
+        try:
+            self._client.create(POD, binding, now, subresource="binding")
+        except Refused as refusal:
+            self.set_aside(key, f"binding rejected: {refusal.message}", now)
+            return False
+        message = f"Successfully assigned {key} to {node_name}"
+        self._events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
+        return True
+
+    def reject(self, key: Key, reason: str, now: Instant) -> None:
+        """Let a pod fail before it ran."""
+        pod = self._store.get(POD, key)
+        if pod is not None:
+            status = {**pod.get("status", {}), **rejected_status(reason)}
+            self._write_status(pod, status, now)
+
+    def evict(self, key: Key, now: Instant) -> None:
+        """Let a pod stop within its grace period."""
+        try:
+            self._client.delete(POD, key, now)
+        except Refused:
+            return
+
+    def acceptance(self, pod: KubeObject) -> Mask:
+        """Return the nodes to which a pod may go, whatever room they have."""
+        mask = self.table.acceptance(pod).mask
+        for _, refused in self.neighbours.objections(pod, mask):
+            mask = mask & ~refused
+        return mask
+
+    def judge(self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts] | None = None) -> Judgement:
+        """Return where the pod fits, and why not elsewhere; `kept` is room promised to others, by column."""
+        accepted = self.table.acceptance(pod)
+        fits = accepted.mask.copy()
+        counts = dict(accepted.objections)
+        for resource, short in self.table.lacking(demand, kept).items():
+            fits &= ~short
+            count = int((short & accepted.mask).sum())
+            if count:
+                counts["Too many pods" if resource == PODS else f"Insufficient {resource}"] = count
+        for reason, refused in self.neighbours.objections(pod, fits):
+            fits &= ~refused
+            counts[reason] = counts.get(reason, 0) + int(refused.sum())
+        return Judgement(fits, counts)
+
+    def why_not(self, judgement: Judgement) -> str:
+        """Return why a pod fits nowhere (Kubernetes: framework.FitError)."""
+        if not self.table.count:
+            return "no nodes available to schedule pods"
+        reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in judgement.counts.items()))
+        return f"0/{self.table.count} nodes are available: {reasons}."
+
+    def set_aside(self, key: Key, message: str, now: Instant) -> None:
+        """Say why the pod waits, unless it says so already."""
+        pod = self._store.get(POD, key)
+        if pod is None or (condition_of(pod, "PodScheduled") or {}).get("message") == message:
+            return
+        self._events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": None,
+            "reason": "Unschedulable",
+            "message": message,
+        }
+        generation = pod["metadata"].get("generation")
+        if generation:
+            condition["observedGeneration"] = generation
+        status = pod.get("status", {})
+        conditions = with_condition(status.get("conditions") or [], condition, now)
+        self._write_status(pod, {**status, "conditions": conditions}, now)
+
+    def _write_status(self, pod: KubeObject, status: KubeObject, now: Instant) -> None:
+        try:
+            self._client.update(POD, {**pod, "status": status}, now, subresource="status")
+        except Refused:
+            return

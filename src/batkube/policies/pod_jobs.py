@@ -1,0 +1,97 @@
+"""Pods that anybody makes, as a policy sees them: a job of one pod each."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection
+
+import msgspec
+
+from batkube.cluster.mapping import DEFAULT_SCHEDULER
+from batkube.cluster.pods import is_finished, node_of_pod
+from batkube.cluster.references import is_being_deleted
+from batkube.cluster.resources import demand_of
+from batkube.cluster.scheduling_rules import rules_key
+from batkube.cluster.store import DELETED, ChangeType, Key, KubeObject
+from batkube.kernel.instants import Duration, duration, instant_of, seconds
+from batkube.workloads.annotations import DURATION, WALLTIME
+from batkube.workloads.model import Delay, Job
+
+_WORKLOAD = "pods"
+#: What a pod that says nothing of its length is planned with.
+_UNKNOWN_LENGTH: Duration = seconds(365 * 86400)
+#: More than any node has; the API takes requests beyond what an int64 counts.
+_BOUNDLESS = 2**62
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Standing(enum.Enum):
+    """How a pod stands with a scheduler."""
+
+    WAITS = "for the scheduler to bind it"
+    ASIDE = "not its business now: another's, gated, or being deleted before it was bound"
+    BOUND = "has a node"
+    OVER = "ended or gone"
+
+
+def standing_of(pod: KubeObject, change: ChangeType, names: Collection[str]) -> Standing:
+    """Return how a pod stands with the scheduler of `names` after a change."""
+    if change is DELETED or is_finished(pod):
+        return Standing.OVER
+    if node_of_pod(pod):
+        return Standing.BOUND
+    spec = pod["spec"]
+    is_aside = (
+        spec.get("schedulerName", DEFAULT_SCHEDULER) not in names
+        or spec.get("schedulingGates")
+        or is_being_deleted(pod)
+    )
+    return Standing.ASIDE if is_aside else Standing.WAITS
+
+
+class PodJob(Job, frozen=True, gc=False, kw_only=True):
+    """A pod as a job. Its requests tell the pod slot too, so they are never empty."""
+
+    pod: Key
+    #: What decides where it may go besides its requests.
+    rules: bytes
+    #: How long it will take, as far as it says so itself.
+    length: Duration
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """Equal for pods that fit the same places."""
+        return self.requests, self.rules
+
+
+def key_of_pod_job(key: Key) -> str:
+    """Return the key of the job that a pod is."""
+    return f"{_WORKLOAD}!{key}"
+
+
+def job_of_pod(key: Key, pod: KubeObject) -> PodJob:
+    """Return a pod as a job: its walltime by annotation or deadline, its length as its annotation tells it."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    annotations, deadline = metadata.get("annotations") or {}, spec.get("activeDeadlineSeconds")
+    length = _duration(annotations.get(DURATION)) or _UNKNOWN_LENGTH
+    company = (spec.get("affinity"), spec.get("topologySpreadConstraints"), metadata.get("labels"))
+    return PodJob(
+        workload=_WORKLOAD,
+        name=str(key),
+        submit=instant_of(metadata["creationTimestamp"]),
+        size=1,
+        profile=Delay(name=str(key), duration=length),
+        walltime=_duration(annotations.get(WALLTIME)) or (None if deadline is None else seconds(deadline)),
+        requests=tuple(sorted((resource, min(count, _BOUNDLESS)) for resource, count in demand_of(pod).items())),
+        priority=spec.get("priority", 0),
+        pod=key,
+        length=length,
+        rules=_encode((metadata.get("namespace"), company)) + rules_key(spec),
+    )
+
+
+def _duration(text: str | None) -> Duration | None:
+    try:
+        return None if text is None else duration(text)
+    except ValueError:
+        return None

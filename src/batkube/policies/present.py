@@ -1,0 +1,182 @@
+"""The present, as a policy sees it: the jobs that wait, those that run, and what is free."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+
+from batkube.cluster.store import Key
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.instants import START, Duration, Instant
+from batkube.kernel.intervals import mask_of
+from batkube.platforms.model import Machine
+from batkube.policies.grounds import Grounds
+from batkube.policies.pod_jobs import PodJob
+from batkube.policies.queue import JobQueue
+from batkube.policies.rooms import Placement, Room
+from batkube.workloads.model import Job
+
+PEEKED = FidelityNote("policy", "jobs without walltime were planned with their true run time, which no scheduler knows")
+
+
+class KnownJob:
+    """A job some of whose pods are alive; it is `Running` to a policy once it has nodes."""
+
+    __slots__ = ("_peek", "end", "job", "keys", "lost", "nodes", "number", "placement", "seen", "since")
+
+    #: What it has taken out of the free room, since when, and until when at most, for our own use.
+    placement: Placement
+    since: Instant
+    end: Instant
+    #: Counts the starts of the run, so that jobs which end at one instant still have an order in `running`.
+    number: int
+
+    def __init__(self, job: Job, keys: Sequence[Key], peek: Callable[[Job], None] | None) -> None:
+        self.job = job
+        self.keys = keys
+        #: How many of its pods have come; it can be started when all have.
+        self.seen = 0
+        #: The ranks of pods that have ended or are gone, while others are left, as a set (kernel/intervals.py).
+        self.lost = 0
+        #: The node of each pod; empty while it waits.
+        self.nodes: Sequence[str] = ()
+        #: Called when the policy looks at an end that no real scheduler could know.
+        self._peek = peek
+
+    def loses(self, ranks: Sequence[int]) -> bool:
+        """Take note of pods that have ended or are gone; return whether none is left."""
+        if len(ranks) == len(self.keys):
+            return True
+        self.lost |= mask_of(ranks)
+        return self.lost.bit_count() == len(self.keys)
+
+    @property
+    def until(self) -> Instant:
+        """When it must have ended, as the policy sees it."""
+        if self._peek is not None:
+            self._peek(self.job)
+        return self.end
+
+
+class Present:
+    """A policy's `View`, kept up to date by who hears of the changes."""
+
+    #: What is free; as of the latest look at the nodes.
+    free: Room
+
+    def __init__(
+        self, grounds: Grounds, notes: FidelityNotes, true_length: Callable[[Job], Duration] | None = None
+    ) -> None:
+        """`true_length` tells how long jobs take that have no walltime; pods tell it themselves."""
+        self._grounds = grounds
+        self._notes = notes
+        self._true_length = true_length
+        self.now = START
+        self.queue = JobQueue()
+        self.running: list[KnownJob] = []
+        self.arrived: list[Job] = []
+        self.ended: list[Job] = []
+        #: Every job that has pods alive, by the job's key.
+        self.known: dict[str, KnownJob] = {}
+        #: Jobs whose true length the policy was told for want of a walltime.
+        self._peeked: set[str] = set()
+        self._starts = 0
+
+    # What a policy asks
+
+    @property
+    def head(self) -> Job | None:
+        """The job at the front of the queue, or None."""
+        return self.queue.head
+
+    def estimate(self, job: Job) -> Duration:
+        """How long `job` will take at most, as far as a scheduler can know; noted where it cannot."""
+        # Asked a hundred million times in a long trace, so the usual answer comes first.
+        if job.walltime is not None:
+            return job.walltime
+        if not isinstance(job, PodJob):
+            self._peek(job)
+        return self._length(job)
+
+    def _length(self, job: Job) -> Duration:
+        if job.walltime is not None:
+            return job.walltime
+        if isinstance(job, PodJob):
+            return job.length
+        assert self._true_length is not None, "jobs come with somebody who knows their lengths"
+        return self._true_length(job)
+
+    def _peek(self, job: Job) -> None:
+        if job.key not in self._peeked:
+            self._peeked.add(job.key)
+            self._notes.add(PEEKED, example=f"job {job.key}")
+
+    # What changes
+
+    def meet(self, job: Job, keys: Sequence[Key]) -> KnownJob:
+        """Return the job of the pods `keys`, known from now on."""
+        known = self.known.get(job.key)
+        if known is None:
+            known = self.known[job.key] = KnownJob(job, keys, None if _tells_its_length(job) else self._peek)
+        return known
+
+    def enqueue(self, job: Job) -> None:
+        """Let a job wait."""
+        self.queue.push(job)
+        self.arrived.append(job)
+
+    def start(self, known: KnownJob, placement: Placement, nodes: Sequence[str]) -> None:
+        """Let a job run, and take its placement out of the free room.
+
+        A policy may over-allocate, as a real scheduler may: then nothing is taken here, the kubelet rejects the pods,
+        and the run says so. TypeError if the placement is of another resource model.
+        """
+        try:
+            self.free = self.free - placement
+        except ValueError:
+            placement = self.free.taken_by(known.job, ())
+        known.placement, known.nodes = placement, nodes
+        known.since, known.end = self.now, Instant(self.now + self._length(known.job))
+        known.number = self._starts
+        self._starts += 1
+        bisect.insort(self.running, known, key=_by_end)
+
+    def stop(self, known: KnownJob) -> None:
+        """Let a job run no longer, and take its placement back."""
+        del self.running[bisect.bisect_left(self.running, _by_end(known), key=_by_end)]
+        known.nodes = ()
+        if not self._grounds.is_stale:
+            self.free = self.free + known.placement
+
+    def forget(self, known: KnownJob) -> None:
+        """Take a job out of everything."""
+        del self.known[known.job.key]
+        if known.nodes:
+            self.stop(known)
+        else:
+            self.queue.remove(known.job)
+
+    def end(self, known: KnownJob) -> None:
+        """Take a job out of everything because it has ended."""
+        self.forget(known)
+        self.ended.append(known.job)
+
+    def look_at_nodes(self) -> list[Machine] | None:
+        """Work out anew what is free if nodes have changed, and return the machines as they are now; None if not."""
+        if not self._grounds.is_stale:
+            return None
+        machines, self.free = self._grounds.survey()
+        for known in self.running:
+            known.placement = self.free.taken_by(known.job, self._grounds.machine_ids(known.nodes))
+            self.free = self.free - known.placement
+        # Whoever looks only at what is new must look at the whole queue again.
+        self.arrived = list(self.queue)
+        return machines
+
+
+def _tells_its_length(job: Job) -> bool:
+    return job.walltime is not None or isinstance(job, PodJob)
+
+
+def _by_end(known: KnownJob) -> tuple[Instant, int]:
+    return known.end, known.number
