@@ -278,3 +278,22 @@ def test_what_no_run_could_take_is_refused_before_anything_is_written(
     assert place in str(refusal.value)
     assert problem in str(refusal.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_rules_that_match_no_container_of_the_workload_are_refused(tmp_path: Path) -> None:
+    workload, rules = tmp_path / "w.yaml", tmp_path / "rules.yaml"
+    workload.write_text(yaml.safe_dump(job("short", "", backoffLimit=1)))
+    rules.write_text("- {image: other, duration: 5}")
+    with pytest.raises(InputError, match=r"(?s)rules.yaml.*no rule matches any container.*images there are: i"):
+        run(workload=workload, platform="1x1", rules=rules, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_rule_says_how_long_the_pods_of_a_job_run_and_how_they_end(tmp_path: Path) -> None:
+    workload, rules = tmp_path / "w.yaml", tmp_path / "rules.yaml"
+    workload.write_text(yaml.safe_dump(job("short", "sleep 100", completions=2, parallelism=2, backoffLimit=1)))
+    rules.write_text("- {image: i, labels: {job-name: short}, duration: 5}\n- {image: none, duration: 1}")
+    result = run(workload=workload, platform="2x1", rules=rules, out=tmp_path / "out")
+    assert sorted(result.pods["finished"] - result.pods["started"]) == [5, 5]
+    (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    assert note["subject"] == "rules"

@@ -34,6 +34,11 @@ class Subject(NamedTuple):
     labels: Mapping[str, str]
     is_init: bool = False
 
+    def may_have(self, label: str, pattern: str) -> bool:
+        """Return whether its pod has such a label; one that is to be made may still get it from its controller."""
+        value = self.labels.get(label)
+        return self.pod is None if value is None else fnmatchcase(value, pattern)
+
 
 @dataclass(frozen=True, slots=True)
 class ContainerRule:
@@ -63,9 +68,7 @@ class ContainerRule:
             and _fits(self.container, subject.container)
             and _fits(self.namespace, subject.namespace)
             and (subject.pod is None or _fits(self.pod, subject.pod))
-            and all(
-                key in subject.labels and fnmatchcase(subject.labels[key], value) for key, value in self.labels.items()
-            )
+            and all(subject.may_have(key, value) for key, value in self.labels.items())
         )
 
 
