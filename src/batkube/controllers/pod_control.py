@@ -34,7 +34,7 @@ class PodControl:
         wanted = template.get("metadata") or {}
         made = {
             "name": wanted.get("name"),
-            "generateName": "" if wanted.get("name") else generate_name or f"{metadata['name']}-",
+            "generateName": generate_name or f"{metadata['name']}-",
             "namespace": metadata["namespace"],
             "labels": wanted.get("labels"),
             "annotations": wanted.get("annotations"),
