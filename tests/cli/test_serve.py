@@ -228,7 +228,7 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path: Path, refused: Callable[
         (["--out", "{out}", "--platform", "nonsense"], "not a platform"),
         (["--out", "{out}", "--platform", "2x2", "--speed", "0"], "must be more than 0"),
         (["--out", "{out}", "--platform", "2x2", "--scheduler", "magic"], "is no scheduler"),
-        (["--out", "{out}", "--platform", "2x2", "--controllers", "magic"], "is neither ours nor none"),
+        (["--out", "{out}", "--platform", "2x2", "--controllers", "magic"], "is not possible"),
         (["--out", "{out}", "--platform", "2x2", "--scheduler", "policy:magic"], "there is no policy of this name"),
         (["--out", "{out}", "--bare", "--token-auth-file", "{out}/none"], "cannot be read"),
         (["--out", "{out}", "--bare", "--listen", "no.such.host.invalid"], "cannot be listened on"),

@@ -94,14 +94,15 @@ def test_a_busy_day_goes_as_kubernetes_has_it_and_twice_the_same(
     assert (flaky["final_state"], flaky["tries"]) == ("COMPLETED_FAILED", 4)
     starts = pods[pods["job_id"] == "flaky"]["created"].round().tolist()
     assert starts == [600, 600 + 20 + 10, 650 + 20, 690 + 40]
-    # Two at a time, until six have succeeded.
+    # Two at a time, until six have succeeded; a Job is looked at a second after its pods changed.
     wide = jobs.loc["wide"]
     assert (wide["tries"], wide["requested_number_of_resources"]) == (6, 2)
-    assert round(wide["execution_time"]) == 3 * 120
-    # Rolled out at one hour: the old pods have gone, the new ones run to the end and after.
-    web = pods[pods["owner"].str.startswith("ReplicaSet/web-")]
-    old, new = web[web["created"] < 3600], web[web["created"] >= 3600]
-    assert (len(old), len(new), new["finished"].isna().all(), set(new["phase"])) == (3, 4, True, {"Running"})
+    assert round(wide["execution_time"]) == 3 * (120 + 1)
+    # Scaled and then rolled out at one hour: the old pods have gone, the new ones run to the end and after.
+    web = pods[pods["owner"].str.startswith("ReplicaSet/web-")].sort_values("created", kind="stable")
+    is_old = web["owner"] == web["owner"].iloc[0]
+    old, new = web[is_old], web[~is_old]
+    assert (len(old), len(new), new["finished"].isna().all(), set(new["phase"])) == (4, 4, True, {"Running"})
     assert ((old["finished"] >= 3600) & (old["finished"] < 3700)).all()
     for name in FILES:
         assert (first.path / name).read_bytes() == (second.path / name).read_bytes(), name
@@ -131,7 +132,7 @@ def test_jobs_of_a_workload_run_beside_objects(
     rows = run.jobs.set_index(["workload_name", "job_id"])
     assert set(rows.index) == {("w0", "other"), ("w1", "a"), ("w1", "b")}
     assert set(rows["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
-    assert round(rows.loc["w0", "other"]["execution_time"]) == 60
+    assert round(rows.loc["w0", "other"]["execution_time"]) == 2 * (30 + 1)
     assert (run.schedule["nb_jobs"], len(run.pods)) == (3, 2 + 4)
 
 
