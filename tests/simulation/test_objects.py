@@ -113,6 +113,9 @@ def test_a_run_that_never_ends_by_itself_ends_when_its_time_is_up(simulate: Simu
 
     ticks = run.jobs["submission_time"]
     assert (len(ticks), round(ticks.max())) == (12 * 12 - 1, 12 * 3600 - 300)
+    # All pods fit on one machine, which is busy from the first of them to the end of the run.
+    assert run.schedule["time_computing"] == pytest.approx(12 * 3600, abs=1)
+    assert run.machine_states["nb_computing"].tolist() == [0, 1]
     assert run.manifest["result"] == "completed"
 
 
@@ -152,14 +155,15 @@ def test_what_ends_later_than_the_run_is_told_as_it_stands(simulate: Simulate, t
     jobs = [{"id": "long", "subtime": 0, "res": 1, "profile": "p"}]
     trace.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 1000}}}))
 
-    run = simulate(job("slow", "sleep 1000"), more=(trace,), until="10m")
+    run = simulate(job("slow", "sleep 1000"), job("later", "true", "1h"), more=(trace,), until="10m")
 
     assert run.manifest["result"] == "completed"
     assert run.jobs.empty
     assert run.pods["phase"].tolist() == ["Running", "Running"]
     assert run.pods["finished"].isna().all()
     (note,) = json.loads((run.path / "fidelity.json").read_text())[-1:]
-    assert (note["subject"], note["count"], note["example"]) == ("until", 2, "w1!long")
+    # The trace's job, the Job, its pod, and what would have come later.
+    assert (note["subject"], note["count"], note["example"]) == ("until", 4, "w1!long")
 
 
 def widget_definition() -> Fields:

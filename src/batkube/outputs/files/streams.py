@@ -135,6 +135,11 @@ class MachineStatesWriter:
             self._since = now
         self._busy = busy
 
+    def end(self, now: Instant) -> None:
+        """The run ends at `now`: what is busy was so until then."""
+        self.change(self._busy, now)
+        self.flush()
+
     def flush(self) -> None:
         """Write the state of the last instant, if it differs from the row before."""
         if self._busy != self._written_busy:
