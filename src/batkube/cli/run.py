@@ -62,7 +62,8 @@ _Controllers = Annotated[
     str | None,
     typer.Option(
         metavar="WHICH",
-        help="Who looks after Deployments, Jobs, …: ours or none; unless said, ours where a workload has any.",
+        help="Who looks after Deployments, Jobs, …: ours, none, or kube-controller-manager@1.34.4, the real one on the "
+        "run's clock; unless said, ours where a workload has any.",
     ),
 ]
 _Until = Annotated[
@@ -133,6 +134,9 @@ def run(
     latencies: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")
     ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What containers do, by their image or pod (YAML).")
+    ] = None,
     on_eviction: Annotated[
         str | None, typer.Option(metavar="ACTION", help="What becomes of an evicted job: resubmit or fail.")
     ] = None,
@@ -167,6 +171,7 @@ def run(
         "time": time,
         "seed": seed,
         "latencies": None if latencies is None else str(latencies),
+        "rules": None if rules is None else str(rules),
         "on-eviction": on_eviction,
         "on-failure": on_failure,
         "events": None if events is None else str(events),

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from batkube.cluster.store import Key, KubeObject
-from batkube.execution.container_plans import ContainerPlan, plan_of
+from batkube.execution.container_plans import LOST, ContainerPlan
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.model import Requests
 
@@ -17,10 +18,6 @@ from batkube.workloads.model import Requests
 #: the longest (Kubernetes: kubelet's container back-off, MaxContainerBackOff).
 _BACK_OFF_FIRST: Duration = seconds(10)
 _BACK_OFF_LONGEST: Duration = seconds(300)
-#: 128 and the number of the signal, as shells count.
-KILLED, TERMINATED = 137, 143
-#: What a container runtime says of a process whose end it did not see, because the machine went down (containerd).
-LOST = 255
 
 
 class Stage(enum.Enum):
@@ -31,14 +28,27 @@ class Stage(enum.Enum):
     TERMINATED = "terminated"
 
 
+class EndedRun(NamedTuple):
+    """A run of a container that is over."""
+
+    started: Instant
+    finished: Instant
+    exit_code: int
+    #: "" for what the exit code says.
+    reason: str = ""
+
+
 class ContainerLife:
     """One container of one pod."""
 
     def __init__(self, pod: KubeObject, spec: KubeObject, *, is_init: bool) -> None:
         self.name: str = spec["name"]
         self.image: str = spec.get("image", "")
-        self.plan: ContainerPlan = plan_of(pod, spec, is_init=is_init)
+        #: How its latest run goes.
+        self.plan = ContainerPlan(None)
         self.is_init = is_init
+        #: The field of the pod's spec that it stands in.
+        self.field = "initContainers" if is_init else "containers"
         #: An init container that stays while the others run.
         self.is_sidecar = is_init and spec.get("restartPolicy") == "Always"
         #: After how long of running its probes find it started and ready; probes never fail here.
@@ -50,39 +60,46 @@ class ContainerLife:
         self.started: Instant | None = None
         self.finished: Instant | None = None
         self.exit_code = 0
+        self.reason = ""
         self.is_ready = False
         self.is_up = False
         self.restarts = 0
-        #: The latest run that ended, while there is another: (started, finished, exit code).
-        self.last_run: tuple[Instant, Instant, int] | None = None
+        #: The latest run that ended, while there is another.
+        self.last_run: EndedRun | None = None
         self._back_off = Duration(0)
         self._backed_off_at: Instant | None = None
 
-    def start(self, now: Instant) -> None:
-        """Begin a run."""
+    def start(self, plan: ContainerPlan, now: Instant) -> None:
+        """Begin a run that goes as planned."""
+        self.plan = plan
         if self.started is not None:
             self.restarts += 1
         self.stage, self.started, self.finished, self.message = Stage.RUNNING, now, None, ""
         self.is_up = self.started_after == 0
         self.is_ready = self.ready_after == 0
 
-    def end(self, exit_code: int, now: Instant) -> None:
+    def end(self, exit_code: int, now: Instant, reason: str = "") -> None:
         """End the run, if there is one."""
         self.is_ready = self.is_up = False
         if self.stage is Stage.WAITING and self.last_run is None:
             return
         if self.stage is Stage.WAITING and self.last_run is not None:
-            _, self.finished, self.exit_code = self.last_run
+            _, self.finished, self.exit_code, self.reason = self.last_run
         elif self.stage is Stage.RUNNING:
-            self.finished, self.exit_code = now, exit_code
+            self.finished, self.exit_code, self.reason = now, exit_code, reason
         self.stage = Stage.TERMINATED
 
     def wait(self, reason: str, message: str) -> None:
         """Wait for the next run, remembering the one that ended."""
+        self.last_run = self.ended_run
+        self.stage, self.waits_for, self.message = Stage.WAITING, reason, message
+
+    @property
+    def ended_run(self) -> EndedRun:
+        """The run that has just ended."""
         assert self.started is not None
         assert self.finished is not None
-        self.last_run = self.started, self.finished, self.exit_code
-        self.stage, self.waits_for, self.message = Stage.WAITING, reason, message
+        return EndedRun(self.started, self.finished, self.exit_code, self.reason)
 
     def back_off(self, now: Instant) -> Duration:
         """Return how long to wait before the next run: nothing the first time, then 10 s, 20 s, … 5 minutes."""
@@ -102,7 +119,7 @@ class ContainerLife:
         if old.exit_code == 0 and not old.is_init and not old.restarts_after(policy):
             self.stage, self.started, self.finished = old.stage, old.started, old.finished
         else:
-            self.restarts, self.last_run = old.restarts + 1, (old.started, old.finished or now, old.exit_code)
+            self.restarts, self.last_run = old.restarts + 1, old.ended_run
 
     @property
     def is_done(self) -> bool:

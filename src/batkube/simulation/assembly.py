@@ -49,6 +49,8 @@ from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import Job, ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
+from batkube.workloads.rules import ContainerRule, ContainerRules, refuse_idle
+from batkube.workloads.rules_reading import read_rules
 
 if TYPE_CHECKING:
     from batkube.simulation.controller_parts import Surroundings
@@ -69,6 +71,8 @@ class Inputs:
     #: The outside programs, the main one first.
     outside: tuple[OutsideScheduler, ...]
     latencies: Latencies
+    #: What containers do.
+    rules: tuple[ContainerRule, ...]
     #: The objects of all workloads, in the order in which they are applied.
     objects: tuple[ObjectManifest, ...]
     timetable: Timetable
@@ -82,7 +86,7 @@ class Inputs:
     @property
     def are_nodes_watched(self) -> bool:
         """Whether controllers notice that a node is silent, and evict its pods; else that is known at once."""
-        return self.has_own_controllers
+        return self.has_own_controllers or self.scenario.controller_manager is not None
 
     @property
     def needs_api(self) -> bool:
@@ -112,6 +116,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
 
         outside = outside_programs(scenario, builder)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
+    rules = () if scenario.rules is None else read_rules(scenario.rules)
     timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
     platform = timetable.platform
     workloads = tuple(
@@ -125,7 +130,9 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     applied = objects_applied(timetable)
     check_objects(objects, scenario.until, applied)
     check_kinds(timetable, [*objects, *applied])
-    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, objects, timetable)
+    if not scenario.attach:
+        refuse_idle(rules, [manifest.fields for manifest in (*objects, *applied)])
+    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects, timetable)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
@@ -146,6 +153,7 @@ class Simulation:
     outcomes: list[Outcome]
     machine_states: MachineStatesWriter
     work: Work
+    rules: ContainerRules
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
 
@@ -182,17 +190,18 @@ def assemble(
         on_outcome=outcomes.append,
         on_pods=pods.write,
     )
-    server = _server(world, inputs)
+    server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     start_cluster(
         world,
         None if server is None else server.api.client,
         courses,
         conductor=jobs,
         accounts=accounts,
+        rules=rules,
         delays=delays,
         on_busy=Availability(world, names, accounts, states.change).change if inputs.timetable else states.change,
         controllers=_surroundings() if inputs.has_own_controllers else None,
-        has_agents=inputs.has_own_controllers,
+        has_agents=inputs.has_own_controllers or scenario.controller_manager is not None,
         has_readers=False,
     )
     _note_inputs(inputs, world.notes)
@@ -209,7 +218,7 @@ def assemble(
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
-    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, programs)
+    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, rules, programs)
 
 
 def _server(world: World, inputs: Inputs) -> RunServer | None:

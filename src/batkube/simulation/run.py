@@ -178,6 +178,7 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if simulation.programs is not None:
             simulation.programs.stop()
         work.tell_the_rest()
+    simulation.rules.note_idle(simulation.world.notes)
     ended = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, ended, total)
     names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in ended]
