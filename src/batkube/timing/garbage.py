@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from batkube.timing.page import ClockPage
 
-#: Going on to the next timer by itself makes a program about as much garbage as so many bytes read, or less.
-_JUMP_BYTES = 64
 #: A program collects after so many bytes.
-_WORK_BYTES = 8 << 20
+_TRAFFIC_BYTES = 8 << 20
 #: With much in its memory that takes longer and is done less often: after a sixteenth of what the last collection left
 #: in addition, in steps so large that some kilobytes seldom decide.
 _STEP_BYTES, _SHARE = 64 << 20, 16
 #: A program may leave far more garbage for a byte (say, by looking at thousands of nodes for each pod), up to so much
-#: more than twice what the last collection left. Its memory is looked at every so many bytes, which leave
-#: so much garbage then that, again, some kilobytes seldom decide.
+#: more than twice what the last collection left. Its memory is looked at every so many bytes, which leave so much
+#: garbage then that, again, some kilobytes seldom decide. Only one that is silent and leaves twice as much cannot wait.
 _GARBAGE_BYTES = 1 << 30
 _LOOK_BYTES = 1 << 20
 
@@ -30,19 +28,18 @@ class Garbage:
 
     def __init__(self, page: ClockPage) -> None:
         self._page = page
-        #: How much the program had done when it last collected, and when its memory was last looked at.
+        #: How much had been read and written when it last collected, and when its memory was last looked at.
         self._collected = self._looked = 0
 
     def is_due(self) -> bool:
         """Return whether the program, which is idle, is to collect now; if so, count from here on."""
         page = self._page
-        work = page.bytes_read + page.bytes_written + _JUMP_BYTES * page.jumps
-        if work - self._looked < _LOOK_BYTES:
+        traffic, excess = page.bytes_read + page.bytes_written, page.live_bytes - 2 * page.heap_bytes
+        if traffic - self._looked < _LOOK_BYTES and excess < 2 * _GARBAGE_BYTES:
             return False
-        self._looked = work
+        self._looked = traffic
         steps = page.heap_bytes // _STEP_BYTES
-        is_due = work - self._collected >= _WORK_BYTES + steps * _STEP_BYTES // _SHARE
-        if is_due or page.live_bytes > 2 * page.heap_bytes + _GARBAGE_BYTES:
-            self._collected = work
-            return True
-        return False
+        if traffic - self._collected < _TRAFFIC_BYTES + steps * _STEP_BYTES // _SHARE and excess < _GARBAGE_BYTES:
+            return False
+        self._collected = traffic
+        return True
