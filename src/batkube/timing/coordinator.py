@@ -143,14 +143,25 @@ class Attachment:
         self._idle_with = self._known()
 
     def _await_report(self) -> None:
+        """Wait for the answer to a question that was put when the program had read everything.
+
+        An earlier answer will not do. On a busy machine bytes may arrive after the program has said that it is idle,
+        and have been read a moment later: it is at work then, though it has answered and both sides count the same.
+        """
         watch, patience_s = Stopwatch(), _FIRST_PATIENCE_S
-        number = self.page.probe()
-        while not self.page.is_idle_since(number) or not self._has_read_all(watch):
-            if not self.page.wait(patience_s):
+        number = self._ask(watch)
+        while number is None or not self.page.is_idle_since(number):
+            if self.page.wait(patience_s):
+                number = number or self._ask(watch)
+            else:
                 patience_s = min(2 * patience_s, _LAST_PATIENCE_S)
                 self._check_health(watch.real_s)
                 self.server.admit()
-                number = self.page.probe()
+                number = self._ask(watch)
+
+    def _ask(self, watch: Stopwatch) -> int | None:
+        """Ask the program whether it is idle, unless it has something to read, which wakes it anyway."""
+        return self.page.probe() if self._has_read_all(watch) else None
 
     def _known(self) -> tuple[int, int, int]:
         """Return all that can wake the program: its clock, and what it was sent."""
