@@ -8,7 +8,7 @@ evicted and queued again gets a new one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from batkube.cluster.outcomes import FinalState
@@ -45,7 +45,7 @@ class Course:
         #: How often the job was stopped to make room.
         self.evictions = evictions
         size = job.size
-        #: The machine that each pod was bound to, the node that admitted it, when it did, and when the pod came up.
+        #: The machine that each pod was bound to, the node that holds it, when that admitted it, when the pod came up.
         self.machine_ids: list[int | None] = [None] * size
         self.nodes: list[str | None] = [None] * size
         self.scheduled: list[Instant | None] = [None] * size
@@ -67,7 +67,7 @@ class Course:
         """When the last pod came up; None while some have not."""
         if self.running < len(self.started):
             return None
-        return max(instant for instant in self.started if instant is not None)
+        return max([instant for instant in self.started if instant is not None])
 
 
 class Conductor(Protocol):
@@ -113,17 +113,18 @@ class Courses:
         """Return the course and the rank of a pod; None when it has a life of its own."""
         return self._places.get(key)
 
-    def among(self, keys: Sequence[Key]) -> Iterator[CoursePods]:
-        """Yield the courses that the pods `keys` have part in, leaving out pods of none.
+    def among(self, keys: Sequence[Key]) -> Sequence[CoursePods]:
+        """Return the courses that the pods `keys` have part in, leaving out pods of none.
 
         Mostly the pods are exactly those of one course, and the very list it has; then only the first is looked up.
         """
         place = self._places.get(keys[0]) if keys else None
         if place is not None and keys is place[0].keys:
-            yield CoursePods(place[0], range(len(keys)), range(len(keys)))
-            return
+            ranks = range(len(keys))
+            return (CoursePods(place[0], ranks, ranks),)
         places = [(position, self._places.get(key)) for position, key in enumerate(keys)]
         known = [(position, place[0], place[1]) for position, place in places if place is not None]
-        for course, group in itertools.groupby(known, key=lambda entry: entry[1]):
-            entries = list(group)
-            yield CoursePods(course, [position for position, _, _ in entries], [rank for _, _, rank in entries])
+        grouped = [(course, list(group)) for course, group in itertools.groupby(known, key=lambda entry: entry[1])]
+        return [
+            CoursePods(course, [entry[0] for entry in some], [entry[2] for entry in some]) for course, some in grouped
+        ]

@@ -60,6 +60,9 @@ class Nomination(Decision):
     node: str
 
 
+_ABOUT_PODS = (Binding, Eviction, Rejection, Nomination)
+
+
 def bind(store: Store, binding: Binding, now: Instant, author: object = None, *, in_full: bool) -> None:
     """Give pods their nodes; `in_full` with the condition that says so, which nobody reads where nobody watches."""
     pods = store.objects(POD, binding.keys)
@@ -133,7 +136,7 @@ class DecisionLog:
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         decision = batch.decision
-        if decision is None or not isinstance(decision, Binding | Eviction | Rejection | Nomination):
+        if not isinstance(decision, _ABOUT_PODS):
             return
         for whose, positions in self._parties(decision.keys):
             match decision:

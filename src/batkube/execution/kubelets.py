@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from batkube.cluster.courses import Conductor, Course, Courses
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.outcomes import FinalState
-from batkube.cluster.pods import is_finished, node_of_pod, phase_of
+from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod, phase_of
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
@@ -89,7 +89,9 @@ class Kubelets:
         for course, positions, ranks in self._courses.among(batch.keys):
             known += len(positions)
             if batch.type is not ADDED:
-                self._hear_of_course(course, ranks, [batch.objects[position] for position in positions], now)
+                is_whole = len(positions) == len(batch.keys)
+                pods = batch.objects if is_whole else [batch.objects[position] for position in positions]
+                self._hear_of_course(course, ranks, pods, now)
         if known < len(batch.keys):
             for key, pod in zip(batch.keys, batch.objects, strict=True):
                 if node_of_pod(pod) and self._courses.place(key) is None:
@@ -97,18 +99,20 @@ class Kubelets:
 
     def _hear_of_course(self, course: Course, ranks: Sequence[int], pods: Sequence[KubeObject], now: Instant) -> None:
         """Take up pods that were bound, stop those that were deleted, let go of those that somebody else ended."""
-        bound, keys = [], course.keys
+        bound: dict[int, str] = {}
         for rank, pod in zip(ranks, pods, strict=True):
-            if "nodeName" not in pod["spec"]:
+            node = pod["spec"].get("nodeName")
+            if node is None:
                 continue
             if "deletionTimestamp" in pod["metadata"]:
-                self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, keys[rank]))
-            elif is_finished(pod):
-                self._forget([key for key in (keys[rank],) if key in self._lives], now)
+                self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, course.keys[rank]))
+            elif pod["status"]["phase"] in TERMINAL_PHASES:
+                if course.nodes[rank] is not None:
+                    self._forget([course.keys[rank]], now)
             elif course.machine_ids[rank] is None:
-                bound.append((rank, pod))
+                bound[rank] = node
         if bound:
-            self._admit(course, bound, now)
+            self._admit(course, list(bound), list(bound.values()), pods[0], now)
 
     def _hear_of_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
         """Take up a pod that was bound, or stop it."""
@@ -141,26 +145,26 @@ class Kubelets:
 
     # The pods of a course come up
 
-    def _admit(self, course: Course, bound: Sequence[tuple[int, KubeObject]], now: Instant) -> None:
+    def _admit(self, course: Course, ranks: list[int], nodes: Sequence[str], pod: KubeObject, now: Instant) -> None:
         """Take the pods' resources from their nodes, and book when they come up; refuse them if there is no room."""
         assert self._conductor is not None, "courses come with somebody who knows them"
-        keys, ranks, nodes = course.keys, [rank for rank, _ in bound], [pod["spec"]["nodeName"] for _, pod in bound]
+        keys = [course.keys[rank] for rank in ranks]
         self._conductor.bound(course, ranks, nodes, now)
         if unknown := self._accounts.unknown(nodes):
             self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
-            self._refuse([keys[rank] for rank in ranks], f"node {unknown[0]} does not exist", now)
+            self._refuse(keys, f"node {unknown[0]} does not exist", now)
             return
         shortage = self._accounts.take(nodes, course.demand)
         if shortage is not None:
             self._note_shortage(f"job {course.job.key}", shortage)
-            self._refuse([keys[rank] for rank in ranks], f"OutOf{shortage.resource}", now)
+            self._refuse(keys, f"OutOf{shortage.resource}", now)
             return
-        self._lives.update(dict.fromkeys([keys[rank] for rank in ranks], course))
+        self._lives.update(dict.fromkeys(keys, course))
         for rank, node in zip(ranks, nodes, strict=True):
             course.nodes[rank] = node
             course.scheduled[rank] = now
         self._tell_busy(now)
-        for up, some in self._starts(ranks, nodes, bound[0][1], now).items():
+        for up, some in self._starts(ranks, nodes, pod, now).items():
             self._agenda.book(up, Rank.START, functools.partial(self._come_up, course, some))
 
     def _starts(
@@ -185,13 +189,12 @@ class Kubelets:
 
     def _come_up(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Pods begin to run; when the last one of the course does, its work begins."""
-        keys, lives = course.keys, self._lives
-        up = [rank for rank in ranks if lives.get(keys[rank]) is course]
+        up = [rank for rank in ranks if course.nodes[rank] is not None]
         for rank in up:
             course.started[rank] = now
         course.running += len(up)
         if self._is_watched:
-            self._write([keys[rank] for rank in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
+            self._write([course.keys[rank] for rank in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
         if up and course.running == len(course.keys):
             assert self._conductor is not None, "courses come with somebody who knows them"
             ends = self._conductor.begin(course, now)
@@ -213,16 +216,18 @@ class Kubelets:
     def _conclude(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Say how a course ended for some of its pods, unless they are gone; their nodes are free, and forget them."""
         keys = course.keys
-        there = [rank for rank in ranks if self._lives.get(keys[rank]) is course]
+        there = [rank for rank in ranks if course.nodes[rank] is not None]
         self._release(course, there, now)
         over = keys if len(there) == len(keys) else [keys[rank] for rank in there]
         self._write(over, {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}, now)
 
     def _release(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Give back what pods of a course held of their nodes, and forget them."""
+        held = [node for rank in ranks if (node := course.nodes[rank]) is not None]
         for rank in ranks:
+            course.nodes[rank] = None
             del self._lives[course.keys[rank]]
-        self._accounts.give_back([node for rank in ranks if (node := course.nodes[rank]) is not None], course.demand)
+        self._accounts.give_back(held, course.demand)
         self._tell_busy(now)
 
     # Any other pod
