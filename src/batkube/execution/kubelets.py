@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Conductor, Course, Courses
 from batkube.cluster.mapping import NODE, POD
@@ -24,7 +25,6 @@ from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
-from batkube.execution.containers import Containers
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts, Shortage
 from batkube.execution.pod_lives import PodLife
@@ -33,8 +33,10 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant, instant_of, rfc3339
 
-_NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
+if TYPE_CHECKING:
+    from batkube.execution.containers import Containers
 
+_NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
 
 Life = Course | PodLife
 """What a kubelet knows of a pod: the course it has part in, or the state of its containers."""
@@ -53,11 +55,10 @@ class Kubelets:
         containers: Containers | None = None,
         delays: Delays | None = None,
         on_busy: Callable[[int, Instant], None] | None = None,
-        is_watched: bool = True,
     ) -> None:
         """`delays` is None when nothing is delayed.
 
-        Without `containers` every pod has part in a course. Where nobody watches, that such a pod runs is not written.
+        Without `containers` every pod has part in a course, and nobody watches: that it runs is not written.
         """
         self._store = world.store
         self._agenda = world.agenda
@@ -68,7 +69,6 @@ class Kubelets:
         self._containers = containers
         self._delays = delays
         self._on_busy = on_busy
-        self._is_watched = is_watched
         #: The pods that a kubelet knows and that are not gone.
         self._lives: dict[Key, Life] = {}
         #: Pods bound to a node that is not there, by its name. Dicts for their order.
@@ -101,8 +101,7 @@ class Kubelets:
         """Take up pods that were bound, stop those that were deleted, let go of those that somebody else ended."""
         bound: dict[int, str] = {}
         for rank, pod in zip(ranks, pods, strict=True):
-            node = pod["spec"].get("nodeName")
-            if node is None:
+            if "nodeName" not in pod["spec"]:
                 continue
             if "deletionTimestamp" in pod["metadata"]:
                 self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, course.keys[rank]))
@@ -110,9 +109,9 @@ class Kubelets:
                 if course.nodes[rank] is not None:
                     self._forget([course.keys[rank]], now)
             elif course.machine_ids[rank] is None:
-                bound[rank] = node
+                bound[rank] = pod["spec"]["nodeName"]
         if bound:
-            self._admit(course, list(bound), list(bound.values()), pods[0], now)
+            self._admit(course, bound, pods[0], now)
 
     def _hear_of_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
         """Take up a pod that was bound, or stop it."""
@@ -145,10 +144,10 @@ class Kubelets:
 
     # The pods of a course come up
 
-    def _admit(self, course: Course, ranks: list[int], nodes: Sequence[str], pod: KubeObject, now: Instant) -> None:
-        """Take the pods' resources from their nodes, and book when they come up; refuse them if there is no room."""
+    def _admit(self, course: Course, bound: dict[int, str], pod: KubeObject, now: Instant) -> None:
+        """Take the resources of pods, all like `pod`, from their nodes, and book when they come up; or refuse them."""
         assert self._conductor is not None, "courses come with somebody who knows them"
-        keys = [course.keys[rank] for rank in ranks]
+        ranks, nodes, keys = list(bound), list(bound.values()), [course.keys[rank] for rank in bound]
         self._conductor.bound(course, ranks, nodes, now)
         if unknown := self._accounts.unknown(nodes):
             self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
@@ -160,21 +159,19 @@ class Kubelets:
             self._refuse(keys, f"OutOf{shortage.resource}", now)
             return
         self._lives.update(dict.fromkeys(keys, course))
-        for rank, node in zip(ranks, nodes, strict=True):
+        for rank, node in bound.items():
             course.nodes[rank] = node
             course.scheduled[rank] = now
         self._tell_busy(now)
-        for up, some in self._starts(ranks, nodes, pod, now).items():
+        for up, some in self._starts(bound, pod, now).items():
             self._agenda.book(up, Rank.START, functools.partial(self._come_up, course, some))
 
-    def _starts(
-        self, ranks: list[int], nodes: Sequence[str], pod: KubeObject, now: Instant
-    ) -> dict[Instant, list[int]]:
-        """Return which of the pods, all alike, come up when."""
+    def _starts(self, bound: dict[int, str], pod: KubeObject, now: Instant) -> dict[Instant, list[int]]:
+        """Return which of the pods come up when."""
         if self._delays is None:
-            return {now: ranks}
+            return {now: list(bound)}
         starts: dict[Instant, list[int]] = {}
-        for rank, node in zip(ranks, nodes, strict=True):
+        for rank, node in bound.items():
             up = self._delays.until_running(now, node, pod["spec"]["containers"][0])
             starts.setdefault(up, []).append(rank)
         return starts
@@ -193,7 +190,7 @@ class Kubelets:
         for rank in up:
             course.started[rank] = now
         course.running += len(up)
-        if self._is_watched:
+        if self._containers is not None:
             self._write([course.keys[rank] for rank in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
         if up and course.running == len(course.keys):
             assert self._conductor is not None, "courses come with somebody who knows them"

@@ -48,10 +48,14 @@ class _Account:
     __slots__ = ("offered", "pods", "taken")
 
     def __init__(self) -> None:
-        self.offered: Mapping[str, int] = {}
+        self.offered: defaultdict[str, int] = defaultdict(int)
         #: More than is offered only when the node was made smaller since, or refuses nothing.
         self.taken: defaultdict[str, int] = defaultdict(int)
         self.pods = 0
+
+    def offer(self, amounts: Mapping[str, int]) -> None:
+        """Offer other amounts than before; what is taken stays taken."""
+        self.offered = defaultdict(int, amounts)
 
 
 class NodeAccounts:
@@ -71,7 +75,7 @@ class NodeAccounts:
                 continue
             before = change.previous
             if before is None or before.get("status") != change.object.get("status"):
-                self._accounts.setdefault(change.key, _Account()).offered = allocatable_of(change.object)
+                self._accounts.setdefault(change.key, _Account()).offer(allocatable_of(change.object))
 
     def __contains__(self, node: str) -> bool:
         return node in self._accounts
@@ -87,8 +91,8 @@ class NodeAccounts:
             account = self._accounts[node]
             taken, offered = account.taken, account.offered
             for resource, count in demand:
-                if taken[resource] + count > offered.get(resource, 0) and not self._lends(node, resource):
-                    shortage = Shortage(node, resource, count, taken[resource], offered.get(resource, 0))
+                if taken[resource] + count > offered[resource] and not self._lends(node, resource):
+                    shortage = Shortage(node, resource, count, taken[resource], offered[resource])
                     self.give_back(nodes[:number], demand)
                     return shortage
             for resource, count in demand:
