@@ -141,6 +141,28 @@ def test_the_use_and_the_log_of_a_pod_are_served(served: Served) -> None:
     assert served.get(f"{pods}/p/log?previous=true")[0] == 400
 
 
+def test_what_containers_do_and_use_may_be_said_by_rules(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "- {image: x, duration: forever, cpu: 300m, memory: [[0, 1Gi], [0, 2Gi]]}\n- {image: y, duration: 1}"
+    )
+    server = Served(tmp_path / "out", "--platform", "1x4,16Gi", "--rules", str(rules))
+    try:
+        spec = {"containers": [{"name": "c", "image": "x:1"}], "restartPolicy": "Never"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+        assert server.post("/api/v1/namespaces/default/pods", pod) == 201
+        path, deadline = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods/p", time.monotonic() + 10
+        while server.get(path)[0] != 200 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert server.get(path)[1]["containers"] == [
+            {"name": "c", "usage": {"cpu": "300000000n", "memory": "2097152Ki"}}
+        ]
+    finally:
+        assert server.end()[0] == 0
+    (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    assert (note["subject"], note["example"]) == ("rules", f"{rules}: [1]")
+
+
 def test_ages_are_those_of_the_clients_clock(served: Served) -> None:
     _, node = served.get("/api/v1/nodes/node-0")
     created = time.mktime(time.strptime(node["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
@@ -206,7 +228,7 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path: Path, refused: Callable[
         (["--out", "{out}", "--platform", "nonsense"], "not a platform"),
         (["--out", "{out}", "--platform", "2x2", "--speed", "0"], "must be more than 0"),
         (["--out", "{out}", "--platform", "2x2", "--scheduler", "magic"], "is no scheduler"),
-        (["--out", "{out}", "--platform", "2x2", "--controllers", "magic"], "is neither ours nor none"),
+        (["--out", "{out}", "--platform", "2x2", "--controllers", "magic"], "is not possible"),
         (["--out", "{out}", "--platform", "2x2", "--scheduler", "policy:magic"], "there is no policy of this name"),
         (["--out", "{out}", "--bare", "--token-auth-file", "{out}/none"], "cannot be read"),
         (["--out", "{out}", "--bare", "--listen", "no.such.host.invalid"], "cannot be listened on"),

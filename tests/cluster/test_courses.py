@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.cluster.courses import Course, Courses
+from batkube.cluster.courses import Course, Courses, Past
 from batkube.cluster.store import Key
 from batkube.kernel.instants import Duration, Instant
 from batkube.workloads.model import Delay, Job
@@ -11,7 +11,7 @@ from batkube.workloads.model import Delay, Job
 
 def a_course(name: str, size: int) -> Course:
     job = Job(workload="w0", name=name, submit=Instant(0), size=size, profile=Delay(name="d", duration=Duration(1)))
-    return Course(job, [Key(f"default/{name}-{rank}") for rank in range(size)], (), Instant(0), evictions=0)
+    return Course(job, [Key(f"default/{name}-{rank}") for rank in range(size)], (), Instant(0), Past())
 
 
 def test_the_pods_of_one_whole_gang_are_found_at_once() -> None:

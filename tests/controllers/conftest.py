@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from batkube.platforms.reading import read_platform
 from batkube.simulation.cluster_parts import PolicyChoice, register_nodes, start_cluster, start_scheduler
 from batkube.simulation.controller_parts import Surroundings
 from batkube.timing.loop import Loop
+from batkube.workloads.rules import ContainerRule, ContainerRules
 
 START = Instant(seconds(1_000_000))
 
@@ -135,14 +137,26 @@ class PlainApi:
 class Cluster:
     """The cluster under test, and hands to move it."""
 
-    def __init__(self, platform: str, *, scheduler: PolicyChoice | bool = True, delays: Delays | None = None) -> None:
+    def __init__(
+        self,
+        platform: str,
+        *,
+        scheduler: PolicyChoice | bool = True,
+        delays: Delays | None = None,
+        rules: Sequence[ContainerRule] = (),
+    ) -> None:
         self.world = World(Streams(0))
         self.store, self.clock, self.loop = self.world.store, self.world.clock, Loop(self.world)
         self.clock.advance(START)
         self.api = PlainApi(self.store)
         courses = Courses()
         agents = start_cluster(
-            self.world, lambda component: self.api, courses, delays=delays, controllers=Surroundings(count_only)
+            self.world,
+            lambda component: self.api,
+            courses,
+            delays=delays,
+            controllers=Surroundings(count_only),
+            rules=ContainerRules(rules, self.world.streams),
         )
         assert agents is not None
         if scheduler:

@@ -10,8 +10,10 @@ from tests.controllers.conftest import Cluster
 from batkube.execution.container_plans import ContainerPlan, plan_of
 from batkube.execution.latencies import Delays, Latencies
 from batkube.kernel.distributions import parse_distribution
-from batkube.kernel.instants import seconds
+from batkube.kernel.instants import instant_of, seconds
 from batkube.kernel.streams import Streams
+from batkube.workloads.curves import Curve
+from batkube.workloads.rules import ContainerRule
 
 JOB_LIKE = {"restart": "Never"}
 
@@ -220,6 +222,56 @@ def test_delays_are_seen_and_an_image_is_pulled_once_per_node(make_world: type[C
     assert status(world)["phase"] == "Succeeded"
 
 
+def test_a_rule_wins_over_the_command_and_an_annotation_over_the_rule(make_world: type[Cluster]) -> None:
+    world = make_world(
+        "1x4,16Gi", rules=[ContainerRule("", image="app", duration=parse_distribution(20), exit_code=THREE)]
+    )
+    spec = world.pod_spec(restart="Never")
+    spec["containers"][0]["command"] = ["sleep", "5"]
+    world.create("pods", {**world.pod("a"), "spec": spec})
+    world.create("pods", {**world.pod("b", {"batkube.io/duration": "40"}), "spec": spec})
+    world.run(19)
+    assert status(world)["phase"] == "Running"
+    world.run(2)
+    assert status(world)["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    world.run(18)
+    assert status(world, "b")["phase"] == "Running"
+    world.run(2)
+    assert status(world, "b")["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+
+
+def test_every_run_of_a_container_draws_anew(make_world: type[Cluster]) -> None:
+    rule = ContainerRule("", image="app", duration=parse_distribution("uniform:1,100"), exit_code=parse_distribution(1))
+    world = make_world("1x4,16Gi", rules=[rule])
+    world.create("pods", world.pod("a", restart="OnFailure"))
+    lengths = set()
+    for _ in range(100):
+        world.run(10)
+        ended = status(world)["containerStatuses"][0]["lastState"].get("terminated")
+        if ended:
+            lengths.add(instant_of(ended["finishedAt"]) - instant_of(ended["startedAt"]))
+    assert len(lengths) > 3
+
+
+def test_a_container_whose_memory_goes_beyond_its_limit_is_killed_then(make_world: type[Cluster]) -> None:
+    leak = Curve(((seconds(0), 0), (seconds(100), 100 << 20)))
+    world = make_world("1x4,16Gi", rules=[ContainerRule("", image="app", memory=leak)])
+    pod = world.pod("a", **JOB_LIKE)
+    pod["spec"]["containers"][0]["resources"]["limits"] = {"memory": "50Mi"}
+    world.create("pods", pod)
+    world.create("pods", world.pod("b"))
+    world.run(49)
+    assert status(world)["phase"] == "Succeeded", "one that ends before is not killed: it runs for 10 s"
+    world.create("pods", {**pod, "metadata": {"name": "c", "namespace": "default"}, "spec": {**pod["spec"], **ALWAYS}})
+    world.run(49)
+    assert "running" in status(world, "c")["containerStatuses"][0]["state"]
+    world.run(2)
+    ended = status(world, "c")["containerStatuses"][0]["lastState"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (137, "OOMKilled")
+    assert status(world, "b")["containerStatuses"][0]["restartCount"] == 0, "it has no limit"
+
+
+THREE = parse_distribution(3)
 NEVER, ALWAYS = {"restartPolicy": "Never"}, {"restartPolicy": "Always"}
 
 

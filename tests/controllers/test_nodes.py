@@ -51,6 +51,8 @@ def test_a_node_that_is_not_ready_is_tainted_until_it_is(world: Cluster, status:
     assert taints(world, "node-0") == [(full, "NoSchedule"), (full, "NoExecute")]
     set_ready(world, "node-0", "True")
     world.run(1)
+    assert taints(world, "node-0") == [(full, "NoExecute")], "that one goes when the monitor looks"
+    world.run(5)
     assert taints(world, "node-0") == []
 
 
@@ -99,9 +101,9 @@ def test_pods_of_a_node_that_is_gone_are_given_up_after_a_while(world: Cluster) 
     world.create("pods", world.pod("lost", nodeName="node-0"))
     world.run(1)
     world.delete("nodes", "node-0")
-    world.run(30)
-    assert len(world.pods()) == 1
-    world.run(20)
+    world.run(57)
+    assert len(world.pods()) == 1, "found lost by the look at 20 s, and given up 40 s later"
+    world.run(2)
     assert not world.pods()
 
 

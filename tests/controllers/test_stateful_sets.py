@@ -132,5 +132,5 @@ def test_a_set_shrinks_from_its_end(world: Cluster, replicas: int) -> None:
     world.run(30)
 
     assert names(world) == [f"db-{ordinal}" for ordinal in range(replicas)]
-    deletions = [text.rpartition("-")[2] for text in world.events("SuccessfulDelete")]
-    assert deletions == [str(ordinal) for ordinal in reversed(range(replicas, 3))]
+    gone = [f"delete Pod db-{ordinal} in StatefulSet db successful" for ordinal in reversed(range(replicas, 3))]
+    assert world.events("SuccessfulDelete") == gone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +278,24 @@ def test_what_is_attached_has_its_own_arguments_and_serves_no_pods(tmp_path: Pat
         "attached-2-descheduler",
         "attached-3-descheduler",
     ]
+
+
+def test_the_real_controllers_are_started_as_the_catalogue_says_by_name_or_path(tmp_path: Path) -> None:
+    program = tmp_path / "kube-controller-manager"
+    program.touch()
+    for text, binary in (
+        ("kube-controller-manager@1.34.4", "/built/kube-controller-manager@1.34.4"),
+        (str(program),) * 2,
+    ):
+        scenario = Scenario(
+            (Path("w.yaml"),), "1x1", "kube-scheduler", controllers=f"{text} --v=4", attach=("kubectl",)
+        )
+        with pytest.raises(InputError, match="not for virtual time"):
+            outside_programs(scenario, lambda title: Path("/built") / title)
+        manager = outside_programs(replace(scenario, attach=()), lambda title: Path("/built") / title)[1]
+        command, _ = _started(manager, tmp_path)
+        assert (command[0], command[-1], manager.folder) == (binary, "--v=4", "kube-controller-manager")
+        assert {f"--kubeconfig={tmp_path}/kubeconfig", "--leader-elect=false"} < set(command)
 
 
 @pytest.mark.parametrize(

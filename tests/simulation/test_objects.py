@@ -94,14 +94,15 @@ def test_a_busy_day_goes_as_kubernetes_has_it_and_twice_the_same(
     assert (flaky["final_state"], flaky["tries"]) == ("COMPLETED_FAILED", 4)
     starts = pods[pods["job_id"] == "flaky"]["created"].round().tolist()
     assert starts == [600, 600 + 20 + 10, 650 + 20, 690 + 40]
-    # Two at a time, until six have succeeded.
+    # Two at a time, until six have succeeded; a Job is looked at a second after its pods changed.
     wide = jobs.loc["wide"]
     assert (wide["tries"], wide["requested_number_of_resources"]) == (6, 2)
-    assert round(wide["execution_time"]) == 3 * 120
-    # Rolled out at one hour: the old pods have gone, the new ones run to the end and after.
-    web = pods[pods["owner"].str.startswith("ReplicaSet/web-")]
-    old, new = web[web["created"] < 3600], web[web["created"] >= 3600]
-    assert (len(old), len(new), new["finished"].isna().all(), set(new["phase"])) == (3, 4, True, {"Running"})
+    assert round(wide["execution_time"]) == 3 * (120 + 1)
+    # Scaled and then rolled out at one hour: the old pods have gone, the new ones run to the end and after.
+    web = pods[pods["owner"].str.startswith("ReplicaSet/web-")].sort_values("created", kind="stable")
+    is_old = web["owner"] == web["owner"].iloc[0]
+    old, new = web[is_old], web[~is_old]
+    assert (len(old), len(new), new["finished"].isna().all(), set(new["phase"])) == (4, 4, True, {"Running"})
     assert ((old["finished"] >= 3600) & (old["finished"] < 3700)).all()
     for name in FILES:
         assert (first.path / name).read_bytes() == (second.path / name).read_bytes(), name
@@ -112,6 +113,9 @@ def test_a_run_that_never_ends_by_itself_ends_when_its_time_is_up(simulate: Simu
 
     ticks = run.jobs["submission_time"]
     assert (len(ticks), round(ticks.max())) == (12 * 12 - 1, 12 * 3600 - 300)
+    # All pods fit on one machine, which is busy from the first of them to the end of the run.
+    assert run.schedule["time_computing"] == pytest.approx(12 * 3600, abs=1)
+    assert run.machine_states["nb_computing"].tolist() == [0, 1]
     assert run.manifest["result"] == "completed"
 
 
@@ -131,7 +135,7 @@ def test_jobs_of_a_workload_run_beside_objects(
     rows = run.jobs.set_index(["workload_name", "job_id"])
     assert set(rows.index) == {("w0", "other"), ("w1", "a"), ("w1", "b")}
     assert set(rows["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
-    assert round(rows.loc["w0", "other"]["execution_time"]) == 60
+    assert round(rows.loc["w0", "other"]["execution_time"]) == 2 * (30 + 1)
     assert (run.schedule["nb_jobs"], len(run.pods)) == (3, 2 + 4)
 
 
@@ -151,14 +155,15 @@ def test_what_ends_later_than_the_run_is_told_as_it_stands(simulate: Simulate, t
     jobs = [{"id": "long", "subtime": 0, "res": 1, "profile": "p"}]
     trace.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 1000}}}))
 
-    run = simulate(job("slow", "sleep 1000"), more=(trace,), until="10m")
+    run = simulate(job("slow", "sleep 1000"), job("later", "true", "1h"), more=(trace,), until="10m")
 
     assert run.manifest["result"] == "completed"
     assert run.jobs.empty
     assert run.pods["phase"].tolist() == ["Running", "Running"]
     assert run.pods["finished"].isna().all()
     (note,) = json.loads((run.path / "fidelity.json").read_text())[-1:]
-    assert (note["subject"], note["count"], note["example"]) == ("until", 2, "w1!long")
+    # The trace's job, the Job, its pod, and what would have come later.
+    assert (note["subject"], note["count"], note["example"]) == ("until", 4, "w1!long")
 
 
 def widget_definition() -> Fields:
@@ -278,3 +283,22 @@ def test_what_no_run_could_take_is_refused_before_anything_is_written(
     assert place in str(refusal.value)
     assert problem in str(refusal.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_rules_that_match_no_container_of_the_workload_are_refused(tmp_path: Path) -> None:
+    workload, rules = tmp_path / "w.yaml", tmp_path / "rules.yaml"
+    workload.write_text(yaml.safe_dump(job("short", "", backoffLimit=1)))
+    rules.write_text("- {image: other, duration: 5}")
+    with pytest.raises(InputError, match=r"(?s)rules.yaml.*no rule matches any container.*images there are: i"):
+        run(workload=workload, platform="1x1", rules=rules, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_rule_says_how_long_the_pods_of_a_job_run_and_how_they_end(tmp_path: Path) -> None:
+    workload, rules = tmp_path / "w.yaml", tmp_path / "rules.yaml"
+    workload.write_text(yaml.safe_dump(job("short", "sleep 100", completions=2, parallelism=2, backoffLimit=1)))
+    rules.write_text("- {image: i, labels: {job-name: short}, duration: 5}\n- {image: none, duration: 1}")
+    result = run(workload=workload, platform="2x1", rules=rules, out=tmp_path / "out")
+    assert sorted(result.pods["finished"] - result.pods["started"]) == [5, 5]
+    (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    assert note["subject"] == "rules"

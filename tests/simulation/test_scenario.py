@@ -100,6 +100,11 @@ def test_what_is_attached_is_found_beside_the_scenario_and_its_arguments_are_its
     ("keys", "problem"),
     [
         ({"attach": ["mine"]}, "policy:fcfs decides within the simulation, where nothing can be attached"),
+        (
+            {"controllers": "kube-controller-manager@1.34.4"},
+            "policy:fcfs decides within the simulation, where nothing can be attached",
+        ),
+        ({"controllers": "theirs"}, "'theirs' is not possible"),
         ({"scheduler": "name=policy:easy"}, "a policy schedules every job of a run"),
         ({"scheduler": ["kube-scheduler", "name=policy:easy"]}, "a policy schedules every job of a run"),
     ],

@@ -1,4 +1,5 @@
-"""Applies manifests within the process, as `kubectl apply --server-side --force-conflicts` does from outside.
+"""Applies, scales and deletes objects within the process, as `kubectl apply --server-side --force-conflicts` and its
+like do from outside.
 
 What is not there is created, what is there becomes as the manifest says: fields it no longer has go, fields that others
 own stay (Kubernetes documentation, "Server-Side Apply"). Fields that no kind has are refused, as kubectl refuses them.
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 
 from batkube.api.requests.messages import JSON, Request, Response, Stream
-from batkube.api.verbs.patching import APPLY_PATCH
+from batkube.api.verbs.patching import APPLY_PATCH, MERGE_PATCH
 from batkube.cluster.client import Refused
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.mapping import NAMESPACE
@@ -42,20 +43,40 @@ class Manifests:
         """Apply a manifest, and return what it became; raises Refused."""
         resource, metadata = self._resource_of(fields), fields["metadata"]
         namespace = (metadata.get("namespace") or NAMESPACE) if resource.namespaced else ""
-        folder = f"/apis/{resource.group}" if resource.group else "/api"
-        path = f"{folder}/{resource.version}/{f'namespaces/{namespace}/' if namespace else ''}{resource.plural}"
+        path = _folder(resource, namespace)
         if metadata.get("name"):
             request = self._request("PATCH", f"{path}/{metadata['name']}", APPLY_PATCH, fields)
             request.query |= {"force": ["true"]}
         else:
             # A name that the server makes up is a new one each time: there is nothing to compare with.
             request = self._request("POST", path, JSON, fields)
-        answer = self._handle(request)
-        assert isinstance(answer, Response), "a write is answered at once"
-        body: dict[str, Any] = msgspec.json.decode(answer.body)
-        if answer.status >= 300:
-            raise Refused(answer.status, body.get("reason", ""), body.get("message", ""))
-        name = body["metadata"]["name"]
+        name = _body(self._handle(request))["metadata"]["name"]
+        return resource, Key(f"{namespace}/{name}" if namespace else name)
+
+    def delete(self, fields: KubeObject) -> tuple[Resource, Key]:
+        """Delete the object that a manifest names, and return which that is; raises Refused."""
+        resource = self._resource_of(fields) if "apiVersion" in fields else self.resource_named(str(fields["kind"]))
+        return self._ask("DELETE", resource, fields["metadata"], "", {"propagationPolicy": "Background"})
+
+    def scale(self, kind: str, namespace: str, name: str, replicas: int) -> tuple[Resource, Key]:
+        """Give an object another number of replicas; raises Refused."""
+        metadata = {"namespace": namespace, "name": name}
+        return self._ask("PATCH", self.resource_named(kind), metadata, "/scale", {"spec": {"replicas": replicas}})
+
+    def resource_named(self, kind: str) -> Resource:
+        """Return what people mean by a kind without a version, `Deployment` or `deployments`; raises Refused."""
+        for resource in self._table.resources():
+            if kind.lower() in (resource.kind.lower(), resource.plural):
+                return resource
+        raise Refused(404, "NotFound", f'the server doesn\'t have a resource type "{kind}"')
+
+    def _ask(
+        self, method: str, resource: Resource, metadata: KubeObject, subresource: str, fields: KubeObject
+    ) -> tuple[Resource, Key]:
+        namespace, name = (metadata.get("namespace") or NAMESPACE) if resource.namespaced else "", metadata["name"]
+        media_type = MERGE_PATCH if method == "PATCH" else JSON
+        request = self._request(method, f"{_folder(resource, namespace)}/{name}{subresource}", media_type, fields)
+        _body(self._handle(request))
         return resource, Key(f"{namespace}/{name}" if namespace else name)
 
     def _request(self, method: str, path: str, media_type: str, fields: KubeObject) -> Request:
@@ -65,6 +86,21 @@ class Manifests:
         except (OverflowError, TypeError, UnicodeEncodeError, msgspec.EncodeError) as problem:
             raise Refused(400, "BadRequest", f"it cannot be written as JSON: {problem}") from problem
         return Request(method, path, dict(_OPTIONS), headers, body)
+
+
+def _folder(resource: Resource, namespace: str) -> str:
+    """Return the path of a kind's objects."""
+    group = f"/apis/{resource.group}" if resource.group else "/api"
+    return f"{group}/{resource.version}/{f'namespaces/{namespace}/' if namespace else ''}{resource.plural}"
+
+
+def _body(answer: Response | Stream) -> dict[str, Any]:
+    """Return what the server answers to a write; raises Refused."""
+    assert isinstance(answer, Response), "a write is answered at once"
+    body: dict[str, Any] = msgspec.json.decode(answer.body)
+    if answer.status >= 300:
+        raise Refused(answer.status, body.get("reason", ""), body.get("message", ""))
+    return body
 
 
 def _split(api_version: str) -> tuple[str, str]:

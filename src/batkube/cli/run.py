@@ -62,7 +62,8 @@ _Controllers = Annotated[
     str | None,
     typer.Option(
         metavar="WHICH",
-        help="Who looks after Deployments, Jobs, …: ours or none; unless said, ours where a workload has any.",
+        help="Who looks after Deployments, Jobs, …: ours, none, or kube-controller-manager@1.34.4, the real one on the "
+        "run's clock; unless said, ours where a workload has any.",
     ),
 ]
 _Until = Annotated[
@@ -133,8 +134,18 @@ def run(
     latencies: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")
     ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What containers do, by their image or pod (YAML).")
+    ] = None,
     on_eviction: Annotated[
         str | None, typer.Option(metavar="ACTION", help="What becomes of an evicted job: resubmit or fail.")
+    ] = None,
+    on_failure: Annotated[
+        str | None, typer.Option(metavar="ACTION", help="What becomes of a job whose node fails: resubmit or fail.")
+    ] = None,
+    events: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
@@ -160,7 +171,10 @@ def run(
         "time": time,
         "seed": seed,
         "latencies": None if latencies is None else str(latencies),
+        "rules": None if rules is None else str(rules),
         "on-eviction": on_eviction,
+        "on-failure": on_failure,
+        "events": None if events is None else str(events),
     }
     values |= {key: value for key, value in given.items() if value is not None}
     if out is None:
@@ -247,6 +261,8 @@ def _report(
         yield f"  longest wait       {_time(summary['max_waiting_time'])}"
         yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}"
         yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %"
+    if float(summary["work_lost"]):
+        yield f"  work lost          {_time(summary['work_lost'])}"
     yield ""
     virtual_s, real_s = float(manifest.get("end_s", summary["makespan"])), manifest["real"]["run_s"]
     pace = f", {virtual_s / real_s:,.0f} times real time" if real_s else ""

@@ -9,14 +9,23 @@ from typing import Annotated
 
 import typer
 
-from batkube.cli.run import policy_arguments
+from batkube.cli.run import build_scheduler, policy_arguments
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
-from batkube.simulation.scenario import NO_CONTROLLERS, OUR_CONTROLLERS, POLICY_PREFIX
+from batkube.simulation.attached import OutsideScheduler
+from batkube.simulation.scenario import (
+    CONTROLLERS_REMEDY,
+    NO_CONTROLLERS,
+    OUR_CONTROLLERS,
+    POLICY_PREFIX,
+    is_controller_manager,
+)
 
 #: Faster than this, a day passes in a second.
 _SPEED_MAX = 86_400.0
+#: Our controllers, and what they were called before `run` had any.
+_OURS = (OUR_CONTROLLERS, "default")
 
 
 _Platform = Annotated[
@@ -43,10 +52,12 @@ _Arguments = Annotated[
 _Controllers = Annotated[
     str,
     typer.Option(
-        metavar="WHICH", help="ours: Jobs, Deployments, … are looked after; none: an attached manager does it."
+        metavar="WHICH",
+        help="Who looks after Jobs, Deployments, …: ours; kube-controller-manager@1.34.4, the real one; none.",
     ),
 ]
 _Latencies = Annotated[Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")]
+_Rules = Annotated[Path | None, typer.Option(metavar="FILE", help="What containers do, by their image or pod (YAML).")]
 _Tokens = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Users and their tokens, as kube-apiserver's option of this name."),
@@ -64,6 +75,7 @@ def serve(
     scheduler_arg: _Arguments = None,
     controllers: _Controllers = OUR_CONTROLLERS,
     latencies: _Latencies = None,
+    rules: _Rules = None,
     token_auth_file: _Tokens = None,
     bare: _Bare = False,
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of every random stream.")] = 0,
@@ -74,11 +86,9 @@ def serve(
     from batkube.execution.latencies import read_latencies
     from batkube.platforms.reading import read_platform
     from batkube.simulation.serving import Address, Service, serve
+    from batkube.workloads.rules_reading import read_rules
 
     _check(platform, out, speed, bare)
-    # `default` is what `ours` was called before `run` had controllers.
-    if controllers not in (OUR_CONTROLLERS, "default", NO_CONTROLLERS):
-        raise InputError(f"--controllers {controllers}", problem="is neither ours nor none")
     assert out is not None
     service = Service(
         platform=None if platform is None or bare else read_platform(platform),
@@ -88,8 +98,10 @@ def serve(
         port=port,
         speed=speed,
         scheduler=_scheduler(scheduler, scheduler_arg or []),
-        controllers=controllers != NO_CONTROLLERS,
+        controllers=controllers in _OURS,
+        manager=None if controllers in (*_OURS, NO_CONTROLLERS) else _manager(controllers, speed, bare),
         latencies=None if latencies is None else read_latencies(latencies),
+        rules=() if rules is None else read_rules(rules),
         token_file=token_auth_file,
         seed=seed,
         command=["batkube", *sys.argv[1:]],
@@ -125,6 +137,21 @@ def _scheduler(text: str, arguments: list[str]) -> Policy | bool:
             remedy="give default, none or policy:NAME (batkube policies)",
         )
     return text == "default"
+
+
+def _manager(text: str, speed: float, bare: bool) -> OutsideScheduler:
+    """Return the program that looks after objects."""
+    what = f"--controllers {text}"
+    if not is_controller_manager(text):
+        raise InputError(what, problem="is not possible", remedy=CONTROLLERS_REMEDY)
+    if bare:
+        raise InputError(what, problem="there are no nodes to make pods for", remedy="leave out --bare")
+    if speed != 1:
+        problem = "its seconds are real ones, and the cluster's are not"
+        raise InputError(what, problem=problem, remedy="leave out --speed")
+    from batkube.simulation.choosing import controller_manager
+
+    return controller_manager(text, build_scheduler)
 
 
 def _check(platform: str | None, out: Path | None, speed: float, bare: bool) -> None:

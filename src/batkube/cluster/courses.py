@@ -2,48 +2,61 @@
 
 A job's work begins when the last of its pods runs and ends for all of them at once, so schedulers of jobs and kubelets
 alike look from a pod to its course. A course lives from its pods' creation until they are all gone; a job that was
-evicted and queued again gets a new one.
+stopped and queued again gets a new one, which knows its past.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from batkube.cluster.outcomes import FinalState
 from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
+from batkube.kernel.quantities import CPU, MACHINE
 from batkube.workloads.model import Job, Requests
+
+
+class Past(NamedTuple):
+    """What became of a job's earlier attempts, which were thrown away."""
+
+    #: How often it was placed.
+    attempts: int = 0
+    #: How often it was stopped to make room.
+    evictions: int = 0
+    #: Their work: thousandths of a machine, or of a core where pods share machines, times nanoseconds.
+    work: int = 0
 
 
 class Course:
     """The pods of one job, and how far they have come; index i of every list is the pod of rank i."""
 
     __slots__ = (
+        "broken",
         "created",
         "demand",
         "end_appointment",
         "ended",
-        "evictions",
+        "is_lost",
         "job",
         "keys",
         "machine_ids",
         "nodes",
+        "past",
         "running",
         "scheduled",
         "started",
         "state",
     )
 
-    def __init__(self, job: Job, keys: Sequence[Key], demand: Requests, created: Instant, evictions: int) -> None:
+    def __init__(self, job: Job, keys: Sequence[Key], demand: Requests, created: Instant, past: Past) -> None:
         self.job = job
         self.keys = keys
         #: What each pod takes from its node.
         self.demand = demand
         self.created = created
-        #: How often the job was stopped to make room.
-        self.evictions = evictions
+        self.past = past
         size = job.size
         #: The machine that each pod was bound to, the node that holds it, when that admitted it, when the pod came up.
         self.machine_ids: list[int | None] = [None] * size
@@ -57,10 +70,9 @@ class Course:
         #: How the work ended, and when; None before, and when it was broken off.
         self.state: FinalState | None = None
         self.ended: Instant | None = None
-
-    def is_on(self, node: str, key: Key) -> bool:
-        """Return whether the pod `key` of this course is on `node`."""
-        return self.nodes[self.keys.index(key)] == node
+        #: When a pod was taken from the course before its end, and whether that was because its node failed or is gone.
+        self.broken: Instant | None = None
+        self.is_lost = False
 
     @property
     def began(self) -> Instant | None:
@@ -68,6 +80,24 @@ class Course:
         if self.running < len(self.started):
             return None
         return max([instant for instant in self.started if instant is not None])
+
+    @property
+    def was_placed(self) -> bool:
+        """Whether nodes have admitted its pods."""
+        return any(instant is not None for instant in self.scheduled)
+
+    @property
+    def completed(self) -> Past:
+        """The job's past once this course has ended for what it was meant to be."""
+        return self.past._replace(attempts=self.past.attempts + self.was_placed)
+
+    def thrown_away(self, now: Instant) -> Past:
+        """Return the job's past if this course, too, comes to nothing: with what its pods did until it broke."""
+        until = now if self.broken is None else self.broken
+        demand = dict(self.demand)
+        milli = 1000 if MACHINE in demand else demand.get(CPU, 0)
+        ran = sum(until - started for started in self.started if started is not None)
+        return self.completed._replace(work=self.past.work + milli * ran)
 
 
 class Conductor(Protocol):
@@ -78,6 +108,9 @@ class Conductor(Protocol):
 
     def begin(self, course: Course, now: Instant) -> Instant:
         """All pods of the course run: return when its work ends, and settle how."""
+
+    def lost(self, course: Course, now: Instant) -> None:
+        """A node with pods of the course failed or is gone, and what they did with it."""
 
 
 CoursePods = tuple[Course, Sequence[int], Sequence[int]]

@@ -41,6 +41,15 @@ _NAME_LENGTH = 200
 
 #: The reason in the status of a pod whose job a scheduler refuses to run at all.
 REJECTED_BY_SCHEDULER = "RejectedByScheduler"
+#: And of a pod whose node failed or is gone (pkg/util/node: NodeUnreachablePodReason).
+NODE_LOST = "NodeLost"
+
+#: What admission gives every pod, so that it is not evicted at once when its node cannot be reached
+#: (Kubernetes: plugin/pkg/admission/defaulttolerationseconds).
+_TOLERATIONS = [
+    {"key": f"node.kubernetes.io/{word}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for word in ("not-ready", "unreachable")
+]
 
 PENDING: KubeObject = {"phase": "Pending"}
 
@@ -182,6 +191,7 @@ class PodFactory:
                 "priority": job.priority,
                 "restartPolicy": "Never",
                 "terminationGracePeriodSeconds": 30,
+                "tolerations": _TOLERATIONS,
                 "containers": [
                     {"name": "job", "image": job.image or DEFAULT_IMAGE, "resources": {"requests": requests}},
                 ],

@@ -34,8 +34,12 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     finished: Instant | None
     #: The machines it used, as an interval set.
     machines: int
-    #: How often it was stopped to make room and queued again.
+    #: How often it was stopped to make room.
     evictions: int
+    #: How often it was placed; and the work of those attempts that were thrown away, because it was stopped or a node
+    #: failed: thousandths of a machine, or of a core where pods share machines, times nanoseconds.
+    attempts: int = 1
+    work_lost: int = 0
     #: How many pods were made for it; None for those of all its attempts.
     tries: int | None = None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from batkube.cluster.heartbeats import Heartbeats
 from batkube.cluster.store import Store
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
@@ -28,3 +29,8 @@ class World:
     #: Moved by the loop alone; everybody else is handed `now`.
     clock: Clock = field(default_factory=Clock)
     notes: FidelityNotes = field(default_factory=FidelityNotes)
+    #: Which nodes are alive.
+    heartbeats: Heartbeats = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heartbeats", Heartbeats(self.store))

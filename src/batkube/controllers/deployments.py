@@ -21,10 +21,13 @@ from batkube.controllers.pod_control import claim, owner_key_if
 from batkube.controllers.replica_sets import REPLICA_SET
 from batkube.controllers.rollbacks import rolled_back
 from batkube.controllers.rollout_plan import size
-from batkube.controllers.work_queue import WorkQueue
-from batkube.kernel.instants import Instant
+from batkube.controllers.work_queue import REACTION, WorkQueue
+from batkube.kernel.instants import Duration, Instant
 
 DEPLOYMENT = "deployments.apps"
+#: A ReplicaSet has made or deleted its pods, and counted them, before its Deployment looks at it again: the real one
+#: has to ask several times in between. A look at counts of before would scale old ReplicaSets down too far.
+_REACTION = Duration(3 * REACTION)
 _ALREADY_EXISTS = "AlreadyExists"
 #: A history of this many revisions means all (math.MaxInt32).
 _NO_LIMIT = 2**31 - 1
@@ -46,7 +49,7 @@ class Deployments:
         self._events = events
         self._pods = pods
         self._replica_sets = replica_sets
-        self._queue = WorkQueue(world, self._reconcile)
+        self._queue = WorkQueue(world, self._reconcile, _REACTION)
         world.store.listen(DEPLOYMENT, self._hear)
         replica_sets.listen(self._hear_replica_set)
         pods.listen(self._hear_pod)

@@ -26,6 +26,8 @@ JOB = "jobs.batch"
 _OURS = "kubernetes.io/job-controller"
 #: The most pods counted, and the most created or deleted, in one look.
 _AT_ONCE = 500
+#: What happens to its pods makes a Job be looked at a second later, all of it at once (SyncJobBatchPeriod).
+_BATCH: Duration = seconds(1)
 _TERMINAL = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
 
 
@@ -48,18 +50,21 @@ class Jobs:
     # What it hears
 
     def _hear(self, batch: Batch, now: Instant) -> None:
-        for key, job in zip(batch.keys, batch.objects, strict=True):
+        for change in batch.changes():
+            key, metadata, previous = change.key, change.object["metadata"], change.previous
             if batch.type is DELETED:
                 self._failures.pop(key, None)
-                for pod in self._pods.of(job["metadata"]["uid"]):
+                for pod in self._pods.of(metadata["uid"]):
                     self._orphans.add(Key(f"{namespace_of(key)}/{pod['metadata']['name']}"), now)
+            elif previous is not None and previous["metadata"].get("generation") == metadata.get("generation"):
+                self._queue.add_after(key, now, _BATCH)
             else:
                 self._queue.add(key, now)
 
     def _hear_pod(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
         name = owner_key_if(controller, "batch", "Job")
         if name is not None:
-            self._queue.add(Key(f"{namespace_of(change.key)}/{name}"), now)
+            self._queue.add_after(Key(f"{namespace_of(change.key)}/{name}"), now, _BATCH)
         if change.type is not DELETED and has_finalizer(change.object) and is_being_deleted(change.object):
             self._orphans.add(change.key, now)
 
@@ -138,7 +143,7 @@ class Jobs:
             return self._delete(sync, victims, now)
         plan = plan_pods(sync, failures, now)
         if plan.wait:
-            self._queue.add_after(key, now, plan.wait)
+            self._queue.add_after(key, now, max(plan.wait, _BATCH))
         if not plan.templates:
             return len(sync.active), None
         made, problem = self._pod_control.create_many(sync.job, plan.templates[:_AT_ONCE], now)

@@ -1,17 +1,23 @@
-"""What a node's condition means for pods: taints while it is not well, and the end of its pods when it is gone.
+"""What becomes of nodes that are not heard of, what a node's condition means for pods, and the end of lost pods.
 
-Kubernetes: pkg/controller/nodelifecycle (taints by condition) and pkg/controller/podgc (pods of vanished nodes).
+Kubernetes: pkg/controller/nodelifecycle (health by leases, taints by condition) and pkg/controller/podgc (pods of
+vanished nodes). The real monitor looks at every node's lease every five seconds. Here, when a node falls silent, the
+look at which the monitor will have had enough is worked out (`cluster.heartbeats`), and nothing is done until then.
 """
 
 from __future__ import annotations
 
+import functools
+
 from batkube.cluster.client import Client
-from batkube.cluster.pods import is_finished, node_of_pod
+from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.pods import is_finished, is_ready, node_of_pod
 from batkube.cluster.references import condition_of, with_condition
 from batkube.cluster.scheduling_rules import UNSCHEDULABLE_TAINT
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
-from batkube.controllers.work_queue import WorkQueue
+from batkube.controllers.work_queue import REACTION, WorkQueue
+from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, rfc3339, seconds
 
 NODE, POD = "nodes", "pods"
@@ -27,23 +33,96 @@ _TAINTS = {
     ("NetworkUnavailable", "True"): "node.kubernetes.io/network-unavailable",
 }
 _OWN = frozenset((*_TAINTS.values(), UNSCHEDULABLE_TAINT))
-#: How long a node must be gone before its pods are given up.
+#: kube-controller-manager's --node-monitor-period and --node-monitor-grace-period, as they are in 1.34.
+_MONITOR_PERIOD: Duration = seconds(5)
+_GRACE: Duration = seconds(50)
+#: --node-eviction-rate: every ten seconds one more node gets a taint that evicts pods.
+_EVICTION_PAUSE: Duration = seconds(10)
+#: The conditions that a kubelet posts, and what is said of them when it does not (tryUpdateNodeHealth).
+_POSTED = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+_UNKNOWN = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
+#: The collector of lost pods looks every twenty seconds, and gives up pods forty seconds after it found them lost.
+_COLLECTOR_PERIOD: Duration = seconds(20)
 _QUARANTINE: Duration = seconds(40)
 
 
 class NodeLifecycle:
-    """Taints nodes as their conditions say."""
+    """Says of silent nodes that nobody knows how they are, and taints nodes as their conditions say."""
 
-    def __init__(self, world: World, client: Client) -> None:
+    def __init__(
+        self, world: World, client: Client, events: EventRecorder | None = None, *, notices_at_once: bool = False
+    ) -> None:
+        """With `notices_at_once` silence is noticed as it falls: for clusters that have no other controllers."""
         self._store = world.store
+        self._agenda = world.agenda
+        self._heartbeats = world.heartbeats
         self._client = client
-        self._queue = WorkQueue(world, self._reconcile)
+        self._events = events
+        self._notices_at_once = notices_at_once
+        #: The monitor looks at this instant and every five seconds from then on.
+        self._first_look = world.clock.now
+        #: Before this instant no further node gets a taint that evicts its pods.
+        self._next_eviction = world.clock.now
+        self._queue = WorkQueue(world, self._reconcile, Duration(0) if notices_at_once else REACTION)
         world.store.listen(NODE, self._hear)
+        world.heartbeats.listen(self._hear_silence)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         if batch.type is not DELETED:
             for key in batch.keys:
                 self._queue.add(key, now)
+
+    # Silence
+
+    def _hear_silence(self, node: str, now: Instant) -> None:
+        if self._notices_at_once:
+            self._mark(node, now)
+            self._reconcile(Key(node), now)
+            return
+        # A look sees the last renewal; the first look more than the grace period after that one has had enough.
+        seen = self._look_at(self._heartbeats.last_renewal(node))
+        noticed = self._look_at(Instant(seen + _GRACE + 1))
+        self._agenda.book(noticed, Rank.RECONCILE, functools.partial(self._notice, node, now))
+
+    def _look_at(self, instant: Instant) -> Instant:
+        """Return the monitor's first look at this instant or later."""
+        return Instant(instant + (self._first_look - instant) % _MONITOR_PERIOD)
+
+    def _notice(self, node: str, since: Instant, now: Instant) -> None:
+        """Mark a node that is silent still, and not again."""
+        if self._heartbeats.silent.get(node) == since:
+            self._mark(node, now)
+
+    def _mark(self, name: str, now: Instant) -> None:
+        """Say that nobody knows how a node is, and that its pods are not ready."""
+        node = self._store.get(NODE, Key(name))
+        if node is None:
+            return
+        status = node.get("status", {})
+        conditions = status.get("conditions") or []
+        for kind in _POSTED:
+            old = condition_of(node, kind) or {}
+            conditions = with_condition(conditions, {**old, "type": kind, **_UNKNOWN}, now)
+        self._client.update(NODE, {**node, "status": {**status, "conditions": conditions}}, now, subresource="status")
+        self._tell(node, NODE, "Normal", f"Node {name} status is now: NodeNotReady", now)
+        for pod, _ in list(self._store.entries(POD).values()):
+            if node_of_pod(pod) == name and is_ready(pod):
+                self._mark_pod(pod, now)
+
+    def _mark_pod(self, pod: KubeObject, now: Instant) -> None:
+        """Say that a pod is not ready (Kubernetes: controller/util/node, MarkPodsNotReady)."""
+        status = pod["status"]
+        conditions = with_condition(
+            status["conditions"], {**(condition_of(pod, "Ready") or {}), "status": "False"}, now
+        )
+        self._client.update(POD, {**pod, "status": {**status, "conditions": conditions}}, now, subresource="status")
+        self._tell(pod, POD, "Warning", "Node is not ready", now)
+
+    def _tell(self, obj: KubeObject, storage: str, kind: EventType, message: str, now: Instant) -> None:
+        if self._events is not None:
+            self._events.record(obj, storage, kind, "NodeNotReady", message, now)
+
+    # Taints
 
     def _reconcile(self, key: Key, now: Instant) -> None:
         node = self._store.get(NODE, key)
@@ -51,11 +130,28 @@ class NodeLifecycle:
             return
         present = node["spec"].get("taints") or []
         wanted = _with_own_taints(node, present, now)
+        if not self._notices_at_once:
+            wanted = self._in_time(key, present, wanted, now)
         if wanted != present:
             spec = {name: value for name, value in node["spec"].items() if name != "taints"}
             if wanted:
                 spec["taints"] = wanted
             self._client.update(NODE, {**node, "spec": spec}, now)
+
+    def _in_time(self, key: Key, present: list[KubeObject], wanted: list[KubeObject], now: Instant) -> list[KubeObject]:
+        """Return the taints there should be now: those that evict pods come to one node at a time, and go at a look."""
+        had = [taint for taint in present if _is_evicting(taint)]
+        meant = [taint for taint in wanted if _is_evicting(taint)]
+        others = [taint for taint in wanted if not _is_evicting(taint)]
+        if had and not meant and now != (look := self._look_at(now)):
+            self._queue.add_after(key, now, Duration(look - now))
+            return [*others, *had]
+        if meant and not had:
+            if now < self._next_eviction:
+                self._queue.add_after(key, now, Duration(self._next_eviction - now))
+                return others
+            self._next_eviction = Instant(now + _EVICTION_PAUSE)
+        return wanted
 
 
 def _with_own_taints(node: KubeObject, present: list[KubeObject], now: Instant) -> list[KubeObject]:
@@ -79,6 +175,10 @@ def _with_own_taints(node: KubeObject, present: list[KubeObject], now: Instant) 
     return [*kept, *new]
 
 
+def _is_evicting(taint: KubeObject) -> bool:
+    return taint["key"] in (NOT_READY, UNREACHABLE) and taint["effect"] == "NoExecute"
+
+
 def _is_own(taint: KubeObject) -> bool:
     effects = ("NoSchedule", "NoExecute") if taint["key"] in (NOT_READY, UNREACHABLE) else ("NoSchedule",)
     return taint["key"] in _OWN and taint["effect"] in effects
@@ -90,6 +190,7 @@ class PodsOfLostNodes:
     def __init__(self, world: World, client: Client) -> None:
         self._store = world.store
         self._client = client
+        self._first_look = world.clock.now
         self._queue = WorkQueue(world, self._reconcile)
         world.store.listen(NODE, self._hear_nodes)
         world.store.listen(POD, self._hear_pods)
@@ -99,7 +200,10 @@ class PodsOfLostNodes:
             gone = frozenset(batch.keys)
             for key, (pod, _) in self._store.entries(POD).items():
                 if node_of_pod(pod) in gone:
-                    self._queue.add_after(key, now, _QUARANTINE)
+                    self._queue.add_after(key, now, self._time_left(now))
+
+    def _time_left(self, now: Instant) -> Duration:
+        return Duration((self._first_look - now) % _COLLECTOR_PERIOD + _QUARANTINE)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
@@ -107,7 +211,7 @@ class PodsOfLostNodes:
         for key, pod in zip(batch.keys, batch.objects, strict=True):
             node = node_of_pod(pod)
             if node and self._store.get(NODE, Key(node)) is None:
-                self._queue.add_after(key, now, _QUARANTINE)
+                self._queue.add_after(key, now, self._time_left(now))
 
     def _reconcile(self, key: Key, now: Instant) -> None:
         pod = self._store.get(POD, key)

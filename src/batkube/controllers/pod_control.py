@@ -6,9 +6,10 @@ Kubernetes: pkg/controller/controller_utils.go (RealPodControl) and controller_r
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.event_recorder import EventRecorder, EventType
 from batkube.cluster.references import controller_reference, is_being_deleted, key_of, with_metadata
 from batkube.cluster.selectors import LabelSelector
 from batkube.cluster.store import KubeObject
@@ -20,11 +21,24 @@ NOT_FOUND = 404
 _SLOW_START = 1
 
 
+class Words(NamedTuple):
+    """How events tell of a pod: `{pod}` is its name, `{owner}` its controller's, `{problem}` what went wrong."""
+
+    created: str = "Created pod: {pod}"
+    not_created: str = "Error creating: {problem}"
+    deleted: str = "Deleted pod: {pod}"
+    not_deleted: str = "Error deleting: {problem}"
+
+
+_USUAL_WORDS = Words()
+
+
 class PodControl:
     """Writes pods for controllers of one kind."""
 
-    def __init__(self, client: Client, events: EventRecorder, owner_storage: str) -> None:
+    def __init__(self, client: Client, events: EventRecorder, owner_storage: str, words: Words = _USUAL_WORDS) -> None:
         self._client = client
+        self._words = words
         self._events = events
         self._owner_storage = owner_storage
 
@@ -34,7 +48,7 @@ class PodControl:
         wanted = template.get("metadata") or {}
         made = {
             "name": wanted.get("name"),
-            "generateName": "" if wanted.get("name") else generate_name or f"{metadata['name']}-",
+            "generateName": generate_name or f"{metadata['name']}-",
             "namespace": metadata["namespace"],
             "labels": wanted.get("labels"),
             "annotations": wanted.get("annotations"),
@@ -50,9 +64,9 @@ class PodControl:
         try:
             created = self._client.create(POD, pod, now)
         except Refused as refusal:
-            self._tell(owner, "Warning", "FailedCreate", f"Error creating: {refusal.message}", now)
+            self._tell(owner, "Warning", "FailedCreate", self._words.not_created, pod, now, refusal.message)
             raise
-        self._tell(owner, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}", now)
+        self._tell(owner, "Normal", "SuccessfulCreate", self._words.created, created, now)
         return created
 
     def create_many(
@@ -83,14 +97,22 @@ class PodControl:
         except Refused as refusal:
             if refusal.code == NOT_FOUND:
                 return
-            self._tell(owner, "Warning", "FailedDelete", f"Error deleting: {refusal.message}", now)
+            self._tell(owner, "Warning", "FailedDelete", self._words.not_deleted, pod, now, refusal.message)
             raise
-        self._tell(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}", now)
+        self._tell(owner, "Normal", "SuccessfulDelete", self._words.deleted, pod, now)
 
-    def _tell(self, owner: KubeObject, kind: str, reason: str, message: str, now: Instant) -> None:
-        self._events.record(
-            owner, self._owner_storage, "Warning" if kind == "Warning" else "Normal", reason, message, now
-        )
+    def _tell(
+        self,
+        owner: KubeObject,
+        kind: EventType,
+        reason: str,
+        words: str,
+        pod: KubeObject,
+        now: Instant,
+        problem: str = "",
+    ) -> None:
+        names = {"pod": pod["metadata"].get("name", ""), "owner": owner["metadata"]["name"]}
+        self._events.record(owner, self._owner_storage, kind, reason, words.format(**names, problem=problem), now)
 
 
 def claim(

@@ -14,7 +14,7 @@ from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled, may_be_adopted_anew
-from batkube.controllers.pod_control import POD, PodControl, claim, owner_key_if
+from batkube.controllers.pod_control import POD, PodControl, Words, claim, owner_key_if
 from batkube.controllers.work_queue import WorkQueue
 from batkube.kernel.instants import Instant
 
@@ -25,12 +25,13 @@ class PodKeeper:
     #: The name of the kind in the store, and in references.
     storage: str
     kind: str
+    words = Words()
 
     def __init__(self, world: World, client: Client, events: EventRecorder, pods: Controlled) -> None:
         self.store = world.store
         self.client = client
         self.pods = pods
-        self.pod_control = PodControl(client, events, self.storage)
+        self.pod_control = PodControl(client, events, self.storage, self.words)
         self.queue = WorkQueue(world, self._look)
         world.store.listen(self.storage, self._hear)
         pods.listen(self._hear_pod)

@@ -18,6 +18,8 @@ from batkube.kernel.instants import Instant
 REVISION = "controllerrevisions.apps"
 #: On pods: the revision that they were made of.
 REVISION_LABEL = "controller-revision-hash"
+#: On revisions, by the kind of their owner: the hash of the template.
+_HASH_LABELS = {"DaemonSet": REVISION_LABEL, "StatefulSet": "controller.kubernetes.io/hash"}
 
 
 class Revisions:
@@ -72,7 +74,8 @@ def _revision(owner: KubeObject, data: KubeObject, number: int) -> KubeObject:
     made = {
         "name": f"{metadata['name']}-{digest}",
         "namespace": metadata["namespace"],
-        "labels": {**labels, "controller.kubernetes.io/hash": digest},
+        "labels": {**labels, _HASH_LABELS[owner["kind"]]: digest},
+        "annotations": metadata.get("annotations") or {},
         "ownerReferences": [controller_reference(owner)],
     }
     return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": made, "data": data, "revision": number}

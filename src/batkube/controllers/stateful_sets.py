@@ -15,6 +15,7 @@ from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
+from batkube.controllers.pod_control import Words
 from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.revisions import REVISION_LABEL, Revisions, template_of
 from batkube.kernel.instants import Instant
@@ -27,6 +28,12 @@ class StatefulSets(PodKeeper):
     """Keeps every StatefulSet's pods."""
 
     storage, kind = STATEFUL_SET, "StatefulSet"
+    words = Words(
+        "create Pod {pod} in StatefulSet {owner} successful",
+        "create Pod {pod} in StatefulSet {owner} failed error: {problem}",
+        "delete Pod {pod} in StatefulSet {owner} successful",
+        "delete Pod {pod} in StatefulSet {owner} failed error: {problem}",
+    )
 
     def __init__(
         self, world: World, client: Client, events: EventRecorder, pods: Controlled, revisions: Revisions

@@ -4,9 +4,12 @@ Nothing is executed. In this order:
 
 1. the pod's annotations `batkube.io/duration` (or `batkube.io/run-time`) and `batkube.io/exit-code`, for its ordinary
    containers;
-2. the command, where it is understood: `sleep 30`, `true`, `false`, and shell scripts of such commands, `exit 3`, …;
-3. otherwise a container of a pod that always restarts runs for ever, an init container ends at once, and any other
+2. the first rule that matches it (`workloads.rules`);
+3. the command, where it is understood: `sleep 30`, `true`, `false`, and shell scripts of such commands, `exit 3`, …;
+4. otherwise a container of a pod that always restarts runs for ever, an init container ends at once, and any other
    ends after `DEFAULT_LENGTH`, successfully.
+
+A container whose memory, by a rule, goes beyond its limit is killed then (exit code 137, OOMKilled).
 """
 
 from __future__ import annotations
@@ -17,10 +20,18 @@ from typing import NamedTuple
 
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Duration, duration, seconds
+from batkube.kernel.quantities import MEMORY, amount
 from batkube.workloads.annotations import DURATION, EXIT_CODE
+from batkube.workloads.curves import Curve
+from batkube.workloads.rules import FOREVER, Conduct
 
 RUN_TIME = "batkube.io/run-time"
 DEFAULT_LENGTH: Duration = seconds(10)
+#: 128 and the number of the signal, as shells count.
+KILLED, TERMINATED = 137, 143
+#: What a container runtime says of a process whose end it did not see, because the machine went down (containerd).
+LOST = 255
+OUT_OF_MEMORY = "OOMKilled"
 
 _SHELLS = ("sh", "bash", "ash", "dash")
 #: Commands that are over as soon as they began.
@@ -36,25 +47,47 @@ class ContainerPlan(NamedTuple):
 
     length: Duration | None
     exit_code: int = 0
+    #: Why it ended, as its status says; "" for what the exit code says.
+    reason: str = ""
 
 
 _FOR_EVER = ContainerPlan(None)
 _AT_ONCE = ContainerPlan(Duration(0))
+_NO_RULE = Conduct()
 
 
-def plan_of(pod: KubeObject, container: KubeObject, *, is_init: bool) -> ContainerPlan:
-    """Return what `container` of `pod` does each time it is started."""
+def plan_of(pod: KubeObject, container: KubeObject, *, is_init: bool, rule: Conduct = _NO_RULE) -> ContainerPlan:
+    """Return what `container` of `pod` does in a run of which a rule says `rule`."""
+    plan = _by_rule(rule, _by_itself(pod, container, is_init=is_init))
+    if not is_init:
+        annotations = pod["metadata"].get("annotations") or {}
+        told = _told_length(annotations.get(DURATION, annotations.get(RUN_TIME)))
+        code = _told_code(annotations.get(EXIT_CODE))
+        plan = ContainerPlan(plan.length if told is None else told, plan.exit_code if code is None else code)
+    return plan if rule.memory is None else _within_limit(plan, container, rule.memory)
+
+
+def _by_itself(pod: KubeObject, container: KubeObject, *, is_init: bool) -> ContainerPlan:
+    """Return what a container does of which only its own fields tell."""
     if is_init:
-        if container.get("restartPolicy") == "Always":
-            return _FOR_EVER
-        return _understood(container) or _AT_ONCE
-    annotations = pod["metadata"].get("annotations") or {}
-    told = _told_length(annotations.get(DURATION, annotations.get(RUN_TIME)))
-    code = _told_code(annotations.get(EXIT_CODE))
-    plan = _understood(container)
-    if plan is None:
-        plan = _FOR_EVER if pod["spec"].get("restartPolicy", "Always") == "Always" else ContainerPlan(DEFAULT_LENGTH)
-    return ContainerPlan(plan.length if told is None else told, plan.exit_code if code is None else code)
+        return _FOR_EVER if container.get("restartPolicy") == "Always" else _understood(container) or _AT_ONCE
+    is_endless = pod["spec"].get("restartPolicy", "Always") == "Always"
+    return _understood(container) or (_FOR_EVER if is_endless else ContainerPlan(DEFAULT_LENGTH))
+
+
+def _by_rule(rule: Conduct, plan: ContainerPlan) -> ContainerPlan:
+    """Return the plan with what a rule says in the place of what it says."""
+    length = plan.length if rule.length is None else None if rule.length == FOREVER else rule.length
+    return ContainerPlan(length, plan.exit_code if rule.exit_code is None else rule.exit_code)
+
+
+def _within_limit(plan: ContainerPlan, container: KubeObject, memory: Curve) -> ContainerPlan:
+    """Return the plan of a container that is killed as soon as its memory goes beyond its limit."""
+    limit = ((container.get("resources") or {}).get("limits") or {}).get(MEMORY)
+    age = None if limit is None else memory.exceeds(amount(MEMORY, limit))
+    if age is None or (plan.length is not None and plan.length <= age):
+        return plan
+    return ContainerPlan(age, KILLED, OUT_OF_MEMORY)
 
 
 def _told_length(text: str | None) -> Duration | None:

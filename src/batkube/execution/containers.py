@@ -18,11 +18,13 @@ from batkube.cluster.pods import node_of_pod
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool
-from batkube.execution.pod_lives import KILLED, TERMINATED, ContainerLife, PodLife, Stage
+from batkube.execution.container_plans import KILLED, LOST, TERMINATED, plan_of
+from batkube.execution.pod_lives import ContainerLife, PodLife, Stage
 from batkube.execution.pod_statuses import rejected_status, status_of
 from batkube.execution.stopping import active_deadline_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.workloads.rules import ContainerRules
 
 #: Simulated pods live here; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
@@ -33,11 +35,14 @@ LifeAction = Callable[[PodLife, Instant], None]
 class Containers:
     """Runs the containers of pods, and writes what becomes of them."""
 
-    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
+    def __init__(
+        self, world: World, client: Client, events: EventRecorder, rules: ContainerRules | None = None
+    ) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._client = client
         self._events = events
+        self._rules = rules or ContainerRules((), world.streams)
         self._addresses = AddressPool(POD_NETWORK)
         #: Told when the last container of a pod has ended.
         self.on_end: LifeAction = lambda life, now: None
@@ -79,10 +84,16 @@ class Containers:
         self.report(life, now)
 
     def _start(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
+        pod = self._store.get(POD, life.key)
+        if pod is None:
+            return
         self._tell_of(life, one, "Normal", "Pulled", f'Container image "{one.image}" already present on machine', now)
         self._tell_of(life, one, "Normal", "Created", f"Created container: {one.name}", now)
         self._tell_of(life, one, "Normal", "Started", f"Started container {one.name}", now)
-        one.start(now)
+        spec = next(spec for spec in pod["spec"][one.field] if spec["name"] == one.name)
+        run = 0 if one.started is None else one.restarts + 1
+        rule = self._rules.conduct(pod, spec, run, is_init=one.is_init)
+        one.start(plan_of(pod, spec, is_init=one.is_init, rule=rule), now)
         if not one.is_ready:
             self._book_probes(life, one, now)
         if one.plan.length is not None:
@@ -107,7 +118,7 @@ class Containers:
     def _end(self, life: PodLife, now: Instant, *, one: ContainerLife) -> None:
         """A container's process exits: it is started again, or lets others start, or was the last."""
         self._cancel(life, f"ready {one.name}", f"up {one.name}")
-        one.end(one.plan.exit_code, now)
+        one.end(one.plan.exit_code, now, one.plan.reason)
         if not one.restarts_after(life.restart_policy):
             if one.is_init and one.exit_code == 0:
                 self._go_on(life, now)
@@ -118,7 +129,7 @@ class Containers:
             return
         wait = one.back_off(now)
         if wait == 0:
-            one.last_run = (one.started or now, now, one.exit_code)
+            one.last_run = one.ended_run
             self._start(life, one, now)
         else:
             self._back_off(life, one, wait, now)
@@ -150,6 +161,11 @@ class Containers:
             self._tell(pod, "Normal", life.reason, life.message, now)
         self.end_all(life, now, KILLED)
         self.on_end(life, now)
+
+    def lose(self, life: PodLife, now: Instant) -> None:
+        """Say of a pod that is not started again that its processes were lost with its node."""
+        self.end_all(life, now, LOST)
+        self.report(life, now)
 
     # A pod is stopped
 
@@ -204,8 +220,7 @@ class Containers:
     ) -> None:
         pod = self._store.get(POD, life.key)
         if pod is not None:
-            path = f"spec.{'initContainers' if one.is_init else 'containers'}{{{one.name}}}"
-            self._tell(pod, kind, reason, message, now, field_path=path)
+            self._tell(pod, kind, reason, message, now, field_path=f"spec.{one.field}{{{one.name}}}")
 
     def _tell(
         self, pod: KubeObject, kind: EventType, reason: str, message: str, now: Instant, *, field_path: str = ""

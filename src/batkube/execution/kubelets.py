@@ -2,6 +2,7 @@
 
     bound ─▶ admitted (or rejected: OutOf…) ─▶ Running ─▶ Succeeded / Failed, its node's resources free
     deleted ─▶ stopped within its grace period ─▶ gone
+    its node fails ─▶ not heard of any more, until the node is back: then it is started again, or has failed
 
 What goes on inside a pod is one of two things. The pods of a workload's job share a course (`cluster.courses`): it
 begins when the last of them runs and ends for all at once, so what happens to them together is written together. Any
@@ -18,13 +19,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Conductor, Course, Courses
-from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.mapping import POD
 from batkube.cluster.outcomes import FinalState
-from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod, phase_of
+from batkube.cluster.pods import TERMINAL_PHASES, node_of_pod, phase_of
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
+from batkube.execution.absent_nodes import AbsentNodes, Life
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts, Shortage
 from batkube.execution.pod_lives import PodLife
@@ -37,9 +39,6 @@ if TYPE_CHECKING:
     from batkube.execution.containers import Containers
 
 _NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
-
-Life = Course | PodLife
-"""What a kubelet knows of a pod: the course it has part in, or the state of its containers."""
 
 
 class Kubelets:
@@ -70,20 +69,18 @@ class Kubelets:
         self._delays = delays
         self._on_busy = on_busy
         #: The pods that a kubelet knows and that are not gone.
-        self._lives: dict[Key, Life] = {}
-        #: Pods bound to a node that is not there, by its name. Dicts for their order.
-        self._homeless: dict[str, dict[Key, None]] = {}
+        self.lives: dict[Key, Life] = {}
+        self._absent = AbsentNodes(world, accounts, courses, self)
         if containers is not None:
             containers.on_end = self._end_containers
         world.store.listen(POD, self._hear, author=self)
-        world.store.listen(NODE, self._hear_node)
 
     # What they hear
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         """Take note of what was done to pods."""
         if batch.type is DELETED:
-            self._forget([key for key in batch.keys if key in self._lives], now)
+            self.forget([key for key in batch.keys if key in self.lives], now)
             return
         known = 0
         for course, positions, ranks in self._courses.among(batch.keys):
@@ -107,7 +104,7 @@ class Kubelets:
                 self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, course.keys[rank]))
             elif pod["status"]["phase"] in TERMINAL_PHASES:
                 if course.nodes[rank] is not None:
-                    self._forget([course.keys[rank]], now)
+                    self.forget([course.keys[rank]], now)
             elif course.machine_ids[rank] is None:
                 bound[rank] = pod["spec"]["nodeName"]
         if bound:
@@ -115,40 +112,24 @@ class Kubelets:
 
     def _hear_of_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
         """Take up a pod that was bound, or stop it."""
-        life = self._lives.get(key)
+        life = self.lives.get(key)
         if isinstance(life, PodLife) and life.uid != pod["metadata"]["uid"]:
-            self._forget([key], now)
+            self.forget([key], now)
             life = None
         if is_being_deleted(pod):
             self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
         elif life is None and phase_of(pod) == "Pending":
-            self._take_up(key, pod, now)
-
-    def _hear_node(self, batch: Batch, now: Instant) -> None:
-        """Forget the pods of a node that is gone; take up those that wait for one that came."""
-        for name in batch.keys:
-            if batch.type is DELETED:
-                lost = [key for key, life in self._lives.items() if life.is_on(name, key)]
-                homeless = [key for key in lost if isinstance(self._lives[key], PodLife)]
-                self._homeless.setdefault(name, {}).update(dict.fromkeys(homeless))
-                self._forget(lost, now)
-            elif batch.type is ADDED and (waiting := self._homeless.pop(name, {})):
-                self._agenda.book(now, Rank.START, functools.partial(self._take_up_again, list(waiting)))
-
-    def _take_up_again(self, keys: Sequence[Key], now: Instant) -> None:
-        """Take up the pods of a node that has come, or come back."""
-        for key in keys:
-            pod = self._store.get(POD, key)
-            if pod is not None and key not in self._lives and not is_being_deleted(pod) and not is_finished(pod):
-                self._take_up(key, pod, now)
+            self.take_up(key, pod, now)
 
     # The pods of a course come up
 
     def _admit(self, course: Course, bound: dict[int, str], pod: KubeObject, now: Instant) -> None:
         """Take the resources of pods, all like `pod`, from their nodes, and book when they come up; or refuse them."""
-        assert self._conductor is not None, "courses come with somebody who knows them"
-        ranks, nodes, keys = list(bound), list(bound.values()), [course.keys[rank] for rank in bound]
-        self._conductor.bound(course, ranks, nodes, now)
+        nodes, keys = list(bound.values()), [course.keys[rank] for rank in bound]
+        self.conductor.bound(course, list(bound), nodes, now)
+        if self._absent.keep_waiting(keys, nodes):
+            self.conductor.lost(course, now)
+            return
         if unknown := self._accounts.unknown(nodes):
             self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
             self._refuse(keys, f"node {unknown[0]} does not exist", now)
@@ -158,7 +139,7 @@ class Kubelets:
             self._note_shortage(f"job {course.job.key}", shortage)
             self._refuse(keys, f"OutOf{shortage.resource}", now)
             return
-        self._lives.update(dict.fromkeys(keys, course))
+        self.lives.update(dict.fromkeys(keys, course))
         for rank, node in bound.items():
             course.nodes[rank] = node
             course.scheduled[rank] = now
@@ -178,7 +159,7 @@ class Kubelets:
 
     def _refuse(self, keys: Sequence[Key], reason: str, now: Instant) -> None:
         status = {"phase": "Failed", "reason": reason}
-        self._agenda.book(now, Rank.FINISH, lambda at: self._write(keys, status, at))
+        self._agenda.book(now, Rank.FINISH, lambda at: self.write(keys, status, at))
 
     def _note_shortage(self, who: str, shortage: Shortage) -> None:
         what = f"bound a pod to a node without room for it (OutOf{shortage.resource})"
@@ -191,10 +172,9 @@ class Kubelets:
             course.started[rank] = now
         course.running += len(up)
         if self._containers is not None:
-            self._write([course.keys[rank] for rank in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
-        if up and course.running == len(course.keys):
-            assert self._conductor is not None, "courses come with somebody who knows them"
-            ends = self._conductor.begin(course, now)
+            self.write([course.keys[rank] for rank in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
+        if up and course.running == len(course.keys) and course.broken is None:
+            ends = self.conductor.begin(course, now)
             course.end_appointment = self._agenda.book(ends, Rank.FINISH, functools.partial(self._end_course, course))
 
     def _end_course(self, course: Course, now: Instant) -> None:
@@ -216,26 +196,34 @@ class Kubelets:
         there = [rank for rank in ranks if course.nodes[rank] is not None]
         self._release(course, there, now)
         over = keys if len(there) == len(keys) else [keys[rank] for rank in there]
-        self._write(over, {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}, now)
+        self.write(over, {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}, now)
 
     def _release(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Give back what pods of a course held of their nodes, and forget them."""
         held = [node for rank in ranks if (node := course.nodes[rank]) is not None]
         for rank in ranks:
             course.nodes[rank] = None
-            del self._lives[course.keys[rank]]
+            del self.lives[course.keys[rank]]
         self._accounts.give_back(held, course.demand)
         self._tell_busy(now)
 
     # Any other pod
 
-    def _take_up(self, key: Key, pod: KubeObject, now: Instant) -> None:
-        """Take the pod's resources from its node, and book its start; reject it if there is no room."""
+    def take_up(self, key: Key, pod: KubeObject, now: Instant, before: PodLife | None = None) -> None:
+        """Take the pod's resources from its node, and book its start; reject it if there is no room.
+
+        What ran `before` the node failed starts again, or has failed (Kubernetes: computePodActions).
+        """
         containers = self._containers
         assert containers is not None, f"nobody knows what the pod {key} does"
+        if before is not None and before.uid != pod["metadata"]["uid"]:
+            before = None
+        if before is not None and before.has_begun and before.restart_policy == "Never":
+            containers.lose(before, now)
+            return
         node, demand = node_of_pod(pod), tuple(demand_of(pod).items())
-        if node not in self._accounts:
-            self._homeless.setdefault(node, {})[key] = None
+        if node in self._absent:
+            self._absent.wait(node, key)
             return
         shortage = self._accounts.take([node], demand)
         if shortage is not None:
@@ -243,7 +231,9 @@ class Kubelets:
             reason, message = f"OutOf{shortage.resource}", str(shortage)
             self._agenda.book(now, Rank.START, lambda at: containers.reject(pod, reason, message, at))
             return
-        life = self._lives[key] = PodLife(key, pod, demand, now)
+        life = self.lives[key] = PodLife(key, pod, demand, now)
+        if before is not None:
+            life.follow(before, now)
         self._tell_busy(now)
         containers.book(life, "admitted", now, Rank.START, self._start)
 
@@ -286,16 +276,16 @@ class Kubelets:
 
     def _stop(self, key: Key, now: Instant) -> None:
         """Stop a pod that was deleted: at once if it has ended, else as fast as it obeys."""
-        pod, life = self._store.get(POD, key), self._lives.get(key)
+        pod, life = self._store.get(POD, key), self.lives.get(key)
         if pod is None or not is_being_deleted(pod):
             return
         if isinstance(life, PodLife) and not life.is_over and self._containers is not None:
             self._containers.stop(life, self._stopped_at(pod, now), self._stopped, now)
         elif isinstance(life, Course):
-            self._break_off(life)
+            self._break_off(life, now)
             self._agenda.book(self._stopped_at(pod, now), Rank.FINISH, functools.partial(self._stopped_in, life, key))
-        elif node_of_pod(pod) in self._accounts:
-            self._remove(key, pod["metadata"]["uid"], now)
+        elif node_of_pod(pod) not in self._absent:
+            self.remove(key, pod["metadata"]["uid"], now)
 
     def _stopped_at(self, pod: KubeObject, now: Instant) -> Instant:
         stopped = Instant(now + stop_time_of(pod, now))
@@ -311,11 +301,11 @@ class Kubelets:
         self._containers.remove(life.key, life.uid, now)
 
     def _stopped_in(self, course: Course, key: Key, now: Instant) -> None:
-        if self._lives.get(key) is course:
-            self._forget([key], now)
+        if self.lives.get(key) is course:
+            self.forget([key], now)
             self._store.delete(POD, [key], now, author=self)
 
-    def _remove(self, key: Key, uid: str, now: Instant) -> None:
+    def remove(self, key: Key, uid: str, now: Instant) -> None:
         """Let the API forget a pod that has ended; it is gone, or waits for its finalizers."""
         if self._containers is not None and self._courses.place(key) is None:
             self._containers.remove(key, uid, now)
@@ -324,26 +314,35 @@ class Kubelets:
 
     # Writing and remembering
 
-    def _write(self, keys: Sequence[Key], status: KubeObject, now: Instant) -> None:
+    def write(self, keys: Sequence[Key], status: KubeObject, now: Instant) -> None:
+        """Give pods of courses a status, as far as they are still there."""
         self._store.set_status(POD, self._store.existing(POD, keys), status, now, author=self)
 
-    def _forget(self, keys: Sequence[Key], now: Instant) -> None:
+    def forget(self, keys: Sequence[Key], now: Instant) -> None:
         """Let go of pods that are gone, or that somebody else ended."""
         for key in keys:
-            life = self._lives[key]
+            life = self.lives[key]
             if isinstance(life, Course):
-                self._break_off(life)
+                self._break_off(life, now)
                 self._release(life, [life.keys.index(key)], now)
             else:
-                del self._lives[key]
+                del self.lives[key]
                 self._release_pod(life, now)
 
-    def _break_off(self, course: Course) -> None:
+    def _break_off(self, course: Course, now: Instant) -> None:
         """End a course before its time: without one of its pods it cannot go on."""
+        if course.ended is None and course.broken is None:
+            course.broken = now
         if course.end_appointment is not None:
             self._agenda.cancel(course.end_appointment)
             course.end_appointment = None
             course.state = None
+
+    @property
+    def conductor(self) -> Conductor:
+        """Who knows the courses, where there are any."""
+        assert self._conductor is not None, "courses come with somebody who knows them"
+        return self._conductor
 
     def _tell_busy(self, now: Instant) -> None:
         if self._on_busy is not None:

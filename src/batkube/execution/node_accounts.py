@@ -80,6 +80,11 @@ class NodeAccounts:
     def __contains__(self, node: str) -> bool:
         return node in self._accounts
 
+    def is_busy(self, node: str) -> bool:
+        """Return whether a node holds pods."""
+        account = self._accounts.get(node)
+        return account is not None and account.pods > 0
+
     def unknown(self, nodes: Sequence[str]) -> list[str]:
         """Return those of the nodes that are not there."""
         accounts = self._accounts

@@ -53,6 +53,25 @@ def _node_info(name: str) -> KubeObject:
     }
 
 
+class ReturningNodes:
+    """Lets the kubelets of nodes that come back after a failure say that they are well (setNodeReadyCondition)."""
+
+    def __init__(self, world: World, client: Client) -> None:
+        self._store = world.store
+        self._client = client
+        world.heartbeats.listen(on_return=self._post)
+
+    def _post(self, name: str, now: Instant) -> None:
+        node = self._store.get(NODE, Key(name))
+        if node is not None:
+            status = node.get("status", {})
+            unlike = [one for one in status.get("conditions") or () if one["status"] != "Unknown"]
+            conditions = _conditions(unlike, now)
+            self._client.update(
+                NODE, {**node, "status": {**status, "conditions": conditions}}, now, subresource="status"
+            )
+
+
 class NodeAgents:
     """Speaks for every node that is in the store."""
 

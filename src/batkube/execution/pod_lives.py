@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from batkube.cluster.store import Key, KubeObject
-from batkube.execution.container_plans import ContainerPlan, plan_of
+from batkube.execution.container_plans import LOST, ContainerPlan
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.model import Requests
 
@@ -17,8 +18,6 @@ from batkube.workloads.model import Requests
 #: the longest (Kubernetes: kubelet's container back-off, MaxContainerBackOff).
 _BACK_OFF_FIRST: Duration = seconds(10)
 _BACK_OFF_LONGEST: Duration = seconds(300)
-#: 128 and the number of the signal, as shells count.
-KILLED, TERMINATED = 137, 143
 
 
 class Stage(enum.Enum):
@@ -29,14 +28,27 @@ class Stage(enum.Enum):
     TERMINATED = "terminated"
 
 
+class EndedRun(NamedTuple):
+    """A run of a container that is over."""
+
+    started: Instant
+    finished: Instant
+    exit_code: int
+    #: "" for what the exit code says.
+    reason: str = ""
+
+
 class ContainerLife:
     """One container of one pod."""
 
     def __init__(self, pod: KubeObject, spec: KubeObject, *, is_init: bool) -> None:
         self.name: str = spec["name"]
         self.image: str = spec.get("image", "")
-        self.plan: ContainerPlan = plan_of(pod, spec, is_init=is_init)
+        #: How its latest run goes.
+        self.plan = ContainerPlan(None)
         self.is_init = is_init
+        #: The field of the pod's spec that it stands in.
+        self.field = "initContainers" if is_init else "containers"
         #: An init container that stays while the others run.
         self.is_sidecar = is_init and spec.get("restartPolicy") == "Always"
         #: After how long of running its probes find it started and ready; probes never fail here.
@@ -48,39 +60,46 @@ class ContainerLife:
         self.started: Instant | None = None
         self.finished: Instant | None = None
         self.exit_code = 0
+        self.reason = ""
         self.is_ready = False
         self.is_up = False
         self.restarts = 0
-        #: The latest run that ended, while there is another: (started, finished, exit code).
-        self.last_run: tuple[Instant, Instant, int] | None = None
+        #: The latest run that ended, while there is another.
+        self.last_run: EndedRun | None = None
         self._back_off = Duration(0)
         self._backed_off_at: Instant | None = None
 
-    def start(self, now: Instant) -> None:
-        """Begin a run."""
+    def start(self, plan: ContainerPlan, now: Instant) -> None:
+        """Begin a run that goes as planned."""
+        self.plan = plan
         if self.started is not None:
             self.restarts += 1
         self.stage, self.started, self.finished, self.message = Stage.RUNNING, now, None, ""
         self.is_up = self.started_after == 0
         self.is_ready = self.ready_after == 0
 
-    def end(self, exit_code: int, now: Instant) -> None:
+    def end(self, exit_code: int, now: Instant, reason: str = "") -> None:
         """End the run, if there is one."""
         self.is_ready = self.is_up = False
         if self.stage is Stage.WAITING and self.last_run is None:
             return
         if self.stage is Stage.WAITING and self.last_run is not None:
-            _, self.finished, self.exit_code = self.last_run
+            _, self.finished, self.exit_code, self.reason = self.last_run
         elif self.stage is Stage.RUNNING:
-            self.finished, self.exit_code = now, exit_code
+            self.finished, self.exit_code, self.reason = now, exit_code, reason
         self.stage = Stage.TERMINATED
 
     def wait(self, reason: str, message: str) -> None:
         """Wait for the next run, remembering the one that ended."""
+        self.last_run = self.ended_run
+        self.stage, self.waits_for, self.message = Stage.WAITING, reason, message
+
+    @property
+    def ended_run(self) -> EndedRun:
+        """The run that has just ended."""
         assert self.started is not None
         assert self.finished is not None
-        self.last_run = self.started, self.finished, self.exit_code
-        self.stage, self.waits_for, self.message = Stage.WAITING, reason, message
+        return EndedRun(self.started, self.finished, self.exit_code, self.reason)
 
     def back_off(self, now: Instant) -> Duration:
         """Return how long to wait before the next run: nothing the first time, then 10 s, 20 s, … 5 minutes."""
@@ -91,6 +110,16 @@ class ContainerLife:
         wait = self._back_off
         self._back_off = min(Duration(2 * wait), _BACK_OFF_LONGEST)
         return wait
+
+    def follow(self, old: ContainerLife, policy: str, now: Instant) -> None:
+        """Take over from the container's life before its node failed."""
+        if old.started is None:
+            return
+        old.end(LOST, now)
+        if old.exit_code == 0 and not old.is_init and not old.restarts_after(policy):
+            self.stage, self.started, self.finished = old.stage, old.started, old.finished
+        else:
+            self.restarts, self.last_run = old.restarts + 1, old.ended_run
 
     @property
     def is_done(self) -> bool:
@@ -136,9 +165,16 @@ class PodLife:
         #: Numbers of the appointments made for it, by what they are for.
         self.appointments: dict[str, int] = {}
 
-    def is_on(self, node: str, key: Key) -> bool:
-        """Return whether the pod `key`, which this is, is on `node`."""
-        return self.node == node
+    def follow(self, before: PodLife, now: Instant) -> None:
+        """Take over from the pod's life before its node failed: what ran is started again."""
+        self.accepted = before.accepted
+        for one, old in zip(self.containers(), before.containers(), strict=True):
+            one.follow(old, self.restart_policy, now)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any of its containers ever ran."""
+        return any(one.started is not None for one in self.containers())
 
     def containers(self) -> Iterator[ContainerLife]:
         """Yield all containers, those of the beginning first."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from batkube.cluster.references import Condition, with_condition
 from batkube.cluster.store import KubeObject
-from batkube.execution.pod_lives import ContainerLife, PodLife, Stage
+from batkube.execution.pod_lives import ContainerLife, EndedRun, PodLife, Stage
 from batkube.kernel.instants import Instant, rfc3339
 
 #: The conditions that a kubelet keeps, in its order; others in a pod's status are not its own and stay.
@@ -58,7 +58,7 @@ def _container_status(life: PodLife, one: ContainerLife) -> KubeObject:
     status: KubeObject = {
         "name": one.name,
         "state": _state(life, one),
-        "lastState": {} if one.last_run is None else {"terminated": _terminated(life, one, *one.last_run)},
+        "lastState": {} if one.last_run is None else {"terminated": _terminated(life, one, one.last_run)},
         "ready": one.is_done and not one.is_sidecar if one.is_init and not one.is_sidecar else one.is_ready,
         "restartCount": one.restarts,
         "image": one.image,
@@ -75,21 +75,19 @@ def _state(life: PodLife, one: ContainerLife) -> KubeObject:
         assert one.started is not None
         return {"running": {"startedAt": rfc3339(one.started)}}
     if one.stage is Stage.TERMINATED:
-        assert one.started is not None
-        assert one.finished is not None
-        return {"terminated": _terminated(life, one, one.started, one.finished, one.exit_code)}
+        return {"terminated": _terminated(life, one, one.ended_run)}
     if one.message:
         return {"waiting": {"reason": one.waits_for, "message": one.message}}
     return {"waiting": {"reason": one.waits_for}}
 
 
-def _terminated(life: PodLife, one: ContainerLife, started: Instant, finished: Instant, code: int) -> KubeObject:
+def _terminated(life: PodLife, one: ContainerLife, run: EndedRun) -> KubeObject:
     restarts = one.restarts if one.stage is Stage.TERMINATED else max(0, one.restarts - (one.stage is Stage.RUNNING))
     return {
-        "exitCode": code,
-        "reason": "Error" if code else "Completed",
-        "startedAt": rfc3339(started),
-        "finishedAt": rfc3339(finished),
+        "exitCode": run.exit_code,
+        "reason": run.reason or ("Error" if run.exit_code else "Completed"),
+        "startedAt": rfc3339(run.started),
+        "finishedAt": rfc3339(run.finished),
         "containerID": _container_id(life.uid, one.name, restarts),
     }
 

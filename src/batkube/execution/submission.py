@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from batkube.cluster.courses import Course, Courses
+from batkube.cluster.courses import Course, Courses, Past
 from batkube.cluster.mapping import POD, PodFactory, ResourceModel, pod_requests
 from batkube.cluster.world import World
 from batkube.execution.latencies import Delays
@@ -48,26 +48,26 @@ class Submission:
         while self._next is not None and self._next.submit == now:
             job = self._next
             self._journal.append(now, "submit", job=job.key)
-            self._spawn(job, now, evictions=0)
+            self._spawn(job, now, Past())
             self._next = next(self._jobs, None)
         self.begin()
 
-    def resubmit(self, evicted: Course, now: Instant) -> None:
-        """Queue the job of an evicted course again, at the end of the queue."""
-        self._agenda.book(now, Rank.SUBMIT, lambda at: self._again(evicted, at))
+    def resubmit(self, job: Job, past: Past, now: Instant) -> None:
+        """Queue a job again whose pods were stopped or lost, at the end of the queue."""
+        self._agenda.book(now, Rank.SUBMIT, lambda at: self._again(job, past, at))
 
-    def _again(self, evicted: Course, now: Instant) -> None:
-        self._journal.append(now, "resubmit", job=evicted.job.key)
-        self._spawn(evicted.job, now, evictions=evicted.evictions + 1)
+    def _again(self, job: Job, past: Past, now: Instant) -> None:
+        self._journal.append(now, "resubmit", job=job.key)
+        self._spawn(job, now, past)
 
-    def _spawn(self, job: Job, now: Instant, evictions: int) -> None:
+    def _spawn(self, job: Job, now: Instant, past: Past) -> None:
         there = now if self._delays is None else self._delays.until_spawned(now)
         if there == now:
-            self._create_pods(job, now, evictions)
+            self._create_pods(job, now, past)
         else:
-            self._agenda.book(there, Rank.SUBMIT, lambda at: self._create_pods(job, at, evictions))
+            self._agenda.book(there, Rank.SUBMIT, lambda at: self._create_pods(job, at, past))
 
-    def _create_pods(self, job: Job, now: Instant, evictions: int) -> None:
+    def _create_pods(self, job: Job, now: Instant, past: Past) -> None:
         keys, pods = self._factory.pods_of(job, now)
-        self._courses.add(Course(job, keys, pod_requests(job, self._model), now, evictions))
+        self._courses.add(Course(job, keys, pod_requests(job, self._model), now, past))
         self._store.create(POD, keys, pods, now)

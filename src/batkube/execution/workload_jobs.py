@@ -1,8 +1,11 @@
 """Looks after the jobs of a workload, as a Job controller does after its own: what they do, and what became of them.
 
 Kubelets know pods; here their ends are put together to the end of a job. Pods of a job stand and fall together: when
-one is rejected, evicted or fails, the others go as well, and the job is queued again or has failed. The pods of a job
-that is over are deleted at once, as with a TTL of zero.
+one is rejected, evicted, fails or is lost with its node, the others go as well, and the job is queued again or has
+failed. The pods of a job that is over are deleted at once, as with a TTL of zero.
+
+When it becomes known that pods were lost is not decided here. Where controllers watch over nodes, they delete the pods
+after a while (or the node comes back, and its kubelet says that they failed); where nobody does, it is known at once.
 """
 
 from __future__ import annotations
@@ -10,10 +13,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from batkube.cluster.courses import Course, Courses
-from batkube.cluster.mapping import POD, REJECTED_BY_SCHEDULER, node_names
+from batkube.cluster.courses import Course, Courses, Past
+from batkube.cluster.mapping import NODE_LOST, POD, REJECTED_BY_SCHEDULER, node_names
 from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
-from batkube.cluster.pods import TERMINAL_PHASES
+from batkube.cluster.pods import TERMINAL_PHASES, is_finished
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
 from batkube.cluster.world import World
@@ -22,8 +25,11 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
 from batkube.kernel.intervals import mask_of
 from batkube.platforms.model import Machine
+from batkube.workloads.model import Job
 
 PREEMPTED = "Preempted"
+
+Resubmit = Callable[[Job, Past, Instant], None]
 
 
 class WorkloadJobs:
@@ -35,18 +41,24 @@ class WorkloadJobs:
         courses: Courses,
         machines: Sequence[Machine],
         *,
-        resubmit: Callable[[Course, Instant], None] | None,
+        resubmit: Resubmit | None,
+        resubmit_lost: Resubmit | None = None,
+        are_nodes_watched: bool = False,
         on_outcome: OutcomeListener,
         on_pods: PodsListener,
     ) -> None:
-        """`resubmit` is None when evicted jobs fail."""
+        """`resubmit` is None when evicted jobs fail, `resubmit_lost` when those fail whose nodes do.
+
+        `are_nodes_watched` says that controllers delete the pods of nodes that are silent or gone.
+        """
         self._store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
         self._courses = courses
         self._machines = machines
         self._machine_ids = {name: number for number, name in enumerate(node_names(machines))}
-        self._resubmit = resubmit
+        self._resubmit = {PREEMPTED: resubmit, NODE_LOST: resubmit_lost}
+        self._are_nodes_watched = are_nodes_watched
         self._on_outcome = on_outcome
         self._on_pods = on_pods
         #: How many pods of a course have ended or are gone, for courses of which some have.
@@ -77,6 +89,15 @@ class WorkloadJobs:
         self._journal.append(now, "start", job=job.key)
         return Instant(now + length)
 
+    def lost(self, course: Course, now: Instant) -> None:
+        """A node with pods of the job failed or is gone: nothing is lost of work that had ended before."""
+        if course.ended is not None:
+            self._pods_gone(course, now)
+            return
+        course.is_lost = True
+        if not self._are_nodes_watched:
+            self._seal(course, None, NODE_LOST, now)
+
     # What it hears
 
     def _hear(self, batch: Batch, now: Instant) -> None:
@@ -90,13 +111,13 @@ class WorkloadJobs:
             if over := [pod for pod in pods if pod["status"]["phase"] in TERMINAL_PHASES]:
                 self._pods_over(course, over, now)
             elif course.ended is None and is_being_deleted(pods[0]):
-                self._seal(course, None, PREEMPTED, now)
+                self._seal(course, None, _why_stopped(course), now)
 
     def _pods_over(self, course: Course, pods: Sequence[KubeObject], now: Instant) -> None:
         """Pods have ended: with their course, or before it for a reason of their own."""
         if course.ended is None:
-            status = pods[0]["status"]
-            self._seal(course, *_fate_of(status), now)
+            state, reason = (None, NODE_LOST) if course.is_lost else _fate_of(pods[0]["status"])
+            self._seal(course, state, reason, now)
             return
         self._over[course] = self._over.get(course, 0) + len(pods)
         if self._over[course] == len(course.keys):
@@ -108,13 +129,13 @@ class WorkloadJobs:
             if not self._store.existing(POD, course.keys):
                 self._agenda.book(now, Rank.FINISH, functools.partial(self._clear_evicted, course))
         elif course.ended is None:
-            self._seal(course, None, PREEMPTED, now)
+            self._seal(course, None, _why_stopped(course), now)
         elif len(course.keys) > self._over.get(course, 0):
             self._over[course] = len(course.keys)
             self._agenda.book(now, Rank.FINISH, functools.partial(self._finish, course, "", course.ended))
 
     def _seal(self, course: Course, state: FinalState | None, reason: str, now: Instant) -> None:
-        """Decide how the job ends, unless that is decided; `state` is None for one that was stopped to make room."""
+        """Decide how the job ends, unless that is decided; `state` is None for one that was stopped or lost."""
         if course not in self._fates:
             self._fates[course] = state, reason
             self._agenda.book(now, Rank.FINISH, functools.partial(self._clear_broken, course))
@@ -130,7 +151,8 @@ class WorkloadJobs:
         alive = self._store.existing(POD, course.keys)
         pods = dict(zip(alive, self._store.objects(POD, alive), strict=True))
         told = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
-        if not told:
+        if not told or reason == NODE_LOST:
+            # Nobody is there to say that a lost pod has stopped, so all are removed by force.
             self._clear_evicted(course, now)
             return
         # They stop within the same grace period, and hold their nodes until they have.
@@ -141,20 +163,29 @@ class WorkloadJobs:
         """Queue the job again, or let it fail; once, however many of its pods were deleted at one instant."""
         if course not in self._fates:
             return
-        if self._resubmit is None:
-            course.evictions += 1
-            self._finish(course, PREEMPTED, now, now, FinalState.KILLED)
+        _, reason = self._fates[course]
+        past, resubmit = course.thrown_away(now), self._resubmit[reason]
+        past = past._replace(evictions=past.evictions + (reason == PREEMPTED))
+        if resubmit is None:
+            state = FinalState.KILLED if reason == PREEMPTED else FinalState.FAILED
+            self._finish(course, reason, now, now, state, past)
             return
-        self._clear_away(course, "Failed", PREEMPTED, now, now)
-        self._resubmit(course, now)
+        self._clear_away(course, "Failed", reason, now, now)
+        resubmit(course.job, past, now)
 
     def _finish(
-        self, course: Course, reason: str, finished: Instant, now: Instant, state: FinalState | None = None
+        self,
+        course: Course,
+        reason: str,
+        finished: Instant,
+        now: Instant,
+        state: FinalState | None = None,
+        past: Past | None = None,
     ) -> None:
-        """Say how the job ended: as its course did, or in another `state`."""
+        """Say how the job ended: as its course did, or in another `state`, with the `past` of one that was stopped."""
         state = state or course.state
         assert state is not None, f"nobody said how {course.job.key} ended"
-        began = course.began
+        began, past = course.began, past or course.completed
         self._journal.append(now, "finish", job=course.job.key, state=state.value)
         phase = "Succeeded" if state is FinalState.SUCCESS else "Failed"
         self._clear_away(course, phase, reason, now, finished)
@@ -166,7 +197,9 @@ class WorkloadJobs:
                 started=began,
                 finished=finished if began is not None else None,
                 machines=mask_of([number for number in course.machine_ids if number is not None]),
-                evictions=course.evictions,
+                evictions=past.evictions,
+                attempts=past.attempts,
+                work_lost=past.work,
             )
         )
 
@@ -175,7 +208,8 @@ class WorkloadJobs:
         alive = self._store.existing(POD, course.keys)
         if course in self._fates:
             status = {"phase": phase, "reason": reason} if reason else {"phase": phase}
-            self._store.set_status(POD, alive, status, now, author=self)
+            pods = zip(alive, self._store.objects(POD, alive), strict=True)
+            self._store.set_status(POD, [key for key, pod in pods if not is_finished(pod)], status, now, author=self)
         self._tell(course, phase, reason, finished)
         self._courses.remove(course)
         self._fates.pop(course, None)
@@ -201,6 +235,10 @@ class WorkloadJobs:
                 reason=reason,
             )
         )
+
+
+def _why_stopped(course: Course) -> str:
+    return NODE_LOST if course.is_lost else PREEMPTED
 
 
 def _fate_of(status: KubeObject) -> tuple[FinalState, str]:

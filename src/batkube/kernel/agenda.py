@@ -21,10 +21,11 @@ class Rank(enum.IntEnum):
     """Who goes first at one instant. Changing this order changes results."""
 
     FINISH = 0  # work ends and frees its resources before anyone asks for them
-    START = 1  # containers that were on their way come up
-    SUBMIT = 2  # new work arrives
-    RECONCILE = 3  # controllers answer what happened
-    WAKE = 4  # and then schedulers look at the world, once, with all of it before them
+    HAPPEN = 1  # the world changes: nodes fail, come back, are cordoned; work that ended in time has ended
+    START = 2  # containers that were on their way come up
+    SUBMIT = 3  # new work arrives
+    RECONCILE = 4  # controllers answer what happened
+    WAKE = 5  # and then schedulers look at the world, once, with all of it before them
 
 
 class Appointment(NamedTuple):

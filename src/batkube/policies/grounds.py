@@ -37,6 +37,8 @@ class Grounds:
         #: Where the pods are that others have bound, and what they take.
         self._strangers: dict[Key, tuple[str, Amounts]] = {}
         self._generation = -1
+        #: By column, the node and what others held of it at the last survey, and the machine that made.
+        self._surveyed: dict[int, tuple[KubeObject | None, Amounts, Machine]] = {}
 
     @property
     def is_stale(self) -> bool:
@@ -76,7 +78,7 @@ class Grounds:
             here = taken.setdefault(name, {})
             for resource, count in demand.items():
                 here[resource] = here.get(resource, 0) + count
-        machines = [self._machine(column, node, taken) for column, node in enumerate(self._columns.nodes)]
+        machines = [self._known_machine(column, node, taken) for column, node in enumerate(self._columns.nodes)]
         if self._model is ResourceModel.MACHINES:
             return machines, MachineRoom.whole(machines, self._accepts)
         # Imported only where it is needed: it brings numpy, which takes longer to load than a small run does to run.
@@ -84,7 +86,17 @@ class Grounds:
 
         return machines, NodeRoom.whole(machines, self._accepts)
 
-    def _machine(self, column: int, node: KubeObject | None, taken: dict[str, Amounts]) -> Machine:
+    def _known_machine(self, column: int, node: KubeObject | None, taken: dict[str, Amounts]) -> Machine:
+        """Return the machine of a column, worked out again only if its node has changed: of a thousand, mostly one."""
+        held = {} if node is None else taken.get(node["metadata"]["name"], {})
+        known = self._surveyed.get(column)
+        if known is not None and known[0] is node and known[1] == held:
+            return known[2]
+        machine = self._machine(column, node, held)
+        self._surveyed[column] = node, held, machine
+        return machine
+
+    def _machine(self, column: int, node: KubeObject | None, held: Amounts) -> Machine:
         """Return the machine of a column; it has no capacity where it takes no jobs."""
         if node is None:
             return Machine(column, f"(none {column})", _NOTHING)
@@ -94,7 +106,6 @@ class Grounds:
         )
         if self._hides_closed and not is_open(node):
             return replace(machine, id=column, capacity=_NOTHING)
-        held = taken.get(name, {})
         left = {
             resource: max(count - held.get(resource, 0), 0)
             for resource, count in allocatable_of(node).items()

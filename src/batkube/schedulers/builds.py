@@ -69,6 +69,7 @@ class _Build:
     def _key(self) -> str:
         wanted = self._wanted
         parts = [wanted.module, wanted.version, wanted.package, wanted.main, str(wanted.variables), go_mod(wanted, "")]
+        parts += [text for file in wanted.beside for text in file]
         if self._go is not None:
             parts += [self._go.version, digest(self._overlay), str(wanted.folder)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
@@ -130,6 +131,9 @@ class _Build:
         (work / "go.mod").write_text(go_mod(wanted, Path(source["GoMod"]).read_text()))
         if wanted.main:
             (work / "main.go").write_text(wanted.main)
+        for name, text in wanted.beside:
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text(text)
         for module in wanted.missing:
             folder = work / missing_folder(module)
             folder.mkdir(parents=True)

@@ -39,6 +39,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     #: The import path of the main package, or the source of one.
     package: str = ""
     main: str = ""
+    #: More source files of the build's own module, `batkube/build`, by their path in it.
+    beside: dict[str, str] = {}
     go_mod: GoMod = GoMod.REQUIRE
     #: The versions that are known to build; others may.
     versions: dict[str, Variant] = {}

@@ -56,6 +56,7 @@ def program(title: str, catalogue: Catalogue | None = None) -> Program:
         f"v{version}",
         entry.package,
         main=entry.main,
+        beside=tuple(entry.beside.items()),
         go_mod=entry.go_mod,
         variables=tuple((key, _fill(text, _of_version(version))) for key, text in entry.variables.items()),
         virtual=entry.virtual,

@@ -38,6 +38,8 @@ class Program(msgspec.Struct, frozen=True):
     #: The import path of the main package; "" if `main` is its source.
     package: str
     main: str = ""
+    #: More source files of the build's own module, by their path in it.
+    beside: tuple[tuple[str, str], ...] = ()
     go_mod: GoMod = GoMod.REQUIRE
     #: Variables set at link time, so that the program knows its version.
     variables: tuple[tuple[str, str], ...] = ()

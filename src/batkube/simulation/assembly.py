@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.courses import Courses
-from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, node_names, node_of
+from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, kube_name, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
+from batkube.cluster.timetable import Timetable
 from batkube.cluster.world import World
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
@@ -33,15 +34,24 @@ from batkube.policies.interface import Policy
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
+from batkube.simulation.happening_parts import (
+    Availability,
+    check_kinds,
+    objects_applied,
+    read_timetable,
+    start_happenings,
+)
 from batkube.simulation.objects import check_objects, objects_of
 from batkube.simulation.paced.tally import Tally
-from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, Resources, Scenario
+from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, OnFailure, Resources, Scenario
 from batkube.simulation.witness import Witness
 from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import Job, ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
+from batkube.workloads.rules import ContainerRule, ContainerRules, refuse_idle
+from batkube.workloads.rules_reading import read_rules
 
 if TYPE_CHECKING:
     from batkube.simulation.controller_parts import Surroundings
@@ -62,19 +72,28 @@ class Inputs:
     #: The outside programs, the main one first.
     outside: tuple[OutsideScheduler, ...]
     latencies: Latencies
+    #: What containers do.
+    rules: tuple[ContainerRule, ...]
     #: The objects of all workloads, in the order in which they are applied.
-    objects: tuple[ObjectManifest, ...] = ()
+    objects: tuple[ObjectManifest, ...]
+    timetable: Timetable
 
     @property
     def has_own_controllers(self) -> bool:
         """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
         chosen = self.scenario.controllers
-        return chosen == OUR_CONTROLLERS or (chosen is None and bool(self.objects))
+        return chosen == OUR_CONTROLLERS or (chosen is None and bool(self.objects or self.timetable.objects))
+
+    @property
+    def are_nodes_watched(self) -> bool:
+        """Whether controllers notice that a node is silent, and evict its pods; else that is known at once."""
+        return self.has_own_controllers or self.scenario.controller_manager is not None
 
     @property
     def needs_api(self) -> bool:
         """Whether anybody reads or writes through the API: programs, controllers, or who applies objects."""
-        return bool(self.outside or self.objects) or self.has_own_controllers
+        named = self.timetable.objects_named or self.timetable.objects
+        return bool(self.outside or self.objects or named) or self.has_own_controllers
 
     @property
     def job_count(self) -> int:
@@ -98,7 +117,9 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
 
         outside = outside_programs(scenario, builder)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
-    platform = read_platform(scenario.platform)
+    rules = () if scenario.rules is None else read_rules(scenario.rules)
+    timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
+    platform = timetable.platform
     workloads = tuple(
         read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
     )
@@ -107,8 +128,12 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     for workload in workloads:
         check_jobs(workload, left, model)
     objects = tuple(objects_of(workloads))
-    check_objects(objects, scenario.until)
-    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, objects)
+    applied = objects_applied(timetable)
+    check_objects(objects, scenario.until, applied)
+    check_kinds(timetable, [*objects, *applied])
+    if not scenario.attach:
+        refuse_idle(rules, [manifest.fields for manifest in (*objects, *applied)])
+    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects, timetable)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
@@ -129,6 +154,7 @@ class Simulation:
     outcomes: list[Outcome]
     machine_states: MachineStatesWriter
     work: Work
+    rules: ContainerRules
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
 
@@ -146,8 +172,7 @@ def assemble(
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     # Programs and controllers come up before the first job does.
     clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
-    store = Store() if inputs.needs_api else Store(history_limit=0)
-    world = World(Streams(scenario.seed), journal, store, clock=clock)
+    world = World(Streams(scenario.seed), journal, Store() if inputs.needs_api else Store(0), clock=clock)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
@@ -161,26 +186,29 @@ def assemble(
         courses,
         machines,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
+        resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT else None,
+        are_nodes_watched=inputs.are_nodes_watched,
         on_outcome=outcomes.append,
         on_pods=pods.write,
     )
-    server = _server(world, inputs)
+    server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     start_cluster(
         world,
         None if server is None else server.api.client,
         courses,
         conductor=jobs,
         accounts=accounts,
+        rules=rules,
         delays=delays,
-        on_busy=states.change,
+        on_busy=Availability(world, names, accounts, states.change).change if inputs.timetable else states.change,
         controllers=_surroundings() if inputs.has_own_controllers else None,
-        has_agents=inputs.has_own_controllers,
+        has_agents=inputs.has_own_controllers or scenario.controller_manager is not None,
         has_readers=False,
     )
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
         _schedule_in_process(world, inputs, inputs.policy, courses, server)
-    nodes = [node_of(machine, model, START) for machine in machines]
+    nodes = [node_of(one, model, START) for one in machines if kube_name(one.name) not in inputs.timetable.added]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness)
@@ -189,8 +217,9 @@ def assemble(
     programs: OutsideRun | None = None
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
+    start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
-    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, programs)
+    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, rules, programs)
 
 
 def _server(world: World, inputs: Inputs) -> RunServer | None:

@@ -21,18 +21,24 @@ from batkube.schedulers.installed import installed, user_catalogue
 from batkube.schedulers.programs import ProgramStart, start_of
 from batkube.simulation.attached import Builder, OutsideScheduler
 from batkube.simulation.extenders import refuse_binding
-from batkube.simulation.scenario import Scenario, named_scheduler
+from batkube.simulation.scenario import CONTROLLER_MANAGER, Scenario, named_scheduler
 from batkube.timing.paced_text import TimeMode
 
 
 def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[OutsideScheduler, ...]:
-    """Return the programs of a scenario: its schedulers, the main one first, and then what is attached beside them.
+    """Return the programs of a scenario: its schedulers, the main one first, then its controllers, then all else.
 
     Raises InputError for one that cannot be started. `builder` gives the program of a name; without one it is built.
     """
     texts = (scenario.scheduler, *scenario.more_schedulers)
     schedulers = [_scheduler(text, number, scenario, builder) for number, text in enumerate(texts)]
-    return (*schedulers, *(_attached(text, number, builder) for number, text in enumerate(scenario.attach, start=1)))
+    text = scenario.controller_manager
+    managers = [] if text is None else [controller_manager(text, builder)]
+    others = [
+        _attached(text, f"attached-{number}-{_words(text)[0].rpartition('/')[2].partition('@')[0]}", builder)
+        for number, text in enumerate(scenario.attach, start=1)
+    ]
+    return (*schedulers, *managers, *others)
 
 
 def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
@@ -57,15 +63,22 @@ def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | No
     return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, serves, folder)
 
 
-def _attached(text: str, number: int, builder: Builder | None) -> OutsideScheduler:
-    """Return a program that is no scheduler of the run by its command line."""
+def controller_manager(text: str, builder: Builder | None) -> OutsideScheduler:
+    """Return the program that looks after objects by its command line."""
+    return _attached(text, CONTROLLER_MANAGER, builder, like=CONTROLLER_MANAGER)
+
+
+def _attached(text: str, folder: str, builder: Builder | None, like: str = "") -> OutsideScheduler:
+    """Return a program that is no scheduler of the run by its command line; its files go into `folder`.
+
+    One that is given by its path is started as the program `like` of the catalogue, if any.
+    """
     name, *arguments = _words(text)
     is_told = any("{kubeconfig}" in argument for argument in arguments)
     start = ProgramStart(() if is_told else ("--kubeconfig={kubeconfig}",), {}, "")
-    if "/" not in name:
-        start = replace(_start(name), scheduler_name="")
+    if "/" not in name or like:
+        start = replace(_start(like if "/" in name else name), scheduler_name="")
     arguments, file = _without_configuration(arguments, start)
-    folder = f"attached-{number}-{Path(name).name.partition('@')[0]}"
     content = configuration(name, start, file)
     return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, folder=folder)
 

@@ -25,6 +25,7 @@ from batkube.platforms.model import Machine, Platform
 from batkube.policies.interface import Policy
 from batkube.policies.scheduler import PolicyScheduler
 from batkube.workloads.model import Job
+from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.execution.containers import Containers
@@ -58,6 +59,7 @@ def start_cluster(
     controllers: Surroundings | None = None,
     has_agents: bool = True,
     has_readers: bool = True,
+    rules: ContainerRules | None = None,
 ) -> NodeAgents | None:
     """Start everything but nodes and schedulers, and return who speaks for the nodes.
 
@@ -80,7 +82,7 @@ def start_cluster(
         NodeAccounts(world.store) if accounts is None else accounts,
         courses=courses,
         conductor=conductor,
-        containers=None if client_for is None else _containers(world, client_for("kubelet"), has_readers),
+        containers=None if client_for is None else _containers(world, client_for("kubelet"), has_readers, rules),
         delays=delays,
         on_busy=on_busy,
     )
@@ -90,20 +92,22 @@ def start_cluster(
 def _look_after_nodes(world: World, client_for: ClientFor, has_readers: bool) -> NodeAgents:
     from batkube.controllers.event_expiry import EventExpiry
     from batkube.controllers.node_lifecycle import NodeLifecycle
-    from batkube.execution.node_agents import NodeAgents
+    from batkube.execution.node_agents import NodeAgents, ReturningNodes
 
     kubelet, manager = client_for("kubelet"), client_for("kube-controller-manager")
     agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers))
-    NodeLifecycle(world, manager)
+    ReturningNodes(world, kubelet)
+    node_events = EventRecorder(world.store, manager, "node-controller", has_readers=has_readers)
+    NodeLifecycle(world, manager, node_events)
     EventExpiry(world, manager)
     return agents
 
 
-def _containers(world: World, kubelet: Client, has_readers: bool) -> Containers:
+def _containers(world: World, kubelet: Client, has_readers: bool, rules: ContainerRules | None) -> Containers:
     """Return what runs the pods that have no part in a course."""
     from batkube.execution.containers import Containers
 
-    return Containers(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers))
+    return Containers(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers), rules)
 
 
 def start_scheduler(

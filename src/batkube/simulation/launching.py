@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -28,17 +28,23 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
         # As long as we hold the port, no other run takes it on the loopback's second address.
         "address": f"127.0.0.2:{port}",
     }
-    replaced = [text.partition("=")[0] for text in scheduler.arguments]
     content = fill_all(extenders.led_through(scheduler.configuration, server), places)
     if content:
         path = folder / "configuration.yaml"
         # It has the secret as well, where extenders are asked through the server.
         write_private(path, yaml.safe_dump(content, sort_keys=False))
         places["configuration"] = str(path)
-    else:
+    return [str(scheduler.binary), *arguments_of(scheduler, places)]
+
+
+def arguments_of(scheduler: OutsideScheduler, places: Mapping[str, str]) -> list[str]:
+    """Return the arguments of a program: its own, but for those that the user's replace, and the user's."""
+    replaced = [text.partition("=")[0] for text in scheduler.arguments]
+    if "configuration" not in places:
         replaced += scheduler.start.configuration_flags
-    arguments = [text for text in scheduler.start.arguments if text.partition("=")[0] not in replaced]
-    return [str(scheduler.binary), *fill_all([*arguments, *scheduler.arguments], places)]
+    own = [text for text in scheduler.start.arguments if text.partition("=")[0] not in replaced]
+    filled: list[str] = fill_all([*own, *scheduler.arguments], places)
+    return filled
 
 
 def names_served(scheduler: OutsideScheduler) -> list[str]:

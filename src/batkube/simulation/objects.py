@@ -17,7 +17,7 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.streams import Streams
 from batkube.workloads.model import ObjectManifest, Workload
 
@@ -28,8 +28,6 @@ _REFUSED = FidelityNote("workload", "the API refused objects when they were appl
 #: What stays until somebody deletes it.
 _ENDLESS = ("CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _FORBIDDEN = 403
-#: A new quota counts nothing before its controller has looked at it, and lets nothing in until then.
-_UNCOUNTED, _SOON = "status unknown for quota", seconds("0.1")
 
 
 def objects_of(workloads: Iterable[Workload]) -> list[ObjectManifest]:
@@ -37,9 +35,11 @@ def objects_of(workloads: Iterable[Workload]) -> list[ObjectManifest]:
     return list(heapq.merge(*(workload.objects for workload in workloads), key=lambda manifest: manifest.at))
 
 
-def check_objects(objects: Sequence[ObjectManifest], until: Duration | None) -> None:
-    """Refuse objects that no run could take, or with which one would never end."""
-    if not objects:
+def check_objects(
+    objects: Sequence[ObjectManifest], until: Duration | None, others: Sequence[ObjectManifest] = ()
+) -> None:
+    """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end."""
+    if not objects and not others:
         return
     for manifest in objects:
         if manifest.kind == "Node":
@@ -52,7 +52,7 @@ def check_objects(objects: Sequence[ObjectManifest], until: Duration | None) -> 
     world = World(Streams(0))
     server = make_server(world)
     manifests = server.api.manifests(server.token)
-    for manifest in objects:
+    for manifest in heapq.merge(objects, others, key=lambda manifest: manifest.at):
         world.clock.advance(manifest.at)
         try:
             manifests.apply(manifest.fields)
@@ -92,8 +92,6 @@ class ObjectSubmission:
         self._on_apply = on_apply
         self._objects = iter(objects)
         self._next = next(self._objects, None)
-        #: Refused for a reason that passes by itself.
-        self._postponed = 0
         #: Whether kinds were among them that only some program knows what to do with.
         self.has_custom_kinds = False
         self._workloads: dict[tuple[str, Key], str] = {}
@@ -102,8 +100,13 @@ class ObjectSubmission:
 
     @property
     def is_over(self) -> bool:
-        """Whether every object was applied, or refused for good."""
-        return self._next is None and not self._postponed
+        """Whether every object was applied, or refused."""
+        return self._next is None
+
+    def rest(self) -> list[str]:
+        """Return what was not applied, as its file names it."""
+        waiting = [] if self._next is None else [self._next, *self._objects]
+        return [f"{manifest.source}: {manifest.place}" for manifest in waiting]
 
     def workload_of(self, storage: str, key: Key) -> str | None:
         """Return the workload that brought an object."""
@@ -125,7 +128,8 @@ class ObjectSubmission:
         try:
             resource, key = self._manifests.apply(manifest.fields)
         except Refused as refusal:
-            self._hear_refusal(manifest, refusal, now)
+            self._journal.append(now, "refuse", kind=manifest.kind, place=manifest.place, reason=refusal.message)
+            self._notes.add(_REFUSED, example=f"{manifest.source}: {manifest.place}: {refusal.message}")
             return
         finally:
             self._present = None
@@ -134,15 +138,3 @@ class ObjectSubmission:
         if self._on_apply is not None:
             self._on_apply()
         self._journal.append(now, "apply", kind=manifest.kind, object=str(key))
-
-    def _hear_refusal(self, manifest: ObjectManifest, refusal: Refused, now: Instant) -> None:
-        if _UNCOUNTED in refusal.message:
-            self._postponed += 1
-            self._agenda.book(Instant(now + _SOON), Rank.SUBMIT, lambda at: self._apply_again(manifest, at))
-            return
-        self._journal.append(now, "refuse", kind=manifest.kind, place=manifest.place, reason=refusal.message)
-        self._notes.add(_REFUSED, example=f"{manifest.source}: {manifest.place}: {refusal.message}")
-
-    def _apply_again(self, manifest: ObjectManifest, now: Instant) -> None:
-        self._postponed -= 1
-        self._apply(manifest, now)

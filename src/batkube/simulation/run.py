@@ -25,7 +25,7 @@ from batkube.simulation.record import Record
 from batkube.simulation.scenario import KEYS, Scenario, make_scenario
 from batkube.simulation.time_limit import TimeIsUp, time_limit
 
-_CUT_OFF = FidelityNote("until", "had not ended when the run was; jobs.csv has no row for them")
+_CUT_OFF = FidelityNote("until", "had not ended, or not begun, when the run was over; jobs.csv has no row for them")
 
 ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
@@ -140,7 +140,7 @@ def execute(
             except (RunFailed, KeyboardInterrupt, MemoryError) as error:
                 failure = _failure(error, inputs, simulation)
             assert simulation is not None
-            simulation.machine_states.flush()
+            simulation.machine_states.end(simulation.world.clock.now)
             digest = journal.digest
         record = Record(inputs, simulation, digest, failure, command, stopwatch)
         record.write(folder)
@@ -178,6 +178,7 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if simulation.programs is not None:
             simulation.programs.stop()
         work.tell_the_rest()
+    simulation.rules.note_idle(simulation.world.notes)
     ended = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, ended, total)
     names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in ended]

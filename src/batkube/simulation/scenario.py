@@ -36,6 +36,13 @@ class OnEviction(enum.StrEnum):
     FAIL = "fail"  # it ends as COMPLETED_KILLED
 
 
+class OnFailure(enum.StrEnum):
+    """What becomes of a job of which a pod was lost because its node failed or is gone."""
+
+    RESUBMIT = "resubmit"  # it is queued again and starts over
+    FAIL = "fail"  # it ends as COMPLETED_FAILED
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """The full description of one run."""
@@ -48,7 +55,14 @@ class Scenario:
     time: TimeRules = EXACT
     resources: Resources = Resources.AUTO
     latencies: Path | None = None
+    #: What containers do, by their image or pod.
+    rules: Path | None = None
     on_eviction: OnEviction = OnEviction.RESUBMIT
+    on_failure: OnFailure = OnFailure.RESUBMIT
+    #: What happens to the cluster meanwhile: an events file, or its entries.
+    events: Path | tuple[object, ...] = ()
+    #: Where such entries stand, for messages.
+    events_source: str = "scenario"
     #: The configuration file of an outside scheduler, handed to it untouched.
     scheduler_config: Path | None = None
     #: Whether an outside scheduler runs such that the same scenario gives the same bytes.
@@ -63,12 +77,18 @@ class Scenario:
     more_schedulers: tuple[str, ...] = ()
     #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
     attach: tuple[str, ...] = ()
-    #: Who looks after objects: `ours` or `none`; None for ours where a workload has any.
+    #: Who looks after objects: `ours`, `none` or `kube-controller-manager@1.34.4`, on the run's clock, with its
+    #: arguments; None for ours where a workload has any.
     controllers: str | None = None
     #: In virtual time: when the run ends, whatever has not ended by then.
     until: Duration | None = None
     #: In real time: a run that is not over after so long is stopped. It has no part in the results of one that is.
     time_limit: Duration | None = None
+
+    @property
+    def controller_manager(self) -> str | None:
+        """The command line of the program that looks after objects, if one does."""
+        return None if self.controllers in (None, OUR_CONTROLLERS, NO_CONTROLLERS) else self.controllers
 
     @property
     def is_outside(self) -> bool:
@@ -79,7 +99,8 @@ class Scenario:
     def input_files(self) -> list[Path]:
         """The files that a run of this scenario reads; programs are not among them."""
         platform = Path(self.platform) if names_file(self.platform) else None
-        maybe = (platform, self.latencies, policy_file(self.scheduler), self.scheduler_config)
+        events = self.events if isinstance(self.events, Path) else None
+        maybe = (platform, self.latencies, self.rules, policy_file(self.scheduler), self.scheduler_config, events)
         return [*self.workloads, *(path for path in maybe if path is not None)]
 
     def describe(self) -> dict[str, object]:
@@ -93,7 +114,10 @@ class Scenario:
             "time": self.time.describe(),
             "resources": self.resources.value,
             "latencies": None if self.latencies is None else str(self.latencies),
+            "rules": None if self.rules is None else str(self.rules),
             "on-eviction": self.on_eviction.value,
+            "on-failure": self.on_failure.value,
+            "events": str(self.events) if isinstance(self.events, Path) else list(self.events),
             "scheduler-config": None if self.scheduler_config is None else str(self.scheduler_config),
             "deterministic": self.deterministic,
             "decision-cost": self.decision_cost,
@@ -109,7 +133,8 @@ class Scenario:
 #: The key of a scenario that says how long it may take, and nothing of what it is.
 TIME_LIMIT = "time-limit"
 #: What `controllers` may be.
-OUR_CONTROLLERS, NO_CONTROLLERS = "ours", "none"
+OUR_CONTROLLERS, NO_CONTROLLERS, CONTROLLER_MANAGER = "ours", "none", "kube-controller-manager"
+CONTROLLERS_REMEDY = f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}, {CONTROLLER_MANAGER}@1.34.4"
 #: What tells an in-process policy from an outside program in `--scheduler`.
 POLICY_PREFIX = "policy:"
 
@@ -128,7 +153,7 @@ _Default = TypeVar("_Default", bound=Duration | None)
 
 #: The keys without which there is no run.
 REQUIRED = ("workload", "platform")
-_NO_KEYS = ("workloads", "more_schedulers")
+_NO_KEYS = ("workloads", "more_schedulers", "events_source")
 KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _NO_KEYS))
 
 
@@ -172,7 +197,11 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         time=time,
         resources=_choice(Resources, values, "resources", source),
         latencies=_path(values, "latencies"),
+        rules=_path(values, "rules"),
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
+        on_failure=_choice(OnFailure, values, "on-failure", source),
+        events=_events(values.get("events"), source),
+        events_source=str(source),
         scheduler_config=_path(values, "scheduler-config"),
         deterministic=time.mode is TimeMode.EXACT and deterministic is not False,
         decision_cost=_decision_cost(values, source),
@@ -180,27 +209,42 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
         attach=_attached(values, scheduler, source),
-        controllers=_controllers(values, source),
+        controllers=_controllers(values, scheduler, source),
         until=_duration(values, "until", None, source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
     )
 
 
-def _controllers(values: Mapping[str, object], source: str | Path) -> str | None:
+def _controllers(values: Mapping[str, object], scheduler: str, source: str | Path) -> str | None:
+    """Return who looks after objects; a program can, where time is shared with one anyway."""
     chosen = values.get("controllers")
     if chosen is None or chosen in (OUR_CONTROLLERS, NO_CONTROLLERS):
         return None if chosen is None else str(chosen)
-    problem, remedy = f"{chosen!r} is not possible", f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}"
-    raise InputError(source, at="controllers", problem=problem, remedy=remedy)
+    if not is_controller_manager(str(chosen)):
+        problem = f"{chosen!r} is not possible"
+        raise InputError(source, at="controllers", problem=problem, remedy=CONTROLLERS_REMEDY)
+    if scheduler.startswith(POLICY_PREFIX):
+        raise _not_attachable(source, "controllers", scheduler)
+    return str(chosen)
+
+
+def is_controller_manager(text: str) -> bool:
+    """Return whether a command line is that of a kube-controller-manager, by its name or path."""
+    program = text.partition(" ")[0]
+    return program.rpartition("/")[2].partition("@")[0] == CONTROLLER_MANAGER
 
 
 def _attached(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
     """Return the programs to attach, which is possible only where time is shared with a program anyway."""
     given = tuple(str(one) for one in listed(values.get("attach") or []))
     if given and scheduler.startswith(POLICY_PREFIX):
-        problem = f"{scheduler} decides within the simulation, where nothing can be attached"
-        raise InputError(source, at="attach", problem=problem, remedy="use a real scheduler, such as kube-scheduler")
+        raise _not_attachable(source, "attach", scheduler)
     return given
+
+
+def _not_attachable(source: str | Path, key: str, scheduler: str) -> InputError:
+    problem = f"{scheduler} decides within the simulation, where nothing can be attached"
+    return InputError(source, at=key, problem=problem, remedy="use a real scheduler, such as kube-scheduler")
 
 
 def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> TimeRules:
@@ -271,6 +315,15 @@ def _duration(values: Mapping[str, object], key: str, default: _Default, source:
     if value <= 0:
         raise InputError(source, at=key, problem=f"{given} is not a length of time")
     return value
+
+
+def _events(events: object, source: str | Path) -> Path | tuple[object, ...]:
+    if isinstance(events, list | tuple):
+        return tuple(events)
+    if events is not None and not isinstance(events, str | Path):
+        problem = f"{events!r} is neither a path nor a list of events"
+        raise InputError(source, at="events", problem=problem, remedy="see `events` in docs/reference/events.md")
+    return () if not events else Path(events)
 
 
 def _path(values: Mapping[str, object], key: str) -> Path | None:

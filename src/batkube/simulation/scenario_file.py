@@ -9,6 +9,7 @@ from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.platforms.reading import names_file
 from batkube.simulation.scenario import KEYS, POLICY_PREFIX, listed, named_scheduler, policy_file
+from batkube.workloads.happening_files import with_resolved_files
 
 
 def read_scenario_file(path: Path) -> dict[str, object]:
@@ -32,7 +33,7 @@ def scenario_values(content: dict[str, object], path: Path) -> dict[str, object]
 
 def _check_texts(content: Mapping[str, object], path: Path) -> None:
     """See that what must be text is text: YAML reads `platform: 16` as a number and `[16x1]` as a list."""
-    for key in ("platform", "latencies", "scheduler-config", "decision-cost"):
+    for key in ("platform", "latencies", "rules", "scheduler-config", "decision-cost"):
         value = content.get(key)
         if value is not None and not isinstance(value, str):
             raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
@@ -51,9 +52,11 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     platform = content.get("platform")
     if isinstance(platform, str) and names_file(platform):
         resolved["platform"] = str(folder / platform)
-    for key in ("latencies", "scheduler-config"):
+    for key in ("latencies", "rules", "scheduler-config"):
         if content.get(key) is not None:
             resolved[key] = str(folder / str(content[key]))
+    if content.get("events"):
+        resolved["events"] = with_resolved_files(content["events"], folder)
     scheduler = content.get("scheduler")
     if isinstance(scheduler, str) and policy_file(scheduler) is not None:
         resolved["scheduler"] = f"{POLICY_PREFIX}{folder / scheduler.removeprefix(POLICY_PREFIX)}"
@@ -61,6 +64,8 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
         resolved["scheduler"] = [
             _resolved_program(one, folder) for one in (scheduler if isinstance(scheduler, list) else [scheduler])
         ]
+    if isinstance(content.get("controllers"), str):
+        resolved["controllers"] = _resolved_command(str(content["controllers"]), folder)
     if content.get("attach"):
         given = content["attach"]
         resolved["attach"] = [_resolved_command(str(one), folder) for one in listed(given)]

@@ -40,15 +40,18 @@ from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
+from batkube.simulation.attached import OutsideScheduler
 from batkube.simulation.cluster_parts import PolicyChoice, register_nodes, start_cluster, start_scheduler
 from batkube.simulation.collecting import QuietCollector
 from batkube.simulation.compaction import Compaction
 from batkube.simulation.controller_parts import Surroundings
 from batkube.simulation.ending import Ending
+from batkube.simulation.served_manager import LOG, ServedManager
 from batkube.simulation.spare_log import spare_log
 from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
 from batkube.version import __version__
+from batkube.workloads.rules import ContainerRule, ContainerRules
 
 KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
 #: How many changes a client may lag behind before it must list again.
@@ -74,9 +77,12 @@ class Service:
     speed: float = 1.0
     #: The policy that binds pods, or True for one like kube-scheduler, or False for none.
     scheduler: Policy | bool = True
-    #: Whether our own controllers are at work.
+    #: Whether our own controllers are at work, or else the program that is, if any is.
     controllers: bool = True
+    manager: OutsideScheduler | None = None
     latencies: Latencies | None = None
+    #: What containers do.
+    rules: tuple[ContainerRule, ...] = ()
     token_file: Path | None = None
     seed: int = 0
     #: The command line, for the manifest.
@@ -101,10 +107,12 @@ def serve(service: Service, announce: Callable[[Address], None]) -> None:
         token = secrets.token_urlsafe(32)
         users[token] = authenticated("admin", "", (MASTERS,))
     world = World(Streams(service.seed), store=Store(_HISTORY, _HISTORY_BYTES))
+    rules = ContainerRules(service.rules, world.streams)
     ending = Ending()
     with spare_log(), ending.heeded():
-        ending.run(_serve(service, folder, users, token, world, ending, announce))
+        ending.run(_serve(service, folder, users, token, world, rules, ending, announce))
         if ending.was_awaited:
+            rules.note_idle(world.notes)
             write_whole(folder.path / FIDELITY, json_text(world.notes.rows()))
 
 
@@ -114,6 +122,7 @@ async def _serve(
     users: dict[str, User],
     token: str,
     world: World,
+    rules: ContainerRules,
     ending: Ending,
     announce: Callable[[Address], None],
 ) -> None:
@@ -122,7 +131,7 @@ async def _serve(
     credentials = make_credentials(service.host, start)
     timers = LoopTimers(asyncio.get_running_loop(), service.speed)
     is_bare = service.platform is None
-    specials = {} if is_bare else {**MetricsApi(store).handlers(), "pods/log": Logs(store).answer}
+    specials = {} if is_bare else {**MetricsApi(store, rules).handlers(), "pods/log": Logs(store).answer}
     if service.latencies is not None and service.latencies.only_for_runs:
         notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
     api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials, notes=notes)
@@ -130,23 +139,38 @@ async def _serve(
     try:
         host = f"{_host(service.host)}:{listener.port}"
         api.listens_on(host)
-        agents = None if is_bare else _start_cluster(world, api, service, credentials.authority)
+        agents = None if is_bare else _start_cluster(world, api, service, credentials.authority, rules)
         api.bootstrap(clock.now, listener.port)
         if service.platform is not None and agents is not None:
             # `batkube emulate` has to know how long a second of this cluster is.
             pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}
             register_nodes(service.platform, api.client("kubelet"), agents, clock.now, pace)
         loop = asyncio.get_running_loop()
-        collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.accepted)
+        collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.traffic)
         with time.running(), collector.collecting(), Compaction(loop, store).compacting():
             _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token), notes)
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
-            await ending.wait()
+            await _wait(ending, service, folder)
     finally:
         await listener.close()
 
 
-def _start_cluster(world: World, api: Api, service: Service, authority: bytes) -> NodeAgents | None:
+async def _wait(ending: Ending, service: Service, folder: OutputFolder) -> None:
+    """Wait until somebody asks for the end; meanwhile the real controllers, if wanted, are at work."""
+    if service.manager is None:
+        await ending.wait()
+        return
+    manager = ServedManager(service.manager, (folder.path / KUBECONFIG).resolve(), folder.path / LOG)
+    with manager.running():
+        ends = [asyncio.ensure_future(ending.wait()), asyncio.ensure_future(manager.ended())]
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in done:
+            end.result()
+
+
+def _start_cluster(
+    world: World, api: Api, service: Service, authority: bytes, rules: ContainerRules
+) -> NodeAgents | None:
     courses = Courses()
     agents = start_cluster(
         world,
@@ -154,6 +178,7 @@ def _start_cluster(world: World, api: Api, service: Service, authority: bytes) -
         courses,
         delays=None if service.latencies is None else Delays(service.latencies, world.streams),
         controllers=Surroundings(usage_by_storage(), authority.decode()) if service.controllers else None,
+        rules=rules,
     )
     if service.scheduler:
         policy = None if service.scheduler is True else service.scheduler
@@ -193,7 +218,11 @@ def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, 
             "seed": service.seed,
         }
         # kubectl changes its file (`kubectl config set-context`), and notes are added until the end.
-        folder.seal(manifest, living=(KUBECONFIG, FIDELITY))
+        living = [KUBECONFIG, FIDELITY]
+        if service.manager is not None:
+            folder.file(LOG).touch()
+            living.append(LOG)
+        folder.seal(manifest, living=living)
 
 
 def _kubeconfig(url: str, authority: bytes, token: str) -> dict[str, object]:

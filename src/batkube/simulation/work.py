@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.outcomes import Outcome, PodListener
+from batkube.cluster.store import Key
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant
@@ -45,6 +46,8 @@ class Work:
         self._objects: ObjectSubmission | None = None
         #: Whether some objects never end; then the run ends when its time is up.
         self._is_endless = False
+        #: The pods that should have ended, and that the end of the run has met alive.
+        self._alive: list[Key] = []
         self._tellers: list[Callable[[], None]] = [tell_the_rest]
         #: What there is to tell of objects; None where nobody could make any.
         self.records: ObjectRecords | None = None
@@ -88,13 +91,15 @@ class Work:
         return not is_open and self._objects.is_over and self.records.are_all_over
 
     def left(self) -> list[str]:
-        """Return the names of Jobs and pods of no job that should have ended and have not."""
+        """Return the names of Jobs and pods of no job that have not ended and should, and of what was not applied."""
         if self._objects is None or self.records is None:
             return []
-        return [f"Job {key}" for key in self.records.open_jobs()] + [f"pod {key}" for key in self.records.open_pods()]
+        jobs = [f"Job {key}" for key in self.records.open_jobs()]
+        return [*jobs, *(f"pod {key}" for key in self._alive), *self._objects.rest()]
 
     def tell_the_rest(self) -> None:
         """Tell of the pods that the end has met alive."""
+        self._alive = [] if self.records is None else self.records.open_pods()
         for tell in self._tellers:
             tell()
 

@@ -14,7 +14,7 @@ from batkube.api.requests.negotiation import BUILT_IN, check_accepts, negotiate
 from batkube.api.requests.routing import Route
 from batkube.api.requests.statuses import Failure
 from batkube.api.verbs.encoding import encode
-from batkube.cluster.kinds import KindTable
+from batkube.cluster.kinds import KindTable, Resource
 
 _AGGREGATED = ("g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList")
 _AGGREGATED_TYPE = JSON + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -59,6 +59,10 @@ class Paths:
         #: Where clients reach the server, as /api tells it.
         self.address = "127.0.0.1"
         self._verbs = verbs
+        #: The resources of definitions, whose verbs can change, and the revision of the table that they are of.
+        self._customs: tuple[int, list[Resource]] | None = None
+        #: The aggregated discovery of the core and of all else, and of which state of the table it is.
+        self._kept: dict[bool, tuple[object, bytes]] = {}
 
     def handle(self, request: Request, route: Route) -> Response | None:
         """Answer one request; None if there is nothing at the path."""
@@ -120,20 +124,14 @@ class Paths:
     def _api(self, request: Request, parts: list[str]) -> Response:
         if len(parts) == 1:
             if _wants_aggregated(request):
-                return Response(
-                    200, encode(documents.aggregated(self._table, core=True, verbs=self._verbs), JSON), _AGGREGATED_TYPE
-                )
+                return Response(200, self._aggregated(core=True), _AGGREGATED_TYPE)
             return self._document(request, documents.api_versions(self.address))
         return self._resources(request, "", parts[1])
 
     def _apis(self, request: Request, parts: list[str]) -> Response | None:
         if len(parts) == 1:
             if _wants_aggregated(request):
-                return Response(
-                    200,
-                    encode(documents.aggregated(self._table, core=False, verbs=self._verbs), JSON),
-                    _AGGREGATED_TYPE,
-                )
+                return Response(200, self._aggregated(core=False), _AGGREGATED_TYPE)
             return self._document(request, documents.group_list(self._table), routed=False)
         document = documents.group(self._table, parts[1])
         if document is None:
@@ -141,6 +139,17 @@ class Paths:
         if len(parts) == 2:
             return self._document(request, document, routed=False)
         return self._resources(request, parts[1], parts[2])
+
+    def _aggregated(self, *, core: bool) -> bytes:
+        """Return the aggregated discovery; it is kept, for controllers ask for it several times a minute."""
+        if self._customs is None or self._customs[0] != self._table.revision:
+            customs = [resource for resource in self._table.resources() if resource.custom]
+            self._customs = self._table.revision, customs
+        state = self._table.revision, [self._verbs(resource) for resource in self._customs[1]]
+        if core not in self._kept or self._kept[core][0] != state:
+            body = encode(documents.aggregated(self._table, core=core, verbs=self._verbs), JSON)
+            self._kept[core] = state, body
+        return self._kept[core][1]
 
     def _resources(self, request: Request, group: str, version: str) -> Response:
         document = documents.resource_list(self._table, group, version, self._verbs)

@@ -1,8 +1,8 @@
 """metrics.k8s.io: what nodes and pods use, for `kubectl top` and autoscalers.
 
-Nothing really runs, so a running container uses exactly what it requests, and nothing of what it does not; the
-annotations `batkube.io/cpu-usage` and `batkube.io/memory-usage` on a pod tell otherwise, for each of its containers. A
-node uses what its pods do. Kubernetes: k8s.io/metrics, metrics-server.
+Nothing really runs, so a running container uses exactly what it requests, and nothing of what it does not; a rule that
+matches it may tell otherwise (`workloads.rules`), and before it the annotations `batkube.io/cpu-usage` and
+`batkube.io/memory-usage` on its pod. A node uses what its pods do. Kubernetes: k8s.io/metrics, metrics-server.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from batkube.api.verbs.calls import Call, Special
 from batkube.api.verbs.encoding import encode
 from batkube.api.verbs.selection import Selection
 from batkube.cluster.store import Key, KubeObject, Store
-from batkube.kernel.instants import rfc3339
-from batkube.kernel.quantities import CPU, MEMORY, Format, Quantity, parse_quantity
+from batkube.kernel.instants import Duration, Instant, instant_of, rfc3339
+from batkube.kernel.quantities import CPU, MEMORY, Format, Quantity, format_amount, parse_quantity
+from batkube.workloads.rules import ContainerRules
 
 CPU_USAGE, MEMORY_USAGE = "batkube.io/cpu-usage", "batkube.io/memory-usage"
 _VERSION = "metrics.k8s.io/v1beta1"
@@ -31,8 +32,9 @@ _NOTHING = Quantity(0)
 class MetricsApi:
     """Answers requests for the use of pods and nodes."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, rules: ContainerRules) -> None:
         self._store = store
+        self._rules = rules
 
     def handlers(self) -> dict[str, Special]:
         """Return the handlers by resource."""
@@ -54,7 +56,7 @@ class MetricsApi:
 
     def _nodes(self, call: Call) -> Response:
         route = call.route
-        usage = self._usage_by_node()
+        usage = self._usage_by_node(call.now)
         if route.verb == "get":
             node = self._store.get("nodes", Key(route.name))
             if node is None:
@@ -66,40 +68,46 @@ class MetricsApi:
         ]
         return _answer(call, _list(call, items))
 
-    def _usage_by_node(self) -> dict[str, dict[str, Quantity]]:
+    def _usage_by_node(self, now: Instant) -> dict[str, dict[str, Quantity]]:
         totals: dict[str, dict[str, Quantity]] = {}
         for pod, _ in self._store.entries("pods").values():
             if _is_running(pod):
                 total = totals.setdefault(pod["spec"]["nodeName"], {})
-                for usage in _usages(pod).values():
+                for usage in self._usages(pod, now).values():
                     for resource, used in usage.items():
                         total[resource] = total.get(resource, _NOTHING) + used
         return totals
 
-    @staticmethod
-    def _pod_metrics(call: Call, pod: KubeObject) -> KubeObject:
-        containers = [{"name": name, "usage": _written(usage)} for name, usage in _usages(pod).items()]
+    def _pod_metrics(self, call: Call, pod: KubeObject) -> KubeObject:
+        usages = self._usages(pod, call.now)
+        containers = [{"name": name, "usage": _written(usage)} for name, usage in usages.items()]
         return _measured(call, pod, "PodMetrics", containers=containers)
+
+    def _usages(self, pod: KubeObject, now: Instant) -> dict[str, dict[str, Quantity]]:
+        """Return what each running container of a pod uses."""
+        annotations = pod["metadata"].get("annotations") or {}
+        told = {CPU: annotations.get(CPU_USAGE), MEMORY: annotations.get(MEMORY_USAGE)}
+        told = {resource: text for resource, text in told.items() if text is not None}
+        statuses_by_name = {one["name"]: one for one in pod["status"].get("containerStatuses") or ()}
+        usages = {}
+        for container in pod["spec"]["containers"]:
+            status = statuses_by_name.get(container["name"], {})
+            if "running" in status.get("state", {}):
+                requests = (container.get("resources") or {}).get("requests") or {}
+                texts = {**requests, **self._by_rule(pod, container, status, now), **told}
+                usages[container["name"]] = {name: _quantity(texts.get(name, "0")) for name in (CPU, MEMORY)}
+        return usages
+
+    def _by_rule(self, pod: KubeObject, container: KubeObject, status: KubeObject, now: Instant) -> dict[str, str]:
+        """Return what a rule says that a running container uses."""
+        conduct = self._rules.conduct(pod, container, status["restartCount"], is_init=False)
+        age = Duration(now - instant_of(status["state"]["running"]["startedAt"]))
+        curves = {CPU: conduct.cpu, MEMORY: conduct.memory}
+        return {name: format_amount(name, curve.at(age)) for name, curve in curves.items() if curve is not None}
 
 
 def _is_running(pod: KubeObject) -> bool:
     return bool(pod.get("status", {}).get("phase") == "Running")
-
-
-def _usages(pod: KubeObject) -> dict[str, dict[str, Quantity]]:
-    """Return what each running container of a pod uses."""
-    annotations = pod["metadata"].get("annotations") or {}
-    texts = {CPU: annotations.get(CPU_USAGE), MEMORY: annotations.get(MEMORY_USAGE)}
-    statuses_by_name = {one["name"]: one for one in pod["status"].get("containerStatuses") or ()}
-    usages = {}
-    for container in pod["spec"]["containers"]:
-        if "running" in statuses_by_name.get(container["name"], {}).get("state", {}):
-            requests = (container.get("resources") or {}).get("requests") or {}
-            usages[container["name"]] = {
-                resource: _quantity(text if text is not None else requests.get(resource, "0"))
-                for resource, text in texts.items()
-            }
-    return usages
 
 
 def _quantity(text: str) -> Quantity:

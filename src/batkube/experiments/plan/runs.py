@@ -25,6 +25,7 @@ from batkube.policies.catalogue import load_policy
 from batkube.simulation.attached import Builder
 from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, TIME_LIMIT, Scenario, make_scenario
 from batkube.simulation.scenario_file import scenario_values
+from batkube.workloads.rules_reading import read_rules
 
 _Found = TypeVar("_Found")
 
@@ -126,6 +127,9 @@ class _Planner:
         latencies = scenario.latencies
         if latencies is not None:
             self._once("latencies", (latencies,), lambda: read_latencies(latencies))
+        rules = scenario.rules
+        if rules is not None:
+            self._once("rules", (rules,), lambda: read_rules(rules))
         if not scenario.is_outside:
             name, arguments = scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args
             self._once("policy", (name, *arguments.items()), lambda: self._policy_check(name, arguments))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Keys of a scenario that say what is to be done, and not how: with others the numbers answer another question.
-_TASK = ("workload", "platform", "resources", "latencies", "on-eviction")
+_TASK = ("workload", "platform", "resources", "latencies", "rules", "on-eviction")
 
 #: More points than this are for looking up, and figures for looking at.
 _FEW_POINTS = 60

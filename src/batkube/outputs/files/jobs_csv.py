@@ -32,7 +32,7 @@ BATSIM_COLUMNS = (
     "consumed_energy",
     "metadata",
 )
-OWN_COLUMNS = ("user", "priority", "scheduler", "scheduled_time", "evictions", "cpu", "tries")
+OWN_COLUMNS = ("user", "priority", "scheduler", "scheduled_time", "evictions", "cpu", "tries", "attempts", "work_lost")
 
 
 class MoreColumns(NamedTuple):
@@ -79,8 +79,16 @@ def _rows(outcomes: Iterable[Outcome]) -> Iterator[list[str | int]]:
             "" if outcome.scheduled is None else format_seconds(outcome.scheduled),
             outcome.evictions,
             "" if cpu_milli is None else f"{cpu_milli // 1000}.{cpu_milli % 1000:03d}",
-            job.size * (outcome.evictions + 1) if outcome.tries is None else outcome.tries,
+            job.size * max(1, outcome.attempts) if outcome.tries is None else outcome.tries,
+            *_thrown_away(outcome),
         ]
+
+
+def _thrown_away(outcome: Outcome) -> list[str | int]:
+    """Return how often a job was placed, and the work of attempts that came to nothing; of objects' pods, nothing."""
+    if outcome.tries is not None:
+        return ["", ""]
+    return [outcome.attempts, format_seconds(outcome.work_lost // 1000)]
 
 
 def _times(outcome: Outcome) -> list[str]:

@@ -28,10 +28,12 @@ def summary_of(
     busy_until: Instant,
     job_count: int,
     version: str,
+    absent_machine_ns: int = 0,
 ) -> dict[str, str | int]:
     """Return the row by column name.
 
-    `busy_machine_ns` is how long machines held work, summed over machines, and `busy_until` when the last of them let
+    `busy_machine_ns` is how long machines held work, summed over machines, `absent_machine_ns` how long they were of no
+    use to anybody, and `busy_until` when the last of them let
     go of it: after the makespan where the ends of jobs are reported late. `job_count` is of all jobs, also those that a
     failed run left without an outcome.
     """
@@ -65,11 +67,13 @@ def summary_of(
         "simulation_time": "",
         "success_rate": f"{succeeded / max(1, job_count):.6f}",
         "time_computing": format_seconds(busy_machine_ns),
-        "time_idle": format_seconds(len(machines) * horizon - busy_machine_ns),
+        "time_idle": format_seconds(max(0, len(machines) * horizon - busy_machine_ns - absent_machine_ns)),
         "time_sleeping": zero,
         "time_switching_off": zero,
         "time_switching_on": zero,
         "mean_utilisation": f"{_utilisation(ran, machines, whole_machines, makespan):.6f}",
+        "time_unavailable": format_seconds(absent_machine_ns),
+        "work_lost": format_seconds(sum(outcome.work_lost for outcome in outcomes) // 1000),
     }
 
 

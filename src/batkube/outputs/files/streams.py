@@ -26,7 +26,15 @@ POD_COLUMNS = (
     "last_reason",
     "owner",
 )
-MACHINE_STATE_COLUMNS = ("time", "nb_sleeping", "nb_switching_on", "nb_switching_off", "nb_idle", "nb_computing")
+MACHINE_STATE_COLUMNS = (
+    "time",
+    "nb_sleeping",
+    "nb_switching_on",
+    "nb_switching_off",
+    "nb_idle",
+    "nb_computing",
+    "nb_unavailable",
+)
 
 Story = Callable[[Key], tuple[int, str]]
 """Tells of a pod how often placing it failed, and why the last time."""
@@ -108,9 +116,9 @@ def _quoted(text: str) -> str:
 
 
 class MachineStatesWriter:
-    """machine_states.csv: a row per instant at which the number of busy machines changed.
+    """machine_states.csv: a row per instant at which the number of busy or unavailable machines changed.
 
-    Also sums up how long machines were busy, and until when.
+    Also sums up how long machines were either, and until when any was busy.
     """
 
     def __init__(self, file: TextIO, machine_count: int) -> None:
@@ -118,26 +126,37 @@ class MachineStatesWriter:
         self._file.write(",".join(MACHINE_STATE_COLUMNS) + "\n")
         self._machine_count = machine_count
         self._since = START
-        self._busy = 0
-        self._written_busy: int | None = None
+        self._busy = self._absent = 0
+        self._written: tuple[int, int] | None = None
         #: Machine-nanoseconds with work, up to the last change.
         self.busy_machine_ns = 0
+        #: And those without use, because their nodes are away or cordoned.
+        self.absent_machine_ns = 0
         #: Until when any machine had work, up to the last change.
         self.busy_until = START
 
-    def change(self, busy: int, now: Instant) -> None:
-        """Note that from `now` on `busy` machines have work; several changes at one instant make one row."""
+    def change(self, busy: int, now: Instant, absent: int = 0) -> None:
+        """Note that from `now` on `busy` machines have work and `absent` ones are of no use.
+
+        Several changes at one instant make one row.
+        """
         if now > self._since:
             self.flush()
             if self._busy:
                 self.busy_machine_ns += self._busy * (now - self._since)
                 self.busy_until = now
+            self.absent_machine_ns += self._absent * (now - self._since)
             self._since = now
-        self._busy = busy
+        self._busy, self._absent = busy, absent
+
+    def end(self, now: Instant) -> None:
+        """The run ends at `now`: what is busy was so until then."""
+        self.change(self._busy, now, self._absent)
+        self.flush()
 
     def flush(self) -> None:
         """Write the state of the last instant, if it differs from the row before."""
-        if self._busy != self._written_busy:
-            idle = self._machine_count - self._busy
-            self._file.write(f"{format_seconds(self._since)},0,0,0,{idle},{self._busy}\n")
-            self._written_busy = self._busy
+        if (self._busy, self._absent) != self._written:
+            idle = self._machine_count - self._busy - self._absent
+            self._file.write(f"{format_seconds(self._since)},0,0,0,{idle},{self._busy},{self._absent}\n")
+            self._written = self._busy, self._absent

@@ -146,5 +146,5 @@ def _legend_patches(picture: Picture) -> list[Patch]:
     if not has_alarm and (picture.alarming & ~picture.boxes.lost).any():
         patches.append(patch("white", "failed, killed or over its walltime", ALARM, ALARM_HATCH))
     if picture.boxes.lost.any():
-        patches.append(patch("white", "evicted, run again later", LOST, LOST_HATCH))
+        patches.append(patch("white", "evicted or lost, run again", LOST, LOST_HATCH))
     return patches

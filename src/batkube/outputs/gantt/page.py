@@ -68,7 +68,7 @@ def _hover_texts(picture: Picture, jobs: pd.DataFrame) -> str:
     text_of = {int(row): _describe(jobs.iloc[int(row)]) for row in dict.fromkeys(picture.boxes.job.tolist())}
     rectangles = [
         f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}">'
-        f"<title>{'evicted attempt of ' if lost else ''}{escape(text_of[job])}</title></rect>"
+        f"<title>{'lost attempt of ' if lost else ''}{escape(text_of[job])}</title></rect>"
         for job, lost, (x, y, width, height) in zip(
             picture.boxes.job.tolist(), picture.boxes.lost, box_outlines_pt(picture).tolist(), strict=True
         )

@@ -109,6 +109,7 @@ def metric_rows(metrics: Metrics, states: Sequence[str] | None = None) -> list[M
         MetricRow("throughput", "jobs/h", metrics.throughput_per_h, 2, 1),
         MetricRow("fairness by user", "", metrics.fairness, 4, 1),
         MetricRow("evictions", "", metrics.evictions, 0, -1),
+        MetricRow("work lost", "s", metrics.work_lost_s, 2, -1),
     ]
 
 

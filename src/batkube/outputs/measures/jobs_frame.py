@@ -46,6 +46,8 @@ NUMBER_COLUMNS = (
     "evictions",
     "cpu",
     "tries",
+    "attempts",
+    "work_lost",
 )
 _REQUIRED = ("job_id", "submission_time", "starting_time", "finish_time", "allocated_resources")
 

@@ -41,6 +41,8 @@ class Metrics:
     throughput_per_h: float | None
     fairness: float | None
     evictions: int
+    #: Seconds of machines, or of cores where jobs share machines, that went into attempts which came to nothing.
+    work_lost_s: float | None
 
 
 def metrics_of(results: RunFiles) -> Metrics:
@@ -70,6 +72,7 @@ def metrics_of(results: RunFiles) -> Metrics:
         throughput_per_h=len(done) / makespan * 3600 if makespan else None,
         fairness=fairness_by_user(jobs),
         evictions=int(jobs["evictions"].fillna(0).sum()),
+        work_lost_s=float(jobs["work_lost"].sum()) if jobs["work_lost"].notna().any() else None,
     )
 
 

@@ -2,8 +2,8 @@
 
 A *stay* is a stretch of time some work spent on some machines with consecutive ids, taking `milli` thousandths of a
 core from each of them (of the machine, when jobs take whole machines). jobs.csv tells of each job's last attempt;
-pods.csv also of the attempts that were lost because their pods were evicted, and which pods share a machine. Without it
-a job's pods are spread evenly over its machines.
+pods.csv also of the attempts that were lost because pods were evicted or nodes failed, and which pods share a machine.
+Without it a job's pods are spread evenly over its machines.
 """
 
 from __future__ import annotations
@@ -87,13 +87,14 @@ _COLUMNS = ("job", "first", "last", "start", "end", "milli", "lost")
 def stays_of(results: RunFiles) -> Stays:
     """Return every stay of the run, lost attempts too, as far as its files tell."""
     jobs = results.jobs
-    evicted = bool((jobs["evictions"] > 0).any())
+    is_any_lost = bool(((jobs["evictions"] > 0) | (jobs["attempts"] > 1)).any())
     # A Job that is tried again, or whose pods take turns, is not on all its machines from its start to its end.
-    in_turns = bool((jobs["tries"] > jobs["requested_number_of_resources"] * (jobs["evictions"] + 1)).any())
+    attempts = jobs["attempts"].fillna(jobs["evictions"] + 1).clip(lower=1)
+    in_turns = bool((jobs["tries"] > jobs["requested_number_of_resources"] * attempts).any())
     if (results.shares_machines or in_turns) and results.pods["started"].notna().any():
         return _stays_of_pods(results)
     executions = executions_of(results)
-    if not evicted or not results.pods["started"].notna().any():
+    if not is_any_lost or not results.pods["started"].notna().any():
         return executions
     return executions.joined_with(_stays_of_pods(results).lost_only().merged())
 

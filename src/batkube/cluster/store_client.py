@@ -1,0 +1,55 @@
+"""The API's client where there is no API: what it asks for is done in the store itself.
+
+In a run without an outside program nobody could see defaults, admission or finalizers, so nodes and pods are written as
+they are.
+"""
+
+from __future__ import annotations
+
+from batkube.cluster.references import key_of, with_metadata
+from batkube.cluster.store import Key, KubeObject, Store
+from batkube.kernel.instants import Instant, after, rfc3339, seconds
+
+_GRACE_S = 30
+
+
+class StoreClient:
+    """Writes to the store what the server would (`cluster.client.Client`)."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
+        """Add an object; an eviction deletes its pod."""
+        if subresource == "eviction":
+            self.delete(storage, key_of(obj), now)
+        else:
+            self._store.create(storage, [key_of(obj)], [obj], now)
+        return obj
+
+    def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
+        """Put `obj` in the place of what is there."""
+        self._store.replace(storage, [key_of(obj)], [obj], now)
+        return obj
+
+    def delete(
+        self,
+        storage: str,
+        key: Key,
+        now: Instant,
+        *,
+        propagation: str | None = None,
+        grace_s: int | None = None,
+        uid: str | None = None,
+    ) -> None:
+        """Delete an object; a pod that is bound has its grace period, and its kubelet ends it."""
+        obj = self._store.get(storage, key)
+        if obj is None:
+            return
+        if storage != "pods" or grace_s == 0 or "nodeName" not in obj["spec"]:
+            self._store.delete(storage, [key], now)
+            return
+        grace = obj["spec"].get("terminationGracePeriodSeconds", _GRACE_S) if grace_s is None else grace_s
+        deadline = rfc3339(after(now, seconds(grace)))
+        marked = with_metadata(obj, deletionTimestamp=deadline, deletionGracePeriodSeconds=grace)
+        self._store.replace(storage, [key], [marked], now)

@@ -1,0 +1,213 @@
+"""Lets happen what a timetable says: nodes fail and come back, people cordon and drain, machines come and go.
+
+What people do, they do through the API; that a node fails is nobody's request, and only its silence tells
+(`cluster.heartbeats`). Only the next happening is on the agenda at any moment, so that a timetable may be endless.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import cast
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
+from batkube.cluster.pods import is_finished, node_of_pod
+from batkube.cluster.references import controller_of, is_being_deleted, name_of, namespace_of, with_metadata
+from batkube.cluster.store import Batch, Key, KubeObject
+from batkube.cluster.timetable import Happening
+from batkube.cluster.world import World
+from batkube.kernel.agenda import Rank
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.platforms.model import Machine
+from batkube.workloads.happenings import Deed, Taint
+
+#: `kubectl drain` asks again after so long when a disruption budget does not let a pod go.
+_DRAIN_AGAIN: Duration = seconds(5)
+#: When nothing else is due, so many happenings in a row that lead to nothing are the last: whoever waits does in vain.
+_IN_VAIN_MAX = 10_000
+
+_TOO_MANY_REQUESTS = 429
+_NOT_DONE = FidelityNote("events", "the server refused what an event asked for")
+
+ObjectDeeds = Callable[[Happening, Instant], str]
+"""Applies, deletes or scales objects of the API, and says which."""
+
+Act = Callable[[str, Happening, Instant], bool]
+"""Does something to a node, and returns whether there was anything to do."""
+
+
+class Happenings:
+    """Carries out happenings, each at its time."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        happenings: Iterator[Happening],
+        machines: Mapping[str, Machine],
+        model: ResourceModel,
+        objects: ObjectDeeds | None = None,
+    ) -> None:
+        """`machines` are all there will ever be, by the name of their node; `objects` is for deeds that need an API."""
+        self._store = world.store
+        self._agenda = world.agenda
+        self._journal = world.journal
+        self._notes = world.notes
+        self._heartbeats = world.heartbeats
+        self._client = client
+        self._happenings = happenings
+        self._next = next(happenings, None)
+        self._machines = machines
+        self._model = model
+        self._objects = objects
+        self._in_vain = 0
+        world.store.listen(POD, self._hear_pods)
+        self._acts: dict[Deed, Act] = {
+            Deed.FAIL: self._fail,
+            Deed.RETURN: self._return,
+            Deed.CORDON: functools.partial(self._cordon, is_cordoned=True),
+            Deed.UNCORDON: functools.partial(self._cordon, is_cordoned=False),
+            Deed.DRAIN: self._drain,
+            Deed.TAINT: self._taint,
+            Deed.UNTAINT: self._untaint,
+            Deed.LABEL: self._label,
+            Deed.ADD: self._add,
+            Deed.REMOVE: self._remove,
+        }
+
+    def begin(self) -> None:
+        """Book the next happening."""
+        if self._next is not None and self._in_vain < _IN_VAIN_MAX:
+            self._agenda.book(self._next.at, Rank.HAPPEN, self._happen)
+
+    def _happen(self, now: Instant) -> None:
+        self._in_vain += len(self._agenda) == 0
+        while self._next is not None and self._next.at == now:
+            self._carry_out(self._next, now)
+            self._next = next(self._happenings, None)
+        self.begin()
+
+    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+        self._in_vain = 0
+
+    def _carry_out(self, happening: Happening, now: Instant) -> None:
+        try:
+            act = self._acts.get(happening.deed)
+            if act is None:
+                assert self._objects is not None, f"{happening.deed} needs an API"
+                self._journal.append(now, happening.deed, object=self._objects(happening, now))
+                return
+            done = [node for node in happening.nodes if act(node, happening, now)]
+            if done:
+                self._journal.append(now, happening.deed, nodes=" ".join(done))
+        except Refused as refusal:
+            self._notes.add(_NOT_DONE, example=f"{happening.deed}: {refusal.message}")
+
+    # Nodes fail
+
+    def _fail(self, node: str, happening: Happening, now: Instant) -> bool:
+        if self._store.get(NODE, Key(node)) is None or node in self._heartbeats.silent:
+            return False
+        self._heartbeats.silence(node, now)
+        return True
+
+    def _return(self, node: str, happening: Happening, now: Instant) -> bool:
+        if node not in self._heartbeats.silent:
+            return False
+        self._heartbeats.revive(node, now)
+        return True
+
+    # People look after nodes
+
+    def _cordon(self, node: str, happening: Happening, now: Instant, *, is_cordoned: bool) -> bool:
+        return self._change_spec(node, now, unschedulable=True if is_cordoned else None)
+
+    def _drain(self, node: str, happening: Happening, now: Instant) -> bool:
+        """Cordon a node and ask its pods to leave, as `kubectl drain --ignore-daemonsets --force` does."""
+        if self._store.get(NODE, Key(node)) is None:
+            return False
+        self._change_spec(node, now, unschedulable=True)
+        self._evict_from(node, now)
+        return True
+
+    def _evict_from(self, node: str, now: Instant) -> None:
+        """Ask the pods of a node that is cordoned to leave; those that may not yet are asked again."""
+        there = self._store.get(NODE, Key(node))
+        if there is None or not there["spec"].get("unschedulable"):
+            return
+        pods = [key for key, (pod, _) in self._store.entries(POD).items() if _must_leave(pod, node)]
+        if not all([self._evict(key, now) for key in pods]):
+            self._agenda.book(Instant(now + _DRAIN_AGAIN), Rank.HAPPEN, functools.partial(self._evict_from, node))
+
+    def _evict(self, key: Key, now: Instant) -> bool:
+        """Ask a pod to leave; return whether it does."""
+        metadata = {"name": name_of(key), "namespace": namespace_of(key)}
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+        try:
+            self._client.create(POD, eviction, now, subresource="eviction")
+        except Refused as refusal:
+            return refusal.code != _TOO_MANY_REQUESTS
+        return True
+
+    def _taint(self, node: str, happening: Happening, now: Instant) -> bool:
+        taint = cast("Taint", happening.detail)
+        value = {"value": taint.value} if taint.value else {}
+        new = {"key": taint.key, **value, "effect": taint.effect}
+        others = self._taints_but(node, taint._replace(value=""))
+        return self._change_spec(node, now, taints=[*others, new])
+
+    def _untaint(self, node: str, happening: Happening, now: Instant) -> bool:
+        taint = cast("Taint", happening.detail)
+        return self._change_spec(node, now, taints=self._taints_but(node, taint) or None)
+
+    def _taints_but(self, node: str, taint: Taint) -> list[KubeObject]:
+        """Return a node's taints without those of this key and, if it has one, effect."""
+        there = self._store.get(NODE, Key(node)) or {"spec": {}}
+        return [
+            one
+            for one in there["spec"].get("taints") or ()
+            if one["key"] != taint.key or (taint.effect and one["effect"] != taint.effect)
+        ]
+
+    def _label(self, node: str, happening: Happening, now: Instant) -> bool:
+        there = self._store.get(NODE, Key(node))
+        if there is None:
+            return False
+        labels = {**(there["metadata"].get("labels") or {}), **cast("Mapping[str, str | None]", happening.detail)}
+        kept = {key: value for key, value in labels.items() if value is not None}
+        self._client.update(NODE, with_metadata(there, labels=kept), now)
+        return True
+
+    def _change_spec(self, node: str, now: Instant, **fields: object) -> bool:
+        """Give a node's spec these fields, without those that are None; return whether that changes anything."""
+        there = self._store.get(NODE, Key(node))
+        if there is None:
+            return False
+        spec = {key: value for key, value in {**there["spec"], **fields}.items() if value is not None}
+        is_other = bool(spec != there["spec"])
+        if is_other:
+            self._client.update(NODE, {**there, "spec": spec}, now)
+        return is_other
+
+    # Machines come and go
+
+    def _add(self, node: str, happening: Happening, now: Instant) -> bool:
+        if self._store.get(NODE, Key(node)) is not None:
+            return False
+        self._client.create(NODE, node_of(self._machines[node], self._model, now)[1], now)
+        return True
+
+    def _remove(self, node: str, happening: Happening, now: Instant) -> bool:
+        if self._store.get(NODE, Key(node)) is None:
+            return False
+        self._client.delete(NODE, Key(node), now)
+        return True
+
+
+def _must_leave(pod: KubeObject, node: str) -> bool:
+    """Return whether a pod is on a node that is drained; those of DaemonSets stay, and those that have ended."""
+    if node_of_pod(pod) != node or is_finished(pod) or is_being_deleted(pod):
+        return False
+    return (controller_of(pod) or {}).get("kind") != "DaemonSet"

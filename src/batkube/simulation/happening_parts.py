@@ -1,0 +1,134 @@
+"""Puts what is to happen on a run's world: read and checked before it begins, and carried out at its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from batkube.cluster.mapping import NODE, ResourceModel, kube_name
+from batkube.cluster.store import DELETED, Batch, KubeObject
+from batkube.cluster.store_client import StoreClient
+from batkube.cluster.timetable import Happening, Timetable
+from batkube.cluster.world import World
+from batkube.execution.happenings import Happenings
+from batkube.execution.node_accounts import NodeAccounts
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import Instant
+from batkube.platforms.model import Platform
+from batkube.simulation.attached import RunServer
+from batkube.workloads.fields import Place
+from batkube.workloads.happening_files import parse_events, read_events
+from batkube.workloads.happenings import Deed, Manifest, Scaling
+from batkube.workloads.model import ObjectManifest
+
+if TYPE_CHECKING:
+    from batkube.api.manifests import Manifests
+
+_AT_ONCE = FidelityNote(
+    "events", "no controllers watch over nodes, so that a node failed, and which jobs it ran, was known at once"
+)
+
+
+def read_timetable(events: Path | Sequence[object], source: str, platform: Platform) -> Timetable:
+    """Return what is to happen to a platform by an events file, or by its entries in `source`. Raises InputError."""
+    if isinstance(events, Path):
+        return Timetable(read_events(events), platform)
+    return Timetable(parse_events(list(events), Place(Path(source)) / "events", Path()), platform)
+
+
+def objects_applied(timetable: Timetable) -> list[ObjectManifest]:
+    """Return the objects that events apply, in the order of time, so that they can be tried out."""
+    objects = [
+        ObjectManifest(
+            at=entry.when.at,
+            fields=dict(manifest),
+            workload="events",
+            source=str(entry.place.path),
+            place=f"{entry.place.at} ({manifest['kind']} {manifest['metadata']['name']})",
+        )
+        for entry, manifest in timetable.objects
+    ]
+    return sorted(objects, key=lambda manifest: manifest.at)
+
+
+def check_kinds(timetable: Timetable, objects: Sequence[ObjectManifest]) -> None:
+    """Refuse to delete or scale what the API does not serve, and what none of the `objects` is of."""
+    if not timetable.objects_named:
+        return
+    from batkube.cluster.kinds import KindTable
+
+    served = {name.lower() for one in KindTable.builtin().resources() for name in (one.kind, one.plural)}
+    served |= {manifest.kind.lower() for manifest in objects}
+    for entry, kind in timetable.objects_named:
+        if kind.lower() not in served:
+            (entry.place / entry.deed).refuse(f"names a {kind}, which the API does not serve", "check the kind")
+
+
+def start_happenings(
+    world: World, timetable: Timetable, model: ResourceModel, server: RunServer | None, *, are_nodes_watched: bool
+) -> None:
+    """Let happen what the timetable says; where no controllers watch over nodes, failures are known at once."""
+    if not timetable:
+        return
+    client = StoreClient(world.store) if server is None else server.api.client("kubectl")
+    if not are_nodes_watched:
+        from batkube.controllers.node_lifecycle import NodeLifecycle
+        from batkube.execution.node_agents import ReturningNodes
+
+        NodeLifecycle(world, client, notices_at_once=True)
+        ReturningNodes(world, client)
+        world.heartbeats.listen(lambda node, now: world.notes.add(_AT_ONCE, example=f"node {node}"))
+    machines = {kube_name(machine.name): machine for machine in timetable.machines}
+    objects = None if server is None else ObjectDeeds(server.api.manifests(server.token))
+    Happenings(world, client, timetable.happenings(world.streams), machines, model, objects).begin()
+
+
+class Availability:
+    """Counts the machines that are of no use to anybody: their nodes are away, or cordoned and without work."""
+
+    def __init__(
+        self, world: World, nodes: Iterable[str], accounts: NodeAccounts, on_change: Callable[[int, Instant, int], None]
+    ) -> None:
+        """`on_change` is told how many machines are busy, since when, and how many are of no use."""
+        self._silent = world.heartbeats.silent
+        self._accounts = accounts
+        self._on_change = on_change
+        self._missing = dict.fromkeys(nodes)
+        self._cordoned: dict[str, None] = {}
+        world.store.listen(NODE, self._hear)
+        world.heartbeats.listen(self._tell, self._tell)
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        for name, node in zip(batch.keys, batch.objects, strict=True):
+            self._cordoned.pop(name, None)
+            self._missing.pop(name, None)
+            if batch.type is DELETED:
+                self._missing[name] = None
+            elif node["spec"].get("unschedulable"):
+                self._cordoned[name] = None
+        self._tell("", now)
+
+    def _tell(self, node: str, now: Instant) -> None:
+        self.change(self._accounts.busy_nodes, now)
+
+    def change(self, busy: int, now: Instant) -> None:
+        """Tell how many machines have work now."""
+        kept = sum(name not in self._silent and not self._accounts.is_busy(name) for name in self._cordoned)
+        self._on_change(busy, now, len(self._missing) + len(self._silent) + kept)
+
+
+class ObjectDeeds:
+    """Applies, deletes and scales objects, as kubectl does."""
+
+    def __init__(self, manifests: Manifests) -> None:
+        self._manifests = manifests
+
+    def __call__(self, happening: Happening, now: Instant) -> str:
+        """Do it, and say to what."""
+        if isinstance(happening.detail, Scaling):
+            done = [self._manifests.scale(*happening.detail)]
+        else:
+            act = self._manifests.apply if happening.deed is Deed.APPLY else self._manifests.delete
+            done = [act(cast("KubeObject", one)) for one in cast("tuple[Manifest, ...]", happening.detail)]
+        return ", ".join(f"{resource.kind} {key}" for resource, key in done)

@@ -1,0 +1,72 @@
+"""Reading Batsim's events file: a JSON object per line, in any order.
+
+    {"timestamp": 10, "type": "machine_unavailable", "resources": "0-4 6"}
+
+A machine that is unavailable goes on with the jobs it has and gets no new ones (Batsim documentation, "Events"), which
+in Kubernetes' words is a cordon.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+
+from batkube.kernel.instants import Instant
+from batkube.kernel.intervals import parse_intervals
+from batkube.workloads import fields as take
+from batkube.workloads.fields import Place
+from batkube.workloads.files import read_bytes
+from batkube.workloads.happenings import Deed, EventEntry, NodeChoice, When
+
+_NUMBER = re.compile("[0-9]+")
+_MOST_DIGITS = 7
+_DEEDS = {"machine_unavailable": Deed.CORDON, "machine_available": Deed.UNCORDON}
+
+
+def is_batsim(content: bytes) -> bool:
+    """Return whether a file begins as Batsim's events files do: with a line that is a JSON object."""
+    first = next((line for line in content.splitlines() if line.strip()), b"")
+    try:
+        return isinstance(json.loads(first), dict) and b"timestamp" in first
+    except ValueError:
+        return False
+
+
+def read_batsim_events(path: Path) -> tuple[EventEntry, ...]:
+    """Return the entries of the file in the order of their times."""
+    entries = [_entry(place, fields) for place, fields in _lines(path)]
+    return tuple(sorted(entries, key=lambda entry: entry.when.at))
+
+
+def machine_ids(place: Place, text: str) -> int:
+    """Return the machines of an interval set such as `0-4 6`, as a set."""
+    if max(map(len, _NUMBER.findall(text)), default=0) > _MOST_DIGITS:
+        place.refuse(f"is {text[:40]!r}; no platform has so many machines")
+    try:
+        return parse_intervals(text)
+    except ValueError as error:
+        place.refuse(str(error))
+
+
+def _lines(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
+    for number, line in enumerate(read_bytes(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        place = Place(path) / f"line {number}"
+        try:
+            value = json.loads(line, parse_float=Decimal)
+        except (ValueError, RecursionError):
+            place.refuse("is not JSON", "write one object per line")
+        yield place, take.mapping(place, value)
+
+
+def _entry(place: Place, fields: Mapping[str, object]) -> EventEntry:
+    kind = take.text(place / "type", fields.get("type"))
+    if kind not in _DEEDS:
+        (place / "type").refuse(f"is {kind!r}, which no scheduler here would hear of", f"one of {', '.join(_DEEDS)}")
+    at = take.time(place / "timestamp", fields.get("timestamp"))
+    ids = machine_ids(place / "resources", take.text(place / "resources", fields.get("resources")))
+    return EventEntry(place, _DEEDS[kind], When(Instant(at)), NodeChoice(ids=ids))

@@ -1,0 +1,199 @@
+"""What containers do, said by rules: which containers a rule speaks of, and what it says of each of their runs.
+
+Nothing is executed, and most images say nothing of how long they run. A rule does, for all containers whose image, name
+or pod it matches; the first that matches counts. What a rule leaves to chance is drawn from a stream that is named for
+the container and its run, so that it does not depend on what else happens, nor in which order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal, NamedTuple
+
+from batkube.kernel.distributions import Distribution
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.instants import Duration, seconds
+from batkube.kernel.streams import Streams
+from batkube.workloads.curves import Curve
+
+FOREVER: Literal["forever"] = "forever"
+Length = Duration | Literal["forever"]
+
+
+class Subject(NamedTuple):
+    """A container, as rules look at it."""
+
+    image: str
+    container: str
+    namespace: str
+    #: None while nobody knows what the pod will be called.
+    pod: str | None
+    labels: Mapping[str, str]
+    is_init: bool = False
+
+    def may_have(self, label: str, pattern: str) -> bool:
+        """Return whether its pod has such a label; one that is to be made may still get it from its controller."""
+        value = self.labels.get(label)
+        return self.pod is None if value is None else fnmatchcase(value, pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRule:
+    """What the containers that match it do. Texts are patterns with `*`, `?` and `[…]`; an empty one matches all."""
+
+    #: Where it stands: `rules.yaml: [2]`.
+    place: str
+    image: str = ""
+    container: str = ""
+    namespace: str = ""
+    pod: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    #: In seconds.
+    duration: Distribution | Literal["forever"] | None = None
+    exit_code: Distribution | None = None
+    #: In millicores, or drawn in cores.
+    cpu: Curve | Distribution | None = None
+    #: In bytes.
+    memory: Curve | Distribution | None = None
+
+    def matches(self, subject: Subject) -> bool:
+        """Return whether it speaks of a container; of an init container only if it names it, or its image."""
+        if subject.is_init and not (self.image or self.container):
+            return False
+        return (
+            (not self.image or any(fnmatchcase(name, self.image) for name in _image_names(subject.image)))
+            and _fits(self.container, subject.container)
+            and _fits(self.namespace, subject.namespace)
+            and (subject.pod is None or _fits(self.pod, subject.pod))
+            and all(subject.may_have(key, value) for key, value in self.labels.items())
+        )
+
+
+def _fits(pattern: str, name: str) -> bool:
+    return not pattern or fnmatchcase(name, pattern)
+
+
+def _image_names(image: str) -> tuple[str, str]:
+    """Return an image's name as it is written, and without its tag and digest."""
+    path, slash, last = image.partition("@")[0].rpartition("/")
+    return image, f"{path}{slash}{last.partition(':')[0]}"
+
+
+class Conduct(NamedTuple):
+    """What a rule says of one run of a container; None where it says nothing."""
+
+    length: Length | None = None
+    exit_code: int | None = None
+    cpu: Curve | None = None
+    memory: Curve | None = None
+
+
+_NOTHING_SAID = Conduct()
+_IDLE = FidelityNote("rules", "a rule matched no container, or only such as an earlier rule matched")
+
+
+class ContainerRules:
+    """The rules of one run or served cluster, with its randomness."""
+
+    def __init__(self, rules: Sequence[ContainerRule], streams: Streams) -> None:
+        self._rules = rules
+        self._streams = streams
+        #: The rules that spoke of no container yet.
+        self._idle = dict.fromkeys(rule.place for rule in rules)
+
+    def conduct(self, pod: Mapping[str, Any], container: Mapping[str, Any], run: int, *, is_init: bool) -> Conduct:
+        """Return what is said of a run of a pod's container; its runs are counted from 0."""
+        if not self._rules:
+            return _NOTHING_SAID
+        metadata = pod["metadata"]
+        subject = _subject(container, metadata, metadata["name"], is_init=is_init)
+        rule = next((rule for rule in self._rules if rule.matches(subject)), None)
+        if rule is None:
+            return _NOTHING_SAID
+        self._idle.pop(rule.place, None)
+        return self._drawn(rule, f"{subject.namespace}/{subject.pod}/{subject.container}/{run}")
+
+    def note_idle(self, notes: FidelityNotes) -> None:
+        """Say, when all is over, that there are rules that spoke of no container."""
+        if self._idle:
+            notes.add(_IDLE, example=next(iter(self._idle)), count=len(self._idle))
+
+    def _drawn(self, rule: ContainerRule, run: str) -> Conduct:
+        def draw(what: str, distribution: Distribution) -> float:
+            return max(0.0, distribution.draw(self._streams.passing(f"rules/{what}/{run}")))
+
+        def curve(what: str, use: Curve | Distribution | None, unit: int) -> Curve | None:
+            return _level(round(draw(what, use) * unit)) if isinstance(use, Distribution) else use
+
+        length: Length | None = None
+        if isinstance(rule.duration, Distribution):
+            length = _length(rule, draw("duration", rule.duration))
+        elif rule.duration:
+            length = FOREVER
+        code = None if rule.exit_code is None else round(draw("exit-code", rule.exit_code)) % 256
+        return Conduct(length, code, curve("cpu", rule.cpu, 1000), curve("memory", rule.memory, 1))
+
+
+def _level(amount: int) -> Curve:
+    return Curve(((Duration(0), amount),))
+
+
+def _length(rule: ContainerRule, drawn: float) -> Duration:
+    try:
+        return seconds(drawn)
+    except ValueError as error:
+        raise RunFailed(f"{rule.place}: a duration was drawn as {drawn:g} s, which no run can last") from error
+
+
+def _subject(
+    container: Mapping[str, Any], metadata: Mapping[str, Any], pod: str | None, *, is_init: bool, namespace: str = ""
+) -> Subject:
+    return Subject(
+        image=container.get("image") or "",
+        container=container["name"],
+        namespace=metadata.get("namespace") or namespace or "default",
+        pod=pod,
+        labels=metadata.get("labels") or {},
+        is_init=is_init,
+    )
+
+
+# Whether rules can have any effect
+
+
+def refuse_idle(rules: Sequence[ContainerRule], objects: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse rules of which none can match a container of any of these objects, which make all the pods there are."""
+    subjects = [subject for one in objects for subject in _subjects(one)]
+    if not rules or any(rule.matches(subject) for rule in rules for subject in subjects):
+        return
+    images = ", ".join(dict.fromkeys(subject.image for subject in subjects)) or "none"
+    path, _, _ = rules[0].place.rpartition(": ")
+    raise InputError(
+        path, problem="no rule matches any container of the workload", remedy=f"the images there are: {images}"
+    )
+
+
+def _subjects(one: Mapping[str, Any]) -> Iterator[Subject]:
+    """Yield the containers that an object describes: its own, if it is a pod, or those of the templates in it."""
+    namespace = (one.get("metadata") or {}).get("namespace") or ""
+
+    def within(value: object) -> Iterator[Subject]:
+        if isinstance(value, list):
+            for item in value:
+                yield from within(item)
+        elif isinstance(value, Mapping):
+            spec = value.get("spec")
+            if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
+                metadata = value.get("metadata") or {}
+                name = metadata.get("name") if value.get("kind") == "Pod" else None
+                for key in ("initContainers", "containers"):
+                    for container in spec.get(key) or ():
+                        yield _subject(container, metadata, name, is_init=key != "containers", namespace=namespace)
+            else:
+                for item in value.values():
+                    yield from within(item)
+
+    yield from within(one)

@@ -1,0 +1,109 @@
+"""Reading a rules file: a list of rules, each with what it matches and what the containers it matches do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from batkube.kernel.distributions import Distribution, parse_distribution
+from batkube.kernel.documents import read_yaml
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, duration
+from batkube.kernel.quantities import CPU, MEMORY
+from batkube.workloads import fields as take
+from batkube.workloads.curves import Curve
+from batkube.workloads.fields import Place
+from batkube.workloads.rules import FOREVER, ContainerRule
+
+_PATTERNS = ("image", "container", "namespace", "pod")
+_SAYINGS = ("duration", "exit-code", CPU, MEMORY)
+_KEYS = (*_PATTERNS, "labels", *_SAYINGS)
+#: What exit codes there are.
+_CODES = range(256)
+
+
+def read_rules(path: Path) -> tuple[ContainerRule, ...]:
+    """Return the rules of a file, in its order."""
+    place = Place(path)
+    content = take.items(place, read_yaml(path))
+    if not content:
+        place.refuse("has no rules", "write at least one, or leave the file out")
+    return tuple(_rule(place[number], entry) for number, entry in enumerate(content))
+
+
+def _rule(place: Place, entry: object) -> ContainerRule:
+    keys = take.mapping(place, entry)
+    for key in keys:
+        if key not in _KEYS:
+            (place / str(key)).refuse("is no key of a rule", f"known keys: {', '.join(_KEYS)}")
+    if not keys.keys() & {*_PATTERNS, "labels"}:
+        place.refuse("says of no container that it means it", 'write what it matches; image: "*" matches all')
+    if not keys.keys() & set(_SAYINGS):
+        place.refuse("says nothing of the containers it matches", f"add one of {', '.join(_SAYINGS)}")
+    return ContainerRule(
+        place=f"{place.path}: {place.at}",
+        **{key: take.text(place / key, keys[key]) for key in _PATTERNS if key in keys},
+        labels=_labels(place / "labels", keys.get("labels", {})),
+        duration=_duration(place / "duration", keys["duration"]) if "duration" in keys else None,
+        exit_code=_exit_code(place / "exit-code", keys["exit-code"]) if "exit-code" in keys else None,
+        cpu=_use(place / CPU, CPU, keys[CPU]) if CPU in keys else None,
+        memory=_use(place / MEMORY, MEMORY, keys[MEMORY]) if MEMORY in keys else None,
+    )
+
+
+def _labels(place: Place, value: object) -> Mapping[str, str]:
+    labels = take.mapping(place, value)
+    return {key: take.text(place / key, text) for key, text in labels.items()}
+
+
+def _duration(place: Place, value: object) -> Distribution | Literal["forever"]:
+    """Return a length of time as people write it, or a distribution of seconds."""
+    if value == FOREVER:
+        return FOREVER
+    if isinstance(value, str) and ":" not in value:
+        return parse_distribution(_time(place, value) / NANOSECONDS_PER_SECOND)
+    return _distribution(place, value)
+
+
+def _time(place: Place, value: object) -> Duration:
+    try:
+        return duration(str(value))
+    except ValueError as error:
+        place.refuse(str(error), f"or write {FOREVER}")
+
+
+def _distribution(place: Place, value: object) -> Distribution:
+    try:
+        drawn = parse_distribution(value)  # type: ignore[arg-type]  # it refuses what is no distribution
+    except ValueError as error:
+        place.refuse(str(error))
+    if drawn.name == "constant" and drawn.parameters[0] < 0:
+        place.refuse(f"is {drawn.parameters[0]:g}, which is negative")
+    return drawn
+
+
+def _exit_code(place: Place, value: object) -> Distribution:
+    drawn = _distribution(place, value)
+    if drawn.name not in ("constant", "choice") or any(code not in _CODES for code in drawn.parameters):
+        place.refuse(f"is {take.short_text(value)}, and an exit code is one of 0 to 255", "write 1, or choice:0,0,0,1")
+    return drawn
+
+
+def _use(place: Place, resource: str, value: object) -> Curve | Distribution:
+    """Return how much is used: a quantity, a distribution of cores or bytes, or points `[age, quantity]`."""
+    if isinstance(value, Mapping) or (isinstance(value, str) and ":" in value):
+        return _distribution(place, value)
+    if not isinstance(value, list):
+        return Curve(((Duration(0), take.quantity(place, resource, value)),))
+    points = tuple(_point(place[number], resource, point) for number, point in enumerate(value))
+    ages = [age for age, _ in points]
+    if not points or ages != sorted(ages):
+        place.refuse("has no points, or points that go back in time", "write [[0s, 100Mi], [10m, 2Gi]]")
+    return Curve(points)
+
+
+def _point(place: Place, resource: str, value: object) -> tuple[Duration, int]:
+    pair = take.items(place, value)
+    if len(pair) != 2:
+        place.refuse(f"is {take.short_text(value)}, not an age and a quantity", "write [10m, 2Gi]")
+    return _time(place[0], pair[0]), take.quantity(place[1], resource, pair[1])

@@ -1,0 +1,109 @@
+"""Timetables: entries brought together with nodes, checked before anything runs, drawn from streams of their own."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from batkube.cluster.timetable import Happening, Timetable
+from batkube.kernel.errors import InputError
+from batkube.kernel.streams import Streams
+from batkube.platforms.reading import read_platform
+from batkube.workloads.happening_files import read_events
+
+
+def timetable(folder: Path, text: str, platform: str = "4x1") -> Timetable:
+    (folder / "events.yaml").write_text(text, encoding="utf-8")
+    return Timetable(read_events(folder / "events.yaml"), read_platform(platform))
+
+
+def told(happenings: list[Happening]) -> list[tuple[float, str, str]]:
+    return [(one.at / 1e9, one.deed.value, " ".join(one.nodes)) for one in happenings]
+
+
+def test_what_lasts_for_a_while_is_undone_even_after_the_next_has_begun(tmp_path: Path) -> None:
+    table = timetable(
+        tmp_path, "- {at: 10, every: 10, count: 2, cordon: node-0, for: 5}\n- {at: 12, fail: 1-2, for: 9}"
+    )
+
+    assert told(list(table.happenings(Streams(0)))) == [
+        (10, "cordon", "node-0"),
+        (12, "fail", "node-1 node-2"),
+        (15, "uncordon", "node-0"),
+        (20, "cordon", "node-0"),
+        (21, "return", "node-1 node-2"),
+        (25, "uncordon", "node-0"),
+    ]
+
+
+def test_a_node_that_is_reclaimed_is_drained_then_taken_away_and_perhaps_comes_again(tmp_path: Path) -> None:
+    table = timetable(tmp_path, "- {at: 100, reclaim: node-3, notice: 120, for: 1h}")
+
+    assert told(list(table.happenings(Streams(0)))) == [
+        (100, "drain", "node-3"),
+        (220, "remove", "node-3"),
+        (3820, "add", "node-3"),
+    ]
+
+
+def test_machines_that_are_added_have_ids_after_those_of_the_platform(tmp_path: Path) -> None:
+    table = timetable(tmp_path, "- {at: 5, every: 5, count: 2, add: 2x8, names: spot}\n- {at: 6, fail: spot-1}")
+
+    assert [machine.name for machine in table.platform.machines[4:]] == ["spot-0", "spot-1", "spot-2", "spot-3"]
+    assert [machine.id for machine in table.platform.machines] == list(range(8))
+    assert told(list(table.happenings(Streams(0)))) == [
+        (5, "add", "spot-0 spot-1"),
+        (6, "fail", "spot-1"),
+        (10, "add", "spot-2 spot-3"),
+    ]
+
+
+def failures_of(node: str, folder: Path, platform: str, more: str = "") -> list[float]:
+    table = timetable(folder, f"- {{between: 'exponential:1000', fail: all, for: 'uniform:5,10'}}\n{more}", platform)
+    happenings = itertools.islice(table.happenings(Streams(7)), 9000)
+    return [at for at, deed, nodes in told(list(happenings)) if nodes == node and deed == "fail"][:10]
+
+
+def test_more_nodes_and_more_entries_change_nothing_for_the_others(tmp_path: Path) -> None:
+    alone = failures_of("node-1", tmp_path, "2x1")
+
+    assert len(alone) == 10
+    assert failures_of("node-1", tmp_path, "20x1") == alone
+    assert failures_of("node-1", tmp_path, "2x1", "- {between: 'exponential:9', cordon: all, for: 1}\n") == alone
+    assert failures_of("node-0", tmp_path, "2x1") != alone
+
+
+def test_failures_come_as_often_as_their_mean_says(tmp_path: Path) -> None:
+    table = timetable(tmp_path, "- {between: 'exponential:1000', fail: all, for: 250, until: 1000000}", "20x1")
+
+    happenings = told(list(table.happenings(Streams(1))))
+
+    # Each of 20 nodes is up for 1000 s and down for 250 s on average, over a million seconds.
+    failures = sum(deed == "fail" for _, deed, _ in happenings)
+    assert failures == pytest.approx(20 * 800, rel=0.05)
+    assert happenings == sorted(happenings, key=lambda one: one[0])
+
+
+WRONG = {
+    "- {at: 5, fail: nobody}": "[0].fail: names the node 'nobody', which is not there",
+    "- {at: 5, fail: 2-4}": "[0].fail: names machine 4, and there are 4 machines",
+    "- {at: 5, fail: {zone: a}}": "[0].fail: chooses no node of the platform",
+    "- {at: 5, return: node-1}": "[0].return: repairs 'node-1', which has not failed",
+    "- {at: 5, fail: node-1}\n- {at: 3, return: node-1}": "[1].return: repairs 'node-1', which has not failed",
+    "- {at: 5, fail: node-1}\n- {at: 6, fail: 0-1}": "[1].fail: lets 'node-1' fail at 6.000000 s",
+    "- {at: 5, uncordon: node-1}": "[0].uncordon: makes 'node-1' available, which it is already",
+    "- {at: 5, remove: node-1}\n- {at: 6, drain: node-1}": "[1].drain: is done to 'node-1' at 6.000000 s",
+    "- {at: 5, add: 1x1, names: spot}\n- {at: 3, fail: spot-0}": "which is added later",
+    "- {at: 5, add: 1x1, names: node}": "[0].names: adds a node 'node-0', which there is already",
+    "- {at: 5, add: nonsense}": "not a platform",
+}
+
+
+@pytest.mark.parametrize("text", list(WRONG))
+def test_what_cannot_happen_is_refused_before_anything_runs(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        timetable(tmp_path, text)
+
+    assert WRONG[text] in str(refused.value)

@@ -1,0 +1,191 @@
+"""The real kube-controller-manager in a run leaves what our controllers leave, and makes pods at the same instants."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests import opt_in
+
+from batkube.kernel.errors import RunFailed
+from batkube.simulation.record import Record
+from batkube.simulation.run import execute
+from batkube.simulation.scenario import make_scenario
+
+Fields = dict[str, Any]
+
+MANAGER = "kube-controller-manager@1.34.4"
+FILES = ("jobs.csv", "pods.csv", "schedule.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
+KINDS = (
+    "deployments.apps",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "jobs.batch",
+    "cronjobs.batch",
+    "pods",
+    "poddisruptionbudgets.policy",
+)
+#: What differs from run to run, or tells who wrote what when.
+CHANCE = {"uid", "resourceVersion", "managedFields", "nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "containerID"}
+#: Of a Deployment that was changed: ours are not counted in the same steps.
+STEPS = {"generation", "observedGeneration"}
+#: The hash of a template is another one, since it is of Go's own text of it.
+HASH = re.compile(r"\b(web)-[a-z0-9]{8,10}\b")
+SUFFIX = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}$")
+IDENTITY = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
+
+
+def container(command: str, image: str, **more: object) -> Fields:
+    words = {"command": ["sh", "-c", command]} if command else {}
+    return {"name": "c", "image": image, "resources": {"requests": {"cpu": "100m"}}, **words, **more}
+
+
+def made(version: str, kind: str, name: str, submit: str, spec: Fields) -> Fields:
+    metadata = {"name": name, "annotations": {"batkube.io/submit": submit}}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def deployment(image: str, replicas: int, submit: str) -> Fields:
+    probe = {"initialDelaySeconds": 20, "tcpSocket": {"port": 80}}
+    pods = {"containers": [container("", image, readinessProbe=probe)]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pods}
+    labels = {"matchLabels": {"app": "web"}}
+    return made(
+        "apps/v1", "Deployment", "web", submit, {"replicas": replicas, "selector": labels, "template": template}
+    )
+
+
+def stateful_set(image: str, replicas: int, submit: str) -> Fields:
+    probe = {"initialDelaySeconds": 10, "tcpSocket": {"port": 80}}
+    template = {
+        "metadata": {"labels": {"app": "db"}},
+        "spec": {"containers": [container("", image, readinessProbe=probe)]},
+    }
+    labels = {"matchLabels": {"app": "db"}}
+    spec = {"replicas": replicas, "serviceName": "db", "selector": labels, "template": template}
+    return made("apps/v1", "StatefulSet", "db", submit, spec)
+
+
+def daemon_set(image: str, submit: str) -> Fields:
+    template = {"metadata": {"labels": {"app": "agent"}}, "spec": {"containers": [container("", image)]}}
+    spec = {"selector": {"matchLabels": {"app": "agent"}}, "template": template}
+    return made("apps/v1", "DaemonSet", "agent", submit, spec)
+
+
+def job(name: str, command: str, submit: str, **spec: object) -> Fields:
+    pods = {"restartPolicy": "Never", "containers": [container(command, name)]}
+    return made("batch/v1", "Job", name, submit, {"template": {"spec": pods}, **spec})
+
+
+def cron_job(name: str, schedule: str, command: str) -> Fields:
+    pods = {"restartPolicy": "Never", "containers": [container(command, name)]}
+    template = {"spec": {"template": {"spec": pods}}}
+    return made("batch/v1", "CronJob", name, "20", {"schedule": schedule, "jobTemplate": template})
+
+
+OBJECTS = [
+    deployment("web:1", 5, "10"),
+    deployment("web:2", 5, "40m"),
+    deployment("web:2", 9, "50m"),
+    deployment("web:3", 6, "60m"),
+    stateful_set("db:1", 3, "15"),
+    stateful_set("db:2", 4, "30m"),
+    daemon_set("agent:1", "25"),
+    daemon_set("agent:2", "35m"),
+    cron_job("tick", "*/5 * * * *", "sleep 30"),
+    job("fails", "sleep 10; exit 1", "30", backoffLimit=4),
+    job("wide", "sleep 60", "40", completions=10, parallelism=3),
+    job("indexed", "sleep 45", "1h", completions=4, parallelism=2, completionMode="Indexed"),
+    job("late", "sleep 1h", "70m", activeDeadlineSeconds=300),
+    job("brief", "true", "80m", ttlSecondsAfterFinished=100),
+    made(
+        "policy/v1", "PodDisruptionBudget", "web", "5", {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}}
+    ),
+]
+
+
+def ran(out: Path, until: str, controllers: str) -> Record:
+    """Run the objects under kube-scheduler, with the controllers wanted."""
+    out.parent.mkdir(exist_ok=True)
+    workload = out.parent / "workload.yaml"
+    workload.write_text(yaml.safe_dump_all(OBJECTS))
+    keys = {"workload": str(workload), "platform": "8x4,16Gi", "scheduler": "kube-scheduler@1.34.4"}
+    return execute(make_scenario({**keys, "until": until, "controllers": controllers}, "test"), out)
+
+
+def plain(value: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON
+    """Return what of an object must be the same in both clusters."""
+    if isinstance(value, dict):
+        return {name: plain(held, name) for name, held in value.items() if name not in CHANCE | STEPS}
+    if isinstance(value, list):
+        return [plain(held) for held in value]
+    if isinstance(value, str):
+        if key in ("pod-template-hash", "controller-revision-hash", "currentRevision", "updateRevision"):
+            return "a hash"
+        return HASH.sub(r"\1-#", SUFFIX.sub("-*", TIME.sub("a time", IDENTITY.sub("an identity", value))))
+    return value
+
+
+def left(record: Record) -> dict[str, list[str]]:
+    """Return the objects at the end of a run by kind, as texts, sorted."""
+    store = record.simulation.world.store
+    return {kind: sorted(json.dumps(plain(one), sort_keys=True) for one in store.all(kind).values()) for kind in KINDS}
+
+
+def created(out: Path) -> dict[str, list[float]]:
+    """Return when the pods of each owner were made, in seconds."""
+    instants: dict[str, list[float]] = {}
+    with (out / "pods.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            instants.setdefault(HASH.sub(r"\1-#", row["owner"]), []).append(float(row["created"]))
+    return {owner: sorted(times) for owner, times in sorted(instants.items())}
+
+
+def content(out: Path) -> dict[str, bytes]:
+    return {name: (out / name).read_bytes() for name in FILES}
+
+
+def assert_alike(ours: Record, real: Record, folder: Path) -> None:
+    """See that two runs left the same objects, and made pods at the same instants within a second."""
+    assert left(ours) == left(real)
+    of_ours, of_real = created(folder / "ours"), created(folder / "real")
+    assert of_ours.keys() == of_real.keys()
+    for owner, times in of_ours.items():
+        assert len(times) == len(of_real[owner]), owner
+        assert times == pytest.approx(of_real[owner], abs=1), owner
+
+
+def test_the_real_controllers_leave_what_ours_leave(kept_program: Callable[[str], str], tmp_path: Path) -> None:
+    ours, real = ran(tmp_path / "ours", "2h", "ours"), ran(tmp_path / "real", "2h", kept_program(MANAGER))
+    assert_alike(ours, real, tmp_path)
+    assert len(created(tmp_path / "real")) == 31, "five Jobs and 23 of the CronJob, and three sets"
+    log = tmp_path / "real" / "scheduler" / "kube-controller-manager" / "log.txt"
+    assert '"Starting" version="v1.34.4"' in log.read_text()
+
+
+@opt_in.slow("runs three virtual days four times, once and again with each controllers")
+def test_three_days_are_alike_with_ours_and_the_real_ones_and_each_twice_the_same(
+    kept_program: Callable[[str], str], tmp_path: Path
+) -> None:
+    ours, real = ran(tmp_path / "ours", "3d", "ours"), ran(tmp_path / "real", "3d", kept_program(MANAGER))
+    assert_alike(ours, real, tmp_path)
+    assert sum(map(len, created(tmp_path / "real").values())) > 864
+    ran(tmp_path / "ours again", "3d", "ours")
+    ran(tmp_path / "real again", "3d", MANAGER)
+    for name in ("ours", "real"):
+        assert content(tmp_path / name) == content(tmp_path / f"{name} again")
+
+
+def test_real_controllers_that_cannot_start_end_the_run_with_their_last_words(
+    kept_program: Callable[[str], str], tmp_path: Path
+) -> None:
+    with pytest.raises(RunFailed, match=r"(?s)kube-controller-manager@1.34.4 ended with exit code 1.*unknown flag"):
+        ran(tmp_path / "out", "1h", f"{kept_program(MANAGER)} --nonsense")
