@@ -77,6 +77,8 @@ class Connection:
         self._goes_on = True
         self._writable = True
         self._is_closing = False
+        #: Whether the client has ended its side: it is answered still, but is there for no stream.
+        self._is_ended = False
         #: What has come and is not parsed yet, and from where on.
         self._inbox = b""
         self._at = 0
@@ -273,6 +275,10 @@ class Connection:
 
     def _start(self, stream: Stream, keep_alive: bool) -> None:
         assert self._transport is not None
+        if self._is_ended:
+            stream.stop()
+            self.drop()
+            return
         # A client that has spoken on already is not heard.
         self._goes_on = self._goes_on and keep_alive and not (self._requests or self._inbox)
         self._requests.clear()

@@ -53,7 +53,7 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Answer what has come before the client ended its side; return whether there is anything left to answer."""
-        self._goes_on = False
+        self._goes_on, self._is_ended = False, True
         has_more = self.is_full or bool(self._requests)
         self._is_closing |= not has_more
         return has_more
