@@ -71,14 +71,15 @@ class Sight(NamedTuple):
 class Story:
     """A run of which every change to nodes and pods is told."""
 
-    def __init__(self, folder: Path, events: str, objects: str = OBJECTS, platform: str = "2x4,16Gi") -> None:
-        (folder / "objects.yaml").write_text(objects, encoding="utf-8")
+    def __init__(self, folder: Path, events: str, platform: str = "2x4,16Gi", **more: str) -> None:
+        (folder / "objects.yaml").write_text(OBJECTS, encoding="utf-8")
         (folder / "events.yaml").write_text(events, encoding="utf-8")
         values = {
             "workload": [str(folder / "objects.yaml")],
             "platform": platform,
             "events": str(folder / "events.yaml"),
             "until": "5000",
+            **more,
         }
         inputs = read_inputs(make_scenario(values, "test"))
         files = io.StringIO(), io.StringIO()
@@ -88,7 +89,11 @@ class Story:
         self.pods: dict[str, list[Sight]] = {}
         self.simulation.world.store.listen("nodes", self._hear_nodes)
         self.simulation.world.store.listen("pods", self._hear_pods)
-        self.simulation.loop.run(self.simulation.passage, self.simulation.work.is_done, lambda now: None)
+        try:
+            self.simulation.loop.run(self.simulation.passage, self.simulation.work.is_done, lambda now: None)
+        finally:
+            if self.simulation.programs is not None:
+                self.simulation.programs.stop()
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
         for node in batch.objects:

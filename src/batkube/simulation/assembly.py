@@ -14,6 +14,7 @@ from batkube.cluster.outcomes import Outcome
 from batkube.cluster.timetable import Timetable
 from batkube.cluster.world import World
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
+from batkube.execution.leases import Leases
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
 from batkube.execution.profiles import run_time_on
 from batkube.execution.submission import Submission
@@ -86,7 +87,13 @@ class Inputs:
     @property
     def are_nodes_watched(self) -> bool:
         """Whether controllers notice that a node is silent, and evict its pods; else that is known at once."""
-        return self.has_own_controllers or self.scenario.controller_manager is not None
+        has_manager = self.scenario.controller_manager is not None
+        return self.has_own_controllers or has_manager or self.has_leases
+
+    @property
+    def has_leases(self) -> bool:
+        """Whether kubelets write their leases, because a program watches over nodes by them, and we do not."""
+        return any(program.watches_nodes for program in self.outside)
 
     @property
     def needs_api(self) -> bool:
@@ -110,14 +117,14 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         if scenario.is_outside
         else load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args)
     )
+    timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
     outside: tuple[OutsideScheduler, ...] = ()
     if scenario.is_outside:
         from batkube.simulation.choosing import outside_programs
 
-        outside = outside_programs(scenario, builder)
+        outside = outside_programs(scenario, builder, watches_nodes=timetable.concerns_nodes)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     rules = () if scenario.rules is None else read_rules(scenario.rules)
-    timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
     platform = timetable.platform
     workloads = tuple(
         read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
@@ -201,9 +208,12 @@ def assemble(
         delays=delays,
         on_busy=Availability(world, names, accounts, states.change).change if inputs.timetable else states.change,
         controllers=_surroundings() if inputs.has_own_controllers else None,
-        has_agents=inputs.has_own_controllers or scenario.controller_manager is not None,
+        has_agents=inputs.are_nodes_watched,
+        watches_nodes=not inputs.has_leases,
         has_readers=False,
     )
+    if inputs.has_leases and server is not None:
+        Leases(world, server.api.client("kubelet"), scenario.patience)
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
         _schedule_in_process(world, inputs, inputs.policy, courses, server)
