@@ -46,8 +46,8 @@ _COMING_UP: Duration = duration("100ms")
 #: The conditions that a kubelet posts, and what is said of them when it does not (tryUpdateNodeHealth).
 _POSTED = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 _UNKNOWN = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
-#: The collector of lost pods looks every twenty seconds, and gives up pods at the first look that is more than forty
-#: seconds after the one at which it found them lost: what waits for so long is not there yet when it looks at just then.
+#: The collector of lost pods looks every twenty seconds, and gives up pods at the first look more than forty seconds
+#: after the one that found them lost; at the look of just then they still wait.
 _COLLECTOR_PERIOD: Duration = seconds(20)
 _QUARANTINE: Duration = seconds(40)
 

@@ -43,6 +43,7 @@ from batkube.simulation.happening_parts import (
 )
 from batkube.simulation.objects import check_objects, objects_of
 from batkube.simulation.paced.tally import Tally
+from batkube.simulation.real_controllers import note_order, watches_nodes, with_node_lifecycle
 from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, OnFailure, Resources, Scenario
 from batkube.simulation.witness import Witness
 from batkube.simulation.work import Work
@@ -93,7 +94,7 @@ class Inputs:
     @property
     def has_leases(self) -> bool:
         """Whether kubelets write their leases, because a program watches over nodes by them, and we do not."""
-        return any(program.watches_nodes for program in self.outside)
+        return any(watches_nodes(program) for program in self.outside)
 
     @property
     def needs_api(self) -> bool:
@@ -117,14 +118,14 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         if scenario.is_outside
         else load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args)
     )
-    timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
     outside: tuple[OutsideScheduler, ...] = ()
     if scenario.is_outside:
         from batkube.simulation.choosing import outside_programs
 
-        outside = outside_programs(scenario, builder, watches_nodes=timetable.concerns_nodes)
+        outside = outside_programs(scenario, builder)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     rules = () if scenario.rules is None else read_rules(scenario.rules)
+    timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
     platform = timetable.platform
     workloads = tuple(
         read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
@@ -139,6 +140,10 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     check_kinds(timetable, [*objects, *applied])
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in (*objects, *applied)])
+    if timetable.concerns_nodes:
+        # What programs make of their own accord nobody can tell beforehand.
+        kinds = None if scenario.attach else {manifest.kind for manifest in (*objects, *applied)}
+        outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
     return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects, timetable)
 
 
@@ -322,6 +327,8 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
     if named and inputs.policy is not None:
         note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
         notes.add(note, example=f"job {named[0].key} asks for {named[0].scheduler!r}", count=len(named))
+    for program in inputs.outside:
+        note_order(program, notes)
     gangs = [job for job in jobs if job.size > 1]
     if gangs and inputs.outside:
         note = FidelityNote(

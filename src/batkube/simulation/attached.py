@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 #: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
 WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
 
-#: The argument of kube-controller-manager that says which of its controllers are at work.
-CONTROLLERS = "--controllers="
-#: The controller that takes nodes for lost whose leases are not renewed, by its name of today and of the past.
-NODE_LIFECYCLE = ("node-lifecycle-controller", "nodelifecycle")
-
 Builder = Callable[[str], Path]
 """Gives the program of a scheduler's name, building it if need be."""
 
@@ -48,14 +43,6 @@ class OutsideScheduler:
     serves: str = ""
     #: The folder of its files, within that of the main scheduler's.
     folder: str = ""
-
-    @property
-    def watches_nodes(self) -> bool:
-        """Whether it is a kube-controller-manager that looks after nodes (Kubernetes: IsControllerEnabled)."""
-        texts = [text for text in (*self.start.arguments, *self.arguments) if text.startswith(CONTROLLERS)]
-        names = texts[-1].partition("=")[2].split(",") if texts else []
-        off = {f"-{name}" for name in NODE_LIFECYCLE}
-        return not off.intersection(names) and not {"*", *NODE_LIFECYCLE}.isdisjoint(names)
 
 
 class RunServer(NamedTuple):

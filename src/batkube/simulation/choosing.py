@@ -6,7 +6,6 @@ is started as kube-scheduler is. What cannot be started is refused here, before 
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,24 +19,21 @@ from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import policy_names
 from batkube.schedulers.installed import installed, user_catalogue
 from batkube.schedulers.programs import ProgramStart, start_of
-from batkube.simulation.attached import CONTROLLERS, NODE_LIFECYCLE, Builder, OutsideScheduler
+from batkube.simulation.attached import Builder, OutsideScheduler
 from batkube.simulation.extenders import refuse_binding
 from batkube.simulation.scenario import CONTROLLER_MANAGER, Scenario, named_scheduler
 from batkube.timing.paced_text import TimeMode
 
 
-def outside_programs(
-    scenario: Scenario, builder: Builder | None, *, watches_nodes: bool = False
-) -> tuple[OutsideScheduler, ...]:
+def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[OutsideScheduler, ...]:
     """Return the programs of a scenario: its schedulers, the main one first, then its controllers, then all else.
 
     Raises InputError for one that cannot be started. `builder` gives the program of a name; without one it is built.
-    With `watches_nodes` its controllers look after nodes, unless the user says which of them are at work.
     """
     texts = (scenario.scheduler, *scenario.more_schedulers)
     schedulers = [_scheduler(text, number, scenario, builder) for number, text in enumerate(texts)]
     text = scenario.controller_manager
-    managers = [] if text is None else [controller_manager(text, builder, watches_nodes=watches_nodes)]
+    managers = [] if text is None else [controller_manager(text, builder)]
     others = [
         _attached(text, f"attached-{number}-{_words(text)[0].rpartition('/')[2].partition('@')[0]}", builder)
         for number, text in enumerate(scenario.attach, start=1)
@@ -67,13 +63,9 @@ def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | No
     return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, serves, folder)
 
 
-def controller_manager(text: str, builder: Builder | None, *, watches_nodes: bool = False) -> OutsideScheduler:
-    """Return the program that looks after objects, and perhaps after nodes, by its command line."""
-    program = _attached(text, CONTROLLER_MANAGER, builder, like=CONTROLLER_MANAGER)
-    if not watches_nodes or any(text.startswith(CONTROLLERS) for text in program.arguments):
-        return program
-    usual = next(text for text in program.start.arguments if text.startswith(CONTROLLERS))
-    return dataclasses.replace(program, arguments=(*program.arguments, f"{usual},{NODE_LIFECYCLE[0]}"))
+def controller_manager(text: str, builder: Builder | None) -> OutsideScheduler:
+    """Return the program that looks after objects by its command line."""
+    return _attached(text, CONTROLLER_MANAGER, builder, like=CONTROLLER_MANAGER)
 
 
 def _attached(text: str, folder: str, builder: Builder | None, like: str = "") -> OutsideScheduler:

@@ -100,9 +100,7 @@ def _look_after_nodes(world: World, client_for: ClientFor, watches_nodes: bool, 
     agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers))
     ReturningNodes(world, kubelet)
     if watches_nodes:
-        NodeLifecycle(
-            world, manager, EventRecorder(world.store, manager, "node-controller", has_readers=has_readers)
-        )
+        NodeLifecycle(world, manager, EventRecorder(world.store, manager, "node-controller", has_readers=has_readers))
     EventExpiry(world, manager)
     return agents
 

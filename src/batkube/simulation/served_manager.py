@@ -14,15 +14,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from batkube.kernel.errors import RunFailed
-from batkube.simulation.attached import CONTROLLERS, NODE_LIFECYCLE, OutsideScheduler
+from batkube.simulation.attached import OutsideScheduler
 from batkube.simulation.launching import arguments_of
+from batkube.simulation.real_controllers import CONTROLLERS, NODE_LIFECYCLE
 from batkube.timing.orphans import ending_with_us
 from batkube.timing.processes import last_lines
 
 #: Within the folder of what is served.
 LOG = "kube-controller-manager.log"
 #: All that it has, but for the one that would take nodes for dead that do not report every few seconds.
-_CONTROLLERS = f"{CONTROLLERS}*,-{NODE_LIFECYCLE[0]}"
+_CONTROLLERS = f"{CONTROLLERS}*,-{NODE_LIFECYCLE}"
 
 
 class ServedManager:
