@@ -99,7 +99,8 @@ class Story:
         }
         inputs = read_inputs(make_scenario(values, "test"))
         files = io.StringIO(), io.StringIO()
-        self.simulation: Simulation = assemble(inputs, Journal(io.BytesIO()), *files, folder / "scheduler")
+        self.journal = io.BytesIO()
+        self.simulation: Simulation = assemble(inputs, Journal(self.journal), *files, folder / "scheduler")
         self.readiness: dict[str, list[tuple[float, str]]] = {}
         self.taints: dict[str, list[tuple[float, set[str]]]] = {}
         self.pods: dict[str, list[Sight]] = {}
@@ -274,3 +275,18 @@ def test_of_two_nodes_that_fail_together_the_pods_of_one_have_ten_seconds_more(
         for node in ("node-0", "node-1")
     ]
     assert evicting == [about(1045.2), about(1055.2)]
+
+
+@both
+def test_a_failure_goes_the_same_way_every_time(
+    controllers: str, kept_program: Callable[[str], str], tmp_path: Path
+) -> None:
+    events = "- {at: 100, fail: node-0, for: 700}\n- {at: 900, drain: node-1, for: 100}\n"
+    journals = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        story = Story(tmp_path / name, at_work(controllers, kept_program), events, until="1200")
+        story.simulation.world.journal.flush()
+        journals.append(story.journal.getvalue())
+    assert journals[0] == journals[1]
+    assert b'"event":"drain"' in journals[0]
