@@ -107,6 +107,20 @@ def test_clients_that_are_gone_are_forgotten(server: Attacked) -> None:
     assert wait_until(lambda: server.open_files() <= before)
 
 
+def test_memory_is_given_back_when_clients_go_without_having_written_anything(tmp_path: Path) -> None:
+    with attacked(tmp_path, "--bare") as server:
+        server.ask("/version")
+        before = server.memory_mb()
+        with contextlib.ExitStack() as stack:
+            for _ in range(700):
+                stack.enter_context(server.connect()).sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+            grew = wait_until(lambda: server.memory_mb() > before + 20)
+            time.sleep(2.5)  # nothing happens for longer than the server takes to notice that
+
+        assert grew
+        assert wait_until(lambda: server.memory_mb() < before + 15)
+
+
 def test_people_are_served_when_others_have_taken_all_connections(tmp_path: Path) -> None:
     with attacked(tmp_path, "--bare", files=120) as server, contextlib.ExitStack() as stack:
         for number in range(200):

@@ -65,16 +65,16 @@ def test_an_endless_policy_is_stopped_where_it_loops_and_what_was_computed_is_ke
         assert [row["job_id"] for row in csv.DictReader(file)] == ["0"]
 
 
-def test_a_policy_that_never_begins_leaves_nothing(tmp_path: Path) -> None:
+def test_a_policy_that_never_begins_is_stopped_and_told_where(tmp_path: Path) -> None:
     study(tmp_path, policy_file=POLICIES)
 
     result = answer(tmp_path, *RUN, "--scheduler", policy("EndlessFromTheBeginning"), "--time-limit", "0.5")
 
     assert result.returncode == 1
     assert result.stderr.startswith(
-        "failed: stopped after 0.5 s of real time, its time limit, before the first instant"
+        "failed: stopped after 0.5 s of real time, its time limit, at 0 s of virtual time, in mine.py:"
     )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["e.yaml", "mine.py", "w.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["e.yaml", "mine.py", "out", "w.json"]
 
 
 def test_a_policy_that_catches_everything_is_ended_with_its_process(tmp_path: Path) -> None:

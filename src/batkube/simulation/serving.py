@@ -146,7 +146,7 @@ async def _serve(
             pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}
             register_nodes(service.platform, api.client("kubelet"), agents, clock.now, pace)
         loop = asyncio.get_running_loop()
-        collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.accepted)
+        collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.traffic)
         with time.running(), collector.collecting(), Compaction(loop, store).compacting():
             _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token), notes)
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))

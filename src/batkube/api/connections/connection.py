@@ -20,7 +20,7 @@ MAX_BODY = 3 * 1024 * 1024
 """Kubernetes refuses larger bodies (apiserver: MaxRequestBodyBytes)."""
 
 #: What may wait for a slow reader before its answers are held back, and what is written at a time.
-_HIGH_WATER = 64 * 1024
+_HIGH_WATER = 32 * 1024
 _PIECE = 256 * 1024
 _HEAD_END = b"\r\n\r\n"
 _NOTHING = memoryview(b"")

@@ -45,11 +45,11 @@ _SHED_PART = 8
 _PAUSE_S = 0.2
 #: How many are accepted, and greeted, before the event loop looks at the other sockets again: some milliseconds each.
 _ACCEPTED_AT_ONCE = 128
-_GREETED_AT_ONCE = 8
+_GREETED_AT_ONCE = 4
 #: How long a client may take to say good-bye (TLS).
 _GOOD_BYE_S = 5.0
 #: What is read at a time. Asyncio sets it aside for every connection from its first byte on, and would take 256 KiB.
-sslproto.SSLProtocol.max_size = 32 * 1024
+sslproto.SSLProtocol.max_size = 16 * 1024
 #: What the system keeps of answers that are not read, beside what we do; by itself it would take megabytes.
 _SEND_BUFFER = 256 * 1024
 #: Clients that have vanished are noticed (Kubernetes: apiserver/pkg/server/secure_serving.go, defaultKeepAlivePeriod).
@@ -94,14 +94,18 @@ class DualListener:
         #: Handshakes under way, oldest first; kept also so that they are not collected in the middle.
         self._greetings: dict[asyncio.Task[None], None] = {}
         self._resumption: asyncio.TimerHandle | None = None
-        #: Connections accepted, ever.
-        self.accepted = 0
+        self._accepted = 0
         self._listen()
 
     @property
     def port(self) -> int:
         """The port that is listened on."""
         return int(self._socket.getsockname()[1])
+
+    @property
+    def traffic(self) -> int:
+        """How many connections have come and how many have gone, together."""
+        return 2 * self._accepted - self._count()
 
     # Accepting
 
@@ -115,7 +119,7 @@ class DualListener:
                     self._make_room()
                     return
                 connection, _ = self._socket.accept()
-                self.accepted += 1
+                self._accepted += 1
                 self._await_first_word(connection)
         except (BlockingIOError, ConnectionError):
             pass

@@ -17,7 +17,7 @@ from typing import Generic, Protocol, TypeVar
 
 #: How long requests are answered before the event loop looks at the sockets again. A new client is looked at some ten
 #: times before its first request is there (accepted, heard, greeted in TLS), so it waits ten times as long.
-_SLICE_S = 0.002
+_SLICE_S = 0.001
 #: So many clients are remembered, unless more of them wait.
 _MAX_CLIENTS = 1000
 

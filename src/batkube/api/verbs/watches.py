@@ -22,8 +22,8 @@ INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
 #: A pair of an object, which is shared, and its version, in a list.
 _ENTRY_BYTES = 80
-#: What is written at a time: a piece costs some milliseconds, then it is others' turn.
-_PIECE = 32 * 1024
+#: What is written at a time: less than a millisecond's work, then it is others' turn. So much fits into a TLS record.
+_PIECE = 16 * 1024
 _BOOKMARK_INTERVAL_S = 60.0
 _BOOKMARK_BEFORE_END_S = 2.0
 _BOOKMARK_SOON_S = 1.0
