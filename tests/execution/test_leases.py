@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
+from batkube.cluster.mapping import NODE, ResourceModel, node_of
 from batkube.cluster.store import Batch, Key
 from batkube.cluster.store_client import StoreClient
 from batkube.cluster.world import World
@@ -13,9 +13,7 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant, rfc3339_micro, seconds
 from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
-from batkube.timing.loop import AtOnce, Loop
-
-PATIENCE = seconds(100)
+from batkube.timing.loop import Loop
 
 
 class Kubelets:
@@ -25,7 +23,7 @@ class Kubelets:
         self.world = World(Streams(0))
         #: In seconds, whose leases were written in one batch.
         self.writes: list[tuple[float, list[str]]] = []
-        Leases(self.world, StoreClient(self.world.store), PATIENCE)
+        Leases(self.world, StoreClient(self.world.store))
         self.world.store.listen(LEASE, self._hear)
         self.at(1, lambda now: self.register(now))
 
@@ -75,7 +73,10 @@ def test_a_node_that_is_gone_renews_nothing(kubelets: Kubelets) -> None:
     assert kubelets.writes[2:] == [(11, ["1"]), (21, ["1"])]
 
 
-def test_renewals_end_when_nothing_else_is_due_and_no_pod_has_changed_for_long(kubelets: Kubelets) -> None:
-    kubelets.at(200, lambda now: kubelets.world.store.create(POD, [Key("default/a")], [{"metadata": {}}], now))
-    Loop(kubelets.world).run(AtOnce(kubelets.world), lambda: False, lambda now: None)
-    assert kubelets.writes[-1] == (291, ["0", "1"])
+def test_renewals_are_nothing_that_a_run_waits_for_and_end_with_the_last_node(kubelets: Kubelets) -> None:
+    kubelets.go(25)
+    assert len(kubelets.world.agenda) == 0
+    assert kubelets.world.agenda.due == seconds(31)
+    kubelets.at(28, lambda now: kubelets.world.store.delete(NODE, [Key("node-0"), Key("node-1")], now))
+    kubelets.go(31)
+    assert kubelets.world.agenda.due is None

@@ -20,9 +20,11 @@ import pytest
 from batkube.cluster.pods import is_ready
 from batkube.cluster.references import condition_of
 from batkube.cluster.store import DELETED, Batch, KubeObject
+from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Journal
 from batkube.simulation.assembly import Simulation, assemble, read_inputs
+from batkube.simulation.run import execute
 from batkube.simulation.scenario import make_scenario
 
 #: With our controllers, and with the real ones beside kube-scheduler.
@@ -290,3 +292,20 @@ def test_a_failure_goes_the_same_way_every_time(
         journals.append(story.journal.getvalue())
     assert journals[0] == journals[1]
     assert b'"event":"drain"' in journals[0]
+
+
+def test_leases_keep_no_run_going_whose_work_is_stuck(kept_program: Callable[[str], str], tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: stuck}\n"
+        f"spec: {{template: {{spec: {{restartPolicy: Never, nodeSelector: {{no: such}}, {_CONTAINERS}}}}}}}\n",
+        encoding="utf-8",
+    )
+    keys = {
+        "workload": str(tmp_path / "job.yaml"),
+        "platform": "2x4,16Gi",
+        "scheduler": "kube-scheduler@1.34.4",
+        "controllers": kept_program(REAL),
+        "events": [{"at": 100, "fail": "node-0", "for": 100}],
+    }
+    with pytest.raises(RunFailed, match="nothing more was due"):
+        execute(make_scenario(keys, "test"), tmp_path / "out")

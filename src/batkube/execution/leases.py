@@ -12,11 +12,11 @@ from collections.abc import Iterable
 
 from batkube.cluster.client import Client
 from batkube.cluster.heartbeats import RENEWAL
-from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.mapping import NODE
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
-from batkube.kernel.instants import Duration, Instant, rfc3339_micro
+from batkube.kernel.instants import Instant, rfc3339_micro
 
 LEASE, NAMESPACE = "leases.coordination.k8s.io", "kube-node-lease"
 #: --node-lease-duration-seconds; a kubelet renews after a quarter of it.
@@ -26,18 +26,14 @@ _DURATION_S = 40
 class Leases:
     """Renews the leases of nodes."""
 
-    def __init__(self, world: World, client: Client, patience: Duration) -> None:
-        """When nothing else is due and no pod changes for `patience`, renewals end: they keep no run going."""
+    def __init__(self, world: World, client: Client) -> None:
         self._store = world.store
         self._agenda = world.agenda
         self._clock = world.clock
         self._client = client
-        self._patience = patience
         #: By the instant from which on they renew: the nodes that do so together. Each group has one appointment.
         self._groups: dict[Instant, dict[str, None]] = {}
-        self._busy = world.clock.now
         world.store.listen(NODE, self._hear)
-        world.store.listen(POD, self._hear_pods)
         world.heartbeats.listen(self._leave, self._join)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
@@ -47,9 +43,6 @@ class Leases:
                 self._join(name, min(now, self._clock.now))
             elif batch.type is DELETED:
                 self._leave(name, now)
-
-    def _hear_pods(self, batch: Batch, now: Instant) -> None:
-        self._busy = now
 
     def _join(self, node: str, now: Instant) -> None:
         if now not in self._groups:
@@ -62,15 +55,13 @@ class Leases:
             group.pop(node, None)
 
     def _book(self, since: Instant, at: Instant) -> None:
-        # Behind what happens to nodes: at the very instant at which it fails a node renews nothing.
+        # Behind what happens to nodes: at the very instant at which it fails a node renews nothing. No run goes on for
+        # this alone.
         self._agenda.book(at, Rank.START, functools.partial(self._turn, since), is_routine=True)
 
     def _turn(self, since: Instant, now: Instant) -> None:
         """Let a group renew, and again in ten seconds."""
-        if len(self._agenda):
-            self._busy = now
-        nodes = self._groups[since]
-        if nodes and now < self._busy + self._patience:
+        if nodes := self._groups[since]:
             self._renew(nodes, now)
             self._book(since, Instant(now + RENEWAL))
         else:

@@ -140,7 +140,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     check_kinds(timetable, [*objects, *applied])
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in (*objects, *applied)])
-    if timetable.concerns_nodes:
+    if timetable.concerns_nodes and scenario.time.mode is TimeMode.EXACT:
         # What programs make of their own accord nobody can tell beforehand.
         kinds = None if scenario.attach else {manifest.kind for manifest in (*objects, *applied)}
         outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
@@ -218,7 +218,7 @@ def assemble(
         has_readers=False,
     )
     if inputs.has_leases and server is not None:
-        Leases(world, server.api.client("kubelet"), scenario.patience)
+        Leases(world, server.api.client("kubelet"))
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
         _schedule_in_process(world, inputs, inputs.policy, courses, server)
