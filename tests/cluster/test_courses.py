@@ -18,9 +18,9 @@ def test_the_pods_of_one_whole_gang_are_found_at_once() -> None:
     courses, course = Courses(), a_course("a", 3)
     courses.add(course)
 
-    [found] = courses.among(course.keys)
+    [(whose, positions, ranks)] = courses.among(course.keys)
 
-    assert (found.course, list(found.positions), list(found.ranks)) == (course, [0, 1, 2], [0, 1, 2])
+    assert (whose, list(positions), list(ranks)) == (course, [0, 1, 2], [0, 1, 2])
 
 
 @given(st.lists(st.sampled_from(["a-0", "a-1", "b-0", "b-1", "b-2", "stranger"]), unique=True))
@@ -32,9 +32,9 @@ def test_any_mixture_of_pods_is_told_apart_and_strangers_are_left_out(names: lis
     keys = [Key(f"default/{name}") for name in names]
 
     found = {
-        keys[position]: (entry.course.job.name, rank)
-        for entry in courses.among(keys)
-        for position, rank in zip(entry.positions, entry.ranks, strict=True)
+        keys[position]: (course.job.name, rank)
+        for course, positions, ranks in courses.among(keys)
+        for position, rank in zip(positions, ranks, strict=True)
     }
 
     assert found == {Key(f"default/{name}"): (name[0], int(name[-1])) for name in names if name != "stranger"}

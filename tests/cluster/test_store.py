@@ -155,7 +155,7 @@ def test_creating_twice_or_changing_or_deleting_what_is_not_there_is_a_bug() -> 
 
     with pytest.raises(Bug, match="exists already"):
         store.create(POD, keys("ba"), [{}, {}], NOW)
-    with pytest.raises(Bug, match="does not exist"):
+    with pytest.raises(Bug, match="there is no Pod"):
         Store().replace(POD, keys("a"), [{}], NOW)
     with pytest.raises(Bug, match="there is no Pod"):
         Store().delete(POD, keys("a"), NOW)

@@ -13,7 +13,7 @@ from batkube.emulation.story import Story
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
-from batkube.kernel.stopwatch import Stopwatch
+from batkube.kernel.stopwatch import WorkStopwatch
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.results import Results
 from emulation.builders import event_at, make_job, make_task, pod_at
@@ -31,7 +31,7 @@ def recorded(
     for each in seen:
         story.hear(each)
     emulation = Emulation(Path("kubeconfig"), ())
-    around = Circumstances(emulation, NODES, "https://cluster", "v1.34.4", "cafe", "ours", (), Stopwatch())
+    around = Circumstances(emulation, NODES, "https://cluster", "v1.34.4", "cafe", "ours", (), WorkStopwatch())
     out = OutputFolder(folder / "out")
     with out.writing():
         Recorder(story, around, FidelityNotes()).write(out, failure)

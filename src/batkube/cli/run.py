@@ -111,6 +111,18 @@ _Resources = Annotated[
         help="machines: a job's size counts machines; requests: pods share nodes; auto: by the workload.",
     ),
 ]
+_Latencies = Annotated[Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")]
+_Rules = Annotated[Path | None, typer.Option(metavar="FILE", help="What containers do, by their image or pod (YAML).")]
+_OnEviction = Annotated[
+    str | None, typer.Option(metavar="ACTION", help="What becomes of an evicted job: resubmit or fail.")
+]
+_OnFailure = Annotated[
+    str | None, typer.Option(metavar="ACTION", help="What becomes of a job whose node fails: resubmit or fail.")
+]
+_Events = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
+]
 
 
 def run(
@@ -131,22 +143,11 @@ def run(
     resources: _Resources = None,
     time: _Time = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="The seed of every random stream.")] = None,
-    latencies: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Start-up and completion delays (YAML).")
-    ] = None,
-    rules: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What containers do, by their image or pod (YAML).")
-    ] = None,
-    on_eviction: Annotated[
-        str | None, typer.Option(metavar="ACTION", help="What becomes of an evicted job: resubmit or fail.")
-    ] = None,
-    on_failure: Annotated[
-        str | None, typer.Option(metavar="ACTION", help="What becomes of a job whose node fails: resubmit or fail.")
-    ] = None,
-    events: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
-    ] = None,
+    latencies: _Latencies = None,
+    rules: _Rules = None,
+    on_eviction: _OnEviction = None,
+    on_failure: _OnFailure = None,
+    events: _Events = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,

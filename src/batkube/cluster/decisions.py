@@ -8,7 +8,8 @@ guess it from the difference between two objects, and `DecisionLog` writes the o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, REJECTED_BY_SCHEDULER
@@ -20,44 +21,41 @@ from batkube.kernel.instants import Instant, rfc3339
 from batkube.kernel.intervals import format_intervals, mask_of
 
 
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """What a scheduler decided: about pods, as below, or about jobs, as policies do."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Binding(Decision):
+class Binding(Decision, frozen=True):
     """Pods go to nodes: index i of both lists is one pod."""
 
     keys: Sequence[Key]
     nodes: Sequence[str]
     #: What a scheduler writes on the pods besides.
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction(Decision):
+class Eviction(Decision, frozen=True):
     """Pods that have a node are stopped: at once, or within their grace period."""
 
     keys: Sequence[Key]
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection(Decision):
+class Rejection(Decision, frozen=True):
     """Pods that wait are never to run."""
 
     keys: Sequence[Key]
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Nomination(Decision):
+class Nomination(Decision, frozen=True):
     """Room is being made for a pod on a node."""
 
     keys: Sequence[Key]
     node: str
+
+
+_ABOUT_PODS = (Binding, Eviction, Rejection, Nomination)
 
 
 def bind(store: Store, binding: Binding, now: Instant, author: object = None, *, in_full: bool) -> None:
@@ -133,7 +131,7 @@ class DecisionLog:
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         decision = batch.decision
-        if decision is None or not isinstance(decision, Binding | Eviction | Rejection | Nomination):
+        if not isinstance(decision, _ABOUT_PODS):
             return
         for whose, positions in self._parties(decision.keys):
             match decision:

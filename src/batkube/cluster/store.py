@@ -93,7 +93,10 @@ class Store:
     """All live objects and their recent history."""
 
     def __init__(self, history_limit: int = 1000, history_bytes: int | None = None) -> None:
-        """The history is forgotten beyond `history_limit` changes, or where what it alone keeps exceeds a size."""
+        """The history is forgotten beyond `history_limit` changes, or where what it alone keeps exceeds a size.
+
+        Where nobody reads it, the limit is 0, and none is kept.
+        """
         #: Every live object with the version of its latest change, by kind and key, oldest first.
         self._live: dict[str, dict[Key, Entry]] = {}
         #: The newest batches; together at least `history_limit` changes, once there were so many.
@@ -154,9 +157,12 @@ class Store:
 
     def objects(self, kind: str, keys: Sequence[Key]) -> list[KubeObject]:
         """Return the live objects at `keys`, all of which must exist."""
+        return [entry[0] for entry in self._entries_of(kind, keys)]
+
+    def _entries_of(self, kind: str, keys: Sequence[Key]) -> list[Entry]:
         live = self._live.get(kind, {})
         try:
-            return [live[key][0] for key in keys]
+            return [live[key] for key in keys]
         except KeyError as missing:
             raise Bug(f"there is no {kind} {missing}") from missing
 
@@ -237,7 +243,7 @@ class Store:
         """Add new objects."""
         live = self._live.setdefault(kind, {})
         count = len(live) + len(keys)
-        self._commit(live, self._batch(kind, ADDED, keys, objects), now, author)
+        self._commit(ADDED, kind, keys, objects, (), now, author)
         if len(live) != count:
             raise Bug(f"created a {kind} that exists already, among {keys[0]} … {keys[-1]}")
 
@@ -251,12 +257,7 @@ class Store:
         decision: object = None,
     ) -> None:
         """Put `objects` in the place of live ones."""
-        live = self._live.setdefault(kind, {})
-        try:
-            previous = [live[key] for key in keys]
-        except KeyError as missing:
-            raise Bug(f"replaced a {kind} that does not exist: {missing}") from missing
-        self._commit(live, self._batch(kind, MODIFIED, keys, objects, previous, decision), now, author)
+        self._commit(MODIFIED, kind, keys, objects, self._entries_of(kind, keys), now, author, decision)
 
     def set_status(
         self,
@@ -268,46 +269,46 @@ class Store:
         decision: object = None,
     ) -> None:
         """Give live objects a new `status`, which they share, and leave the rest of them, as the sub-resource does."""
-        changed = [{**value, "status": status} for value in self.objects(kind, keys)]
-        self.replace(kind, keys, changed, now, author, decision)
+        previous = self._entries_of(kind, keys)
+        changed = [{**value, "status": status} for value, _ in previous]
+        self._commit(MODIFIED, kind, keys, changed, previous, now, author, decision)
 
     def delete(
         self, kind: str, keys: Sequence[Key], now: Instant, author: object = None, decision: object = None
     ) -> None:
         """Remove live objects."""
-        gone = self.objects(kind, keys)
-        live = self._live.get(kind, {})
-        previous = [live[key] for key in keys]
-        self._commit(live, self._batch(kind, DELETED, keys, gone, previous, decision), now, author)
+        previous = self._entries_of(kind, keys)
+        self._commit(DELETED, kind, keys, [entry[0] for entry in previous], previous, now, author, decision)
 
-    def _batch(
+    def _commit(
         self,
-        kind: str,
         change: ChangeType,
+        kind: str,
         keys: Sequence[Key],
         objects: Sequence[KubeObject],
-        previous: Sequence[Entry] = (),
+        previous: Sequence[Entry],
+        now: Instant,
+        author: object,
         decision: object = None,
-    ) -> Batch:
-        return Batch(kind, change, self.version + 1, self.version + len(keys), keys, objects, previous, decision)
-
-    def _commit(self, live: dict[Key, Entry], batch: Batch, now: Instant, author: object) -> None:
-        """Take `batch` into the live objects and the history, and tell the listeners: the one door."""
+    ) -> None:
+        """Take a batch into the live objects and the history, and tell the listeners: the one door."""
         if self._committing:
-            raise Bug(f"a listener wrote {batch.kind} objects while a change was being told")
-        keys = batch.keys
+            raise Bug(f"a listener wrote {kind} objects while a change was being told")
         if not keys:
             return
-        if batch.type is DELETED:
+        first, live = self.version + 1, self._live.setdefault(kind, {})
+        if change is DELETED:
             for key in keys:
                 del live[key]
         else:
-            live.update(zip(keys, zip(batch.objects, itertools.count(batch.first_version)), strict=True))
-        self.version = batch.last_version
-        self._remember(batch)
+            live.update(zip(keys, zip(objects, itertools.count(first)), strict=True))
+        self.version += len(keys)
+        batch = Batch(kind, change, first, self.version, keys, objects, previous, decision)
+        if self._history_limit:
+            self._remember(batch)
         self._committing = True
         try:
-            for listens, listener in (*self._listeners.get(batch.kind, ()), *self._listeners_to_all):
+            for listens, listener in (*self._listeners.get(kind, ()), *self._listeners_to_all):
                 if listens is None or listens is not author:
                     listener(batch, now)
         finally:

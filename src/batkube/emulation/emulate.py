@@ -17,7 +17,7 @@ from batkube.emulation.story import Story
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import Instant, human, seconds
-from batkube.kernel.stopwatch import Stopwatch
+from batkube.kernel.stopwatch import WorkStopwatch
 from batkube.outputs.files.folder import OutputFolder
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
@@ -45,7 +45,7 @@ def emulate(
     are left without an outcome; what was seen until then is kept, and the cluster is cleared in any case.
     """
     folder = OutputFolder(out, force=force)
-    stopwatch = Stopwatch()
+    stopwatch = WorkStopwatch()
     workloads = [read_workload(path, name=f"w{number}") for number, path in enumerate(emulation.workloads)]
     platform = None if emulation.platform is None else read_platform(emulation.platform)
     priorities = sorted({job.priority for workload in workloads for job in workload.jobs if job.priority})

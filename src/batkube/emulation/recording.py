@@ -22,7 +22,7 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import START, Instant, format_seconds
 from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import CPU
-from batkube.kernel.stopwatch import Stopwatch, peak_memory_bytes
+from batkube.kernel.stopwatch import WorkStopwatch, peak_memory_bytes
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.jobs_csv import MoreColumns, write_jobs
 from batkube.outputs.files.manifest import fingerprint, write_json
@@ -49,7 +49,7 @@ class Circumstances:
     run: str
     namespace: str
     command: Sequence[str]
-    stopwatch: Stopwatch
+    stopwatch: WorkStopwatch
 
 
 class Recorder:

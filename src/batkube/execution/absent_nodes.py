@@ -69,16 +69,13 @@ class AbsentNodes:
         """Let a pod wait for its node."""
         self._waiting.setdefault(node, {})[key] = None
 
-    def keep_waiting(self, keys: Sequence[Key], ranks: Sequence[int], nodes: Sequence[str]) -> bool:
-        """Let those of a course's pods wait that were bound to a node that has failed; return whether there are any.
-
-        The pod of `ranks[i]` was bound to `nodes[i]`.
-        """
+    def keep_waiting(self, keys: Sequence[Key], nodes: Sequence[str]) -> bool:
+        """Let those of a course's pods wait that were bound to a node that has failed; return whether there are any."""
         if not self._silent or self._silent.keys().isdisjoint(nodes):
             return False
-        for rank, node in zip(ranks, nodes, strict=True):
+        for key, node in zip(keys, nodes, strict=True):
             if node in self._silent:
-                self.wait(node, keys[rank])
+                self.wait(node, key)
         return True
 
     def _hear(self, batch: Batch, now: Instant) -> None:
@@ -123,5 +120,5 @@ def _lives_on(node: str, lives: Mapping[Key, Life]) -> dict[Key, Life]:
             if life.node == node:
                 there[key] = life
         elif key == life.keys[0] or life.keys[0] not in lives:
-            there |= {one: life for one, on in zip(life.keys, life.nodes, strict=True) if on == node and one in lives}
+            there |= {one: life for one, on in zip(life.keys, life.nodes, strict=True) if on == node}
     return there

@@ -16,17 +16,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Conductor, Course, Courses
 from batkube.cluster.mapping import POD
 from batkube.cluster.outcomes import FinalState
-from batkube.cluster.pods import is_finished, node_of_pod, phase_of
+from batkube.cluster.pods import TERMINAL_PHASES, node_of_pod, phase_of
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.absent_nodes import AbsentNodes, Life
-from batkube.execution.containers import Containers
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts, Shortage
 from batkube.execution.pod_lives import PodLife
@@ -34,6 +34,9 @@ from batkube.execution.stopping import stop_time_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, Severity
 from batkube.kernel.instants import Instant, instant_of, rfc3339
+
+if TYPE_CHECKING:
+    from batkube.execution.containers import Containers
 
 _NO_SUCH_NODE = FidelityNote("scheduler", "bound a pod to a node that does not exist", Severity.VIOLATION)
 
@@ -51,11 +54,10 @@ class Kubelets:
         containers: Containers | None = None,
         delays: Delays | None = None,
         on_busy: Callable[[int, Instant], None] | None = None,
-        is_watched: bool = True,
     ) -> None:
         """`delays` is None when nothing is delayed.
 
-        Without `containers` every pod has part in a course. Where nobody watches, that such a pod runs is not written.
+        Without `containers` every pod has part in a course, and nobody watches: that it runs is not written.
         """
         self._store = world.store
         self._agenda = world.agenda
@@ -66,7 +68,6 @@ class Kubelets:
         self._containers = containers
         self._delays = delays
         self._on_busy = on_busy
-        self._is_watched = is_watched
         #: The pods that a kubelet knows and that are not gone.
         self.lives: dict[Key, Life] = {}
         self._absent = AbsentNodes(world, accounts, courses, self)
@@ -85,7 +86,9 @@ class Kubelets:
         for course, positions, ranks in self._courses.among(batch.keys):
             known += len(positions)
             if batch.type is not ADDED:
-                self._hear_of_course(course, ranks, [batch.objects[position] for position in positions], now)
+                is_whole = len(positions) == len(batch.keys)
+                pods = batch.objects if is_whole else [batch.objects[position] for position in positions]
+                self._hear_of_course(course, ranks, pods, now)
         if known < len(batch.keys):
             for key, pod in zip(batch.keys, batch.objects, strict=True):
                 if node_of_pod(pod) and self._courses.place(key) is None:
@@ -93,18 +96,19 @@ class Kubelets:
 
     def _hear_of_course(self, course: Course, ranks: Sequence[int], pods: Sequence[KubeObject], now: Instant) -> None:
         """Take up pods that were bound, stop those that were deleted, let go of those that somebody else ended."""
-        bound, keys = [], course.keys
+        bound: dict[int, str] = {}
         for rank, pod in zip(ranks, pods, strict=True):
             if "nodeName" not in pod["spec"]:
                 continue
             if "deletionTimestamp" in pod["metadata"]:
-                self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, keys[rank]))
-            elif is_finished(pod):
-                self.forget([key for key in (keys[rank],) if key in self.lives], now)
+                self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, course.keys[rank]))
+            elif pod["status"]["phase"] in TERMINAL_PHASES:
+                if course.nodes[rank] is not None:
+                    self.forget([course.keys[rank]], now)
             elif course.machine_ids[rank] is None:
-                bound.append((rank, pod))
+                bound[rank] = pod["spec"]["nodeName"]
         if bound:
-            self._admit(course, bound, now)
+            self._admit(course, bound, pods[0], now)
 
     def _hear_of_pod(self, key: Key, pod: KubeObject, now: Instant) -> None:
         """Take up a pod that was bound, or stop it."""
@@ -119,38 +123,36 @@ class Kubelets:
 
     # The pods of a course come up
 
-    def _admit(self, course: Course, bound: Sequence[tuple[int, KubeObject]], now: Instant) -> None:
-        """Take the pods' resources from their nodes, and book when they come up; refuse them if there is no room."""
-        keys, ranks, nodes = course.keys, [rank for rank, _ in bound], [pod["spec"]["nodeName"] for _, pod in bound]
-        self.conductor.bound(course, ranks, nodes, now)
-        if self._absent.keep_waiting(keys, ranks, nodes):
+    def _admit(self, course: Course, bound: dict[int, str], pod: KubeObject, now: Instant) -> None:
+        """Take the resources of pods, all like `pod`, from their nodes, and book when they come up; or refuse them."""
+        nodes, keys = list(bound.values()), [course.keys[rank] for rank in bound]
+        self.conductor.bound(course, list(bound), nodes, now)
+        if self._absent.keep_waiting(keys, nodes):
             self.conductor.lost(course, now)
             return
         if unknown := self._accounts.unknown(nodes):
             self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")
-            self._refuse([keys[rank] for rank in ranks], f"node {unknown[0]} does not exist", now)
+            self._refuse(keys, f"node {unknown[0]} does not exist", now)
             return
         shortage = self._accounts.take(nodes, course.demand)
         if shortage is not None:
             self._note_shortage(f"job {course.job.key}", shortage)
-            self._refuse([keys[rank] for rank in ranks], f"OutOf{shortage.resource}", now)
+            self._refuse(keys, f"OutOf{shortage.resource}", now)
             return
-        self.lives.update(dict.fromkeys([keys[rank] for rank in ranks], course))
-        for rank, node in zip(ranks, nodes, strict=True):
+        self.lives.update(dict.fromkeys(keys, course))
+        for rank, node in bound.items():
             course.nodes[rank] = node
             course.scheduled[rank] = now
         self._tell_busy(now)
-        for up, some in self._starts(ranks, nodes, bound[0][1], now).items():
+        for up, some in self._starts(bound, pod, now).items():
             self._agenda.book(up, Rank.START, functools.partial(self._come_up, course, some))
 
-    def _starts(
-        self, ranks: list[int], nodes: Sequence[str], pod: KubeObject, now: Instant
-    ) -> dict[Instant, list[int]]:
-        """Return which of the pods, all alike, come up when."""
+    def _starts(self, bound: dict[int, str], pod: KubeObject, now: Instant) -> dict[Instant, list[int]]:
+        """Return which of the pods come up when."""
         if self._delays is None:
-            return {now: ranks}
+            return {now: list(bound)}
         starts: dict[Instant, list[int]] = {}
-        for rank, node in zip(ranks, nodes, strict=True):
+        for rank, node in bound.items():
             up = self._delays.until_running(now, node, pod["spec"]["containers"][0])
             starts.setdefault(up, []).append(rank)
         return starts
@@ -165,13 +167,12 @@ class Kubelets:
 
     def _come_up(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Pods begin to run; when the last one of the course does, its work begins."""
-        keys, lives = course.keys, self.lives
-        up = [rank for rank in ranks if lives.get(keys[rank]) is course]
+        up = [rank for rank in ranks if course.nodes[rank] is not None]
         for rank in up:
             course.started[rank] = now
         course.running += len(up)
-        if self._is_watched:
-            self.write([keys[rank] for rank in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
+        if self._containers is not None:
+            self.write([course.keys[rank] for rank in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
         if up and course.running == len(course.keys) and course.broken is None:
             ends = self.conductor.begin(course, now)
             course.end_appointment = self._agenda.book(ends, Rank.FINISH, functools.partial(self._end_course, course))
@@ -192,16 +193,18 @@ class Kubelets:
     def _conclude(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Say how a course ended for some of its pods, unless they are gone; their nodes are free, and forget them."""
         keys = course.keys
-        there = [rank for rank in ranks if self.lives.get(keys[rank]) is course]
+        there = [rank for rank in ranks if course.nodes[rank] is not None]
         self._release(course, there, now)
         over = keys if len(there) == len(keys) else [keys[rank] for rank in there]
         self.write(over, {"phase": "Succeeded" if course.state is FinalState.SUCCESS else "Failed"}, now)
 
     def _release(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Give back what pods of a course held of their nodes, and forget them."""
+        held = [node for rank in ranks if (node := course.nodes[rank]) is not None]
         for rank in ranks:
+            course.nodes[rank] = None
             del self.lives[course.keys[rank]]
-        self._accounts.give_back([node for rank in ranks if (node := course.nodes[rank]) is not None], course.demand)
+        self._accounts.give_back(held, course.demand)
         self._tell_busy(now)
 
     # Any other pod

@@ -43,21 +43,19 @@ class Shortage(NamedTuple):
 
 
 class _Account:
-    """One node: what it offers, what is left of it, and how many pods hold the rest."""
+    """One node: what it offers, what is taken of it, and how many pods hold that."""
 
-    __slots__ = ("free", "offered", "pods")
+    __slots__ = ("offered", "pods", "taken")
 
     def __init__(self) -> None:
-        self.offered: Mapping[str, int] = {}
-        #: Negative only when the node was made smaller than what is taken, or refuses nothing.
-        self.free: defaultdict[str, int] = defaultdict(int)
+        self.offered: defaultdict[str, int] = defaultdict(int)
+        #: More than is offered only when the node was made smaller since, or refuses nothing.
+        self.taken: defaultdict[str, int] = defaultdict(int)
         self.pods = 0
 
     def offer(self, amounts: Mapping[str, int]) -> None:
         """Offer other amounts than before; what is taken stays taken."""
-        for resource in {**self.offered, **amounts}:
-            self.free[resource] += amounts.get(resource, 0) - self.offered.get(resource, 0)
-        self.offered = amounts
+        self.offered = defaultdict(int, amounts)
 
 
 class NodeAccounts:
@@ -96,15 +94,14 @@ class NodeAccounts:
         """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so."""
         for number, node in enumerate(nodes):
             account = self._accounts[node]
-            free = account.free
+            taken, offered = account.taken, account.offered
             for resource, count in demand:
-                if free[resource] < count and not self._lends(node, resource):
-                    offered = account.offered.get(resource, 0)
-                    shortage = Shortage(node, resource, count, offered - free[resource], offered)
+                if taken[resource] + count > offered[resource] and not self._lends(node, resource):
+                    shortage = Shortage(node, resource, count, taken[resource], offered[resource])
                     self.give_back(nodes[:number], demand)
                     return shortage
             for resource, count in demand:
-                free[resource] -= count
+                taken[resource] += count
             if account.pods == 0:
                 self.busy_nodes += 1
             account.pods += 1
@@ -120,23 +117,19 @@ class NodeAccounts:
             account = self._accounts.get(node)
             if account is None:
                 continue
+            taken = account.taken
             for resource, count in demand:
-                account.free[resource] += count
+                taken[resource] -= count
+                if taken[resource] < 0:
+                    raise Bug(f"node {node} was given back more {resource} than was taken")
             account.pods -= 1
             if account.pods == 0:
                 self.busy_nodes -= 1
-                self._check_empty(node, account)
-
-    def _check_empty(self, node: str, account: _Account) -> None:
-        """See that a node without pods has everything again that it offers; the cluster's own may hold some."""
-        for resource, free in account.free.items():
-            if free > account.offered.get(resource, 0):
-                raise Bug(f"node {node} was given back more {resource} than was taken")
 
     def reserve(self, node: str, demand: Requests) -> None:
         """Take `demand` for a pod of the cluster itself, which does not make the node busy."""
         for resource, count in demand:
-            self._accounts[node].free[resource] -= count
+            self._accounts[node].taken[resource] += count
 
 
 class UnguardedAccounts(NodeAccounts):

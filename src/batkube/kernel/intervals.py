@@ -7,6 +7,7 @@ Format: Batsim documentation, "Interval sets"; canonical form is disjoint, maxim
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 
@@ -19,9 +20,8 @@ def mask_of(ids: Iterable[int]) -> int:
 
 
 def members(mask: int) -> Iterator[int]:
-    """Yield the ids of the set in ascending order."""
-    for first, last in runs(mask):
-        yield from range(first, last + 1)
+    """Return the ids of the set in ascending order."""
+    return itertools.chain.from_iterable(range(first, last + 1) for first, last in runs(mask))
 
 
 def runs(mask: int) -> Iterator[tuple[int, int]]:

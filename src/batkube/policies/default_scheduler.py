@@ -40,7 +40,7 @@ class DefaultScheduler:
         self._names = frozenset(names)
         self._desk = desk = PodDesk(world, client, events)
         self._table = desk.table
-        self._preemption = Preemption(world.store, client, events, desk.table)
+        self._preemption = Preemption(desk)
         #: Pods that wait, in the order they came, and whether they were tried.
         self._waiting: dict[Key, bool] = {}
         #: Whether pods that did not fit may fit now.
@@ -108,10 +108,11 @@ class DefaultScheduler:
             if judgement.fits.any():
                 self._desk.bind(key, pod, self._best_node(pod, demand, judgement.fits), now)
                 return
-            message = self._desk.why_not(judgement)
+            message = self._desk.why_not(judgement.counts)
             nominated, explanation = self._preemption.make_room(key, pod, demand, now)
-            if nominated is None:
-                # Both plugins of kube-scheduler that could make room say why not: DynamicResources, DefaultPreemption.
+            if nominated is None and self._table.count:
+                # Both plugins of kube-scheduler that could make room say why not: DynamicResources, DefaultPreemption;
+                # they are not asked where there are no nodes at all (ErrNoNodesAvailable).
                 message = hopeless[shape] = f"{message} no new claims to deallocate, preemption: {explanation}"
         self._desk.set_aside(key, message, now)
 

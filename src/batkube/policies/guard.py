@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Iterator, Sequence
+from types import GeneratorType
 from typing import NoReturn
 
 from batkube.cluster.decisions import Decision
@@ -57,7 +58,8 @@ class GuardedPolicy:
             answer: object = self._policy.decide(view)
         except _ANYTHING as error:
             self._blame(error)
-        if not isinstance(answer, Iterator):
+        # Nearly always a generator, which is told at once; the abstract class has to be asked at length.
+        if not isinstance(answer, (GeneratorType, Iterator)):
             kind = type(answer).__name__
             raise self.failure(f"decide returned a {kind}; it must `yield Start(…)` for each decision instead")
         while True:
@@ -107,6 +109,6 @@ class GuardedPolicy:
             raise self.failure(f"started job {job.key} at a {kind}, which is not a placement; use view.free.fit(job)")
         if len(machine_ids) != job.size:
             raise self.failure(f"gave job {job.key} {len(machine_ids)} places for {job.size} pods")
-        if not all(0 <= machine_id < self._machine_count for machine_id in machine_ids):
+        if min(machine_ids) < 0 or max(machine_ids) >= self._machine_count:
             raise self.failure(f"started job {job.key} on machines {machine_ids}, not all of which exist")
         return machine_ids

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from batkube.cluster.decisions import Decision
@@ -32,31 +31,27 @@ from batkube.workloads.model import Job
 __all__ = ["Decision", "Evict", "Policy", "Reject", "Running", "Start", "View", "WakeAt"]
 
 
-@dataclass(frozen=True, slots=True)
-class Start(Decision):
+class Start(Decision, frozen=True):
     """Run `job`, which is in the queue, at `placement` now."""
 
     job: Job
     placement: Placement
 
 
-@dataclass(frozen=True, slots=True)
-class Evict(Decision):
+class Evict(Decision, frozen=True):
     """Stop the running `job` to make room; the run's configuration says whether it is queued again or fails."""
 
     job: Job
 
 
-@dataclass(frozen=True, slots=True)
-class Reject(Decision):
+class Reject(Decision, frozen=True):
     """Never run `job`, which is in the queue."""
 
     job: Job
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class WakeAt(Decision):
+class WakeAt(Decision, frozen=True):
     """Ask again at `at`, even if nothing happens until then."""
 
     at: Instant

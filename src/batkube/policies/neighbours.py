@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from batkube.cluster.mapping import POD
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.scheduling_rules import NodeRules
@@ -71,7 +72,7 @@ class Neighbours:
         self._table = table
         #: Bound pods that will not have certain others near them.
         self._exclusive: dict[Key, None] = {}
-        store.listen("pods", self._hear)
+        store.listen(POD, self._hear)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         for key, pod in zip(batch.keys, batch.objects, strict=True):
@@ -106,9 +107,9 @@ class Neighbours:
         return result
 
     def _bound(self) -> list[tuple[KubeObject, int]]:
-        placed = self._table.placements()
-        pods = self._store.objects("pods", [key for key, _ in placed])
-        return [(pod, column) for pod, (_, column) in zip(pods, placed, strict=True)]
+        holdings = self._table.holdings
+        pods = self._store.objects(POD, list(holdings))
+        return [(pod, held.column) for pod, held in zip(pods, holdings.values(), strict=True)]
 
     def _values(self, topology_key: str) -> list[str | None]:
         """Return the value of a label by column; None where a node lacks it."""
@@ -149,14 +150,14 @@ class Neighbours:
         """Return the nodes near which some bound pod will not have this one."""
         refused = np.zeros(len(self._table.nodes), dtype=np.bool_)
         for key in self._exclusive:
-            other, column = self._store.get("pods", key), self._table.column_of(key)
-            if other is None or column is None:
+            other, held = self._store.get(POD, key), self._table.holdings.get(key)
+            if other is None or held is None:
                 continue
             for one in _required(other, "podAntiAffinity"):
                 term = Term(one, other, self._store)
                 if term.means(pod):
                     values = self._values(term.topology_key)
-                    own = values[column]
+                    own = values[held.column]
                     refused |= _mask(own is not None and value == own for value in values)
         return refused
 

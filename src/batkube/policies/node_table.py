@@ -15,7 +15,7 @@ from batkube.cluster.mapping import POD
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.resources import Amounts, allocatable_of, demand_of
 from batkube.cluster.scheduling_rules import NodeRules, rules_key
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import CPU, MEMORY, PODS
 from batkube.policies.node_columns import NodeColumns
@@ -50,9 +50,7 @@ class NodeTable(NodeColumns):
         self._capacity: npt.NDArray[np.int64] = np.zeros((3, 0), dtype=np.int64)
         self._used: npt.NDArray[np.int64] = np.zeros((3, 0), dtype=np.int64)
         #: What each bound pod takes.
-        self._holdings: dict[Key, Holding] = {}
-        #: Pods bound to a node that is not there.
-        self._homeless: dict[Key, None] = {}
+        self.holdings: dict[Key, Holding] = {}
         #: By rules; as of `_accepted_at`.
         self._accepted: dict[bytes, Acceptance] = {}
         self._accepted_at = self.generation
@@ -70,6 +68,12 @@ class NodeTable(NodeColumns):
             return
         for node in batch.objects:
             self._offer(node["metadata"]["name"], allocatable_of(node))
+        if batch.type is ADDED:
+            # Pods may have been bound to a node before it came, or before it came back.
+            names = frozenset(batch.keys)
+            for key, (pod, _) in self._store.entries(POD).items():
+                if node_of_pod(pod) in names and not is_finished(pod):
+                    self._place(key, pod)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         for key, pod in zip(batch.keys, batch.objects, strict=True):
@@ -79,41 +83,27 @@ class NodeTable(NodeColumns):
                 self._place(key, pod)
 
     def _offer(self, name: str, offered: Amounts) -> None:
-        """Set what a node offers, and take up the pods that waited for it."""
+        """Set what a node offers."""
         for resource in offered:
             self._row(resource)
         self._capacity[:, self._column_of[name]] = [offered.get(resource, 0) for resource in self._row_of]
-        for key in [key for key in self._homeless if self._node_name(key) == name]:
-            self._place(key, self._store.objects(POD, [key])[0])
-
-    def _node_name(self, key: Key) -> str:
-        pod = self._store.get(POD, key)
-        return "" if pod is None else node_of_pod(pod)
 
     def _remove_node(self, name: str) -> int:
         column = super()._remove_node(name)
         for key in self.pods_on(column):
             self._displace(key)
-            self._homeless[key] = None
         self._capacity[:, column] = 0
         return column
 
     def _place(self, key: Key, pod: KubeObject) -> None:
-        name = node_of_pod(pod)
-        if not name or key in self._holdings:
-            return
-        column = self._column_of.get(name)
-        if column is None:
-            self._homeless[key] = None
-            return
-        self._homeless.pop(key, None)
-        demand = demand_of(pod)
-        self._holdings[key] = Holding(column, demand)
-        self._change(column, demand, 1)
+        column = self._column_of.get(node_of_pod(pod))
+        if column is not None and key not in self.holdings:
+            demand = demand_of(pod)
+            self.holdings[key] = Holding(column, demand)
+            self._change(column, demand, 1)
 
     def _displace(self, key: Key) -> None:
-        self._homeless.pop(key, None)
-        held = self._holdings.pop(key, None)
+        held = self.holdings.pop(key, None)
         if held is not None:
             self._change(held.column, held.demand, -1)
 
@@ -196,16 +186,7 @@ class NodeTable(NodeColumns):
 
     def pods_on(self, column: int) -> list[Key]:
         """Return the pods that the node of this column holds."""
-        return [key for key, held in self._holdings.items() if held.column == column]
-
-    def column_of(self, key: Key) -> int | None:
-        """Return the column of the node that holds a pod, or None."""
-        held = self._holdings.get(key)
-        return None if held is None else held.column
-
-    def placements(self) -> list[tuple[Key, int]]:
-        """Return every pod that a node holds, with the node's column."""
-        return [(key, held.column) for key, held in self._holdings.items()]
+        return [key for key, held in self.holdings.items() if held.column == column]
 
     def free(self, column: int) -> Amounts:
         """Return what the node of this column has left."""

@@ -6,6 +6,7 @@ tells it. They hear of pods and nodes themselves.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
@@ -33,9 +34,9 @@ class PodDesk:
     """Knows the nodes, and writes to pods through the API."""
 
     def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
-        self._store = world.store
+        self.store = world.store
+        self.events = events
         self._client = client
-        self._events = events
         self.table = NodeTable(world.store)
         self.neighbours = Neighbours(world.store, self.table)
 
@@ -53,22 +54,22 @@ class PodDesk:
             self.set_aside(key, f"binding rejected: {refusal.message}", now)
             return False
         message = f"Successfully assigned {key} to {node_name}"
-        self._events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
+        self.events.record(pod, POD, "Normal", "Scheduled", message, now, action="Binding")
         return True
 
     def reject(self, key: Key, reason: str, now: Instant) -> None:
         """Let a pod fail before it ran."""
-        pod = self._store.get(POD, key)
+        pod = self.store.get(POD, key)
         if pod is not None:
-            status = {**pod.get("status", {}), **rejected_status(reason)}
-            self._write_status(pod, status, now)
+            self.write_status(pod, {**pod.get("status", {}), **rejected_status(reason)}, now)
 
-    def evict(self, key: Key, now: Instant) -> None:
-        """Let a pod stop within its grace period."""
+    def evict(self, key: Key, now: Instant) -> bool:
+        """Let a pod stop within its grace period; return whether the server agreed."""
         try:
             self._client.delete(POD, key, now)
         except Refused:
-            return
+            return False
+        return True
 
     def acceptance(self, pod: KubeObject) -> Mask:
         """Return the nodes to which a pod may go, whatever room they have."""
@@ -92,35 +93,37 @@ class PodDesk:
             counts[reason] = counts.get(reason, 0) + int(refused.sum())
         return Judgement(fits, counts)
 
-    def why_not(self, judgement: Judgement) -> str:
-        """Return why a pod fits nowhere (Kubernetes: framework.FitError)."""
+    def why_not(self, counts: Mapping[str, int]) -> str:
+        """Return why a pod fits nowhere, by how many nodes have each reason (Kubernetes: framework.FitError)."""
         if not self.table.count:
             return "no nodes available to schedule pods"
-        reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in judgement.counts.items()))
+        reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
         return f"0/{self.table.count} nodes are available: {reasons}."
 
     def set_aside(self, key: Key, message: str, now: Instant) -> None:
         """Say why the pod waits, unless it says so already."""
-        pod = self._store.get(POD, key)
+        pod = self.store.get(POD, key)
         if pod is None or (condition_of(pod, "PodScheduled") or {}).get("message") == message:
             return
-        self._events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
-        condition = {
-            "type": "PodScheduled",
-            "status": "False",
-            "lastProbeTime": None,
-            "reason": "Unschedulable",
-            "message": message,
-        }
+        self.events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
         generation = pod["metadata"].get("generation")
-        if generation:
-            condition["observedGeneration"] = generation
+        observed = {"observedGeneration": generation} if generation else {}
+        self.set_condition(pod, ("PodScheduled", "False"), "Unschedulable", message, now, **observed)
+
+    def set_condition(
+        self, pod: KubeObject, state: tuple[str, str], reason: str, message: str, now: Instant, **more: object
+    ) -> bool:
+        """Give a pod a condition, by its type and status; return whether the server agreed."""
+        kind, value = state
+        condition = {"type": kind, "status": value, "lastProbeTime": None, "reason": reason, "message": message, **more}
         status = pod.get("status", {})
         conditions = with_condition(status.get("conditions") or [], condition, now)
-        self._write_status(pod, {**status, "conditions": conditions}, now)
+        return self.write_status(pod, {**status, "conditions": conditions}, now)
 
-    def _write_status(self, pod: KubeObject, status: KubeObject, now: Instant) -> None:
+    def write_status(self, pod: KubeObject, status: KubeObject, now: Instant) -> bool:
+        """Give a pod another status; return whether the server agreed."""
         try:
             self._client.update(POD, {**pod, "status": status}, now, subresource="status")
         except Refused:
-            return
+            return False
+        return True

@@ -12,15 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from batkube.cluster.client import Client, Refused
-from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.references import is_being_deleted, with_condition
+from batkube.cluster.mapping import POD
+from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import Amounts, demand_of
-from batkube.cluster.store import Key, KubeObject, Store
+from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant
-from batkube.policies.node_table import NodeTable
-
-POD = "pods"
+from batkube.policies.pod_desk import PodDesk
 
 
 class _Promise(NamedTuple):
@@ -58,11 +55,10 @@ def _priority(pod: KubeObject) -> int:
 class Preemption:
     """Chooses victims and keeps promises."""
 
-    def __init__(self, store: Store, client: Client, events: EventRecorder, table: NodeTable) -> None:
-        self._store = store
-        self._client = client
-        self._events = events
-        self._table = table
+    def __init__(self, desk: PodDesk) -> None:
+        self._desk = desk
+        self._store = desk.store
+        self._table = desk.table
         #: By the pod that room was made for and that is not bound yet.
         self._promises: dict[Key, _Promise] = {}
 
@@ -95,8 +91,7 @@ class Preemption:
         if not candidates:
             if self._promises.pop(key, None) is not None:
                 self._nominate(key, None, now)
-            words = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
-            return None, f"0/{self._table.count} nodes are available: {words}."
+            return None, self._desk.why_not(reasons)
         best = min(candidates, key=_Victims.cost)
         for victim_key, victim in best.pods:
             self._preempt(victim_key, victim, pod, best.column, now)
@@ -131,10 +126,10 @@ class Preemption:
     def _lesser_pods(self, priority: int) -> dict[int, list[tuple[Key, KubeObject]]]:
         """Return the bound pods of lower priority by column."""
         by_node: dict[int, list[tuple[Key, KubeObject]]] = {}
-        for key, column in self._table.placements():
+        for key, held in self._table.holdings.items():
             pod = self._store.get(POD, key)
             if pod is not None and _priority(pod) < priority:
-                by_node.setdefault(column, []).append((key, pod))
+                by_node.setdefault(held.column, []).append((key, pod))
         return by_node
 
     def _victims(
@@ -164,23 +159,11 @@ class Preemption:
         return _Victims(column, victims) if victims else "No preemption victims found for incoming pod"
 
     def _preempt(self, key: Key, victim: KubeObject, pod: KubeObject, column: int, now: Instant) -> None:
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "lastProbeTime": None,
-            "reason": "PreemptionByScheduler",
-            "message": "default-scheduler: preempting to accommodate a higher priority pod",
-        }
-        status = victim.get("status", {})
-        conditions = with_condition(status.get("conditions") or [], condition, now)
-        try:
-            marked = {**victim, "status": {**status, "conditions": conditions}}
-            self._client.update(POD, marked, now, subresource="status")
-            self._client.delete(POD, key, now)
-        except Refused:
-            return
-        message = f"Preempted by pod {pod['metadata']['uid']} on node {self._table.name_of(column)}"
-        self._events.record(victim, POD, "Normal", "Preempted", message, now, action="Preempting")
+        why = "default-scheduler: preempting to accommodate a higher priority pod"
+        is_marked = self._desk.set_condition(victim, ("DisruptionTarget", "True"), "PreemptionByScheduler", why, now)
+        if is_marked and self._desk.evict(key, now):
+            message = f"Preempted by pod {pod['metadata']['uid']} on node {self._table.name_of(column)}"
+            self._desk.events.record(victim, POD, "Normal", "Preempted", message, now, action="Preempting")
 
     def _nominate(self, key: Key, column: int | None, now: Instant) -> None:
         """Write into the pod's status for which node it waits; None when there is no longer any hope for one."""
@@ -190,7 +173,4 @@ class Preemption:
         status = {name: value for name, value in pod.get("status", {}).items() if name != "nominatedNodeName"}
         if column is not None:
             status["nominatedNodeName"] = self._table.name_of(column)
-        try:
-            self._client.update(POD, {**pod, "status": status}, now, subresource="status")
-        except Refused:
-            return
+        self._desk.write_status(pod, status, now)

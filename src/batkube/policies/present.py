@@ -74,6 +74,8 @@ class Present:
         self.now = START
         self.queue = JobQueue()
         self.running: list[KnownJob] = []
+        #: Of each running job, in the same order: its end and its number, which they are sorted by.
+        self._ends: list[tuple[Instant, int]] = []
         self.arrived: list[Job] = []
         self.ended: list[Job] = []
         #: Every job that has pods alive, by the job's key.
@@ -139,11 +141,14 @@ class Present:
         known.since, known.end = self.now, Instant(self.now + self._length(known.job))
         known.number = self._starts
         self._starts += 1
-        bisect.insort(self.running, known, key=_by_end)
+        place = bisect.bisect(self._ends, (known.end, known.number))
+        self._ends.insert(place, (known.end, known.number))
+        self.running.insert(place, known)
 
     def stop(self, known: KnownJob) -> None:
         """Let a job run no longer, and take its placement back."""
-        del self.running[bisect.bisect_left(self.running, _by_end(known), key=_by_end)]
+        place = bisect.bisect_left(self._ends, (known.end, known.number))
+        del self._ends[place], self.running[place]
         known.nodes = ()
         if not self._grounds.is_stale:
             self.free = self.free + known.placement
@@ -176,7 +181,3 @@ class Present:
 
 def _tells_its_length(job: Job) -> bool:
     return job.walltime is not None or isinstance(job, PodJob)
-
-
-def _by_end(known: KnownJob) -> tuple[Instant, int]:
-    return known.end, known.number

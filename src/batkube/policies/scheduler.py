@@ -299,5 +299,5 @@ class PolicyScheduler:
             if job.shape not in reasons:
                 judgement = desk.judge(pod, demand_of(pod))
                 waits = f"the policy {self._policy.name} has not started it yet"
-                reasons[job.shape] = waits if judgement.fits.any() else desk.why_not(judgement)
+                reasons[job.shape] = waits if judgement.fits.any() else desk.why_not(judgement.counts)
             desk.set_aside(job.pod, reasons[job.shape], now)

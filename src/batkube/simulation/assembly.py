@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, kube_name, node_names, node_of
 from batkube.cluster.outcomes import Outcome
+from batkube.cluster.store import Store
 from batkube.cluster.timetable import Timetable
 from batkube.cluster.world import World
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
@@ -183,7 +184,7 @@ def assemble(
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     # Programs and controllers come up before the first job does.
     clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
-    world = World(Streams(scenario.seed), journal, clock=clock)
+    world = World(Streams(scenario.seed), journal, Store() if inputs.needs_api else Store(0), clock=clock)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))

@@ -17,11 +17,9 @@ from batkube.cluster.decisions import DecisionLog
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, ResourceModel, node_of
 from batkube.cluster.world import World
-from batkube.execution.containers import Containers
 from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts
-from batkube.execution.node_agents import NodeAgents, ReturningNodes
 from batkube.kernel.instants import Duration, Instant
 from batkube.platforms.model import Machine, Platform
 from batkube.policies.interface import Policy
@@ -30,6 +28,8 @@ from batkube.workloads.model import Job
 from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
+    from batkube.execution.containers import Containers
+    from batkube.execution.node_agents import NodeAgents
     from batkube.simulation.controller_parts import Surroundings
 
 ClientFor = Callable[[str], Client]
@@ -87,7 +87,6 @@ def start_cluster(
         containers=None if client_for is None else _containers(world, client_for("kubelet"), has_readers, rules),
         delays=delays,
         on_busy=on_busy,
-        is_watched=client_for is not None,
     )
     return agents
 
@@ -95,6 +94,7 @@ def start_cluster(
 def _look_after_nodes(world: World, client_for: ClientFor, watches_nodes: bool, has_readers: bool) -> NodeAgents:
     from batkube.controllers.event_expiry import EventExpiry
     from batkube.controllers.node_lifecycle import NodeLifecycle
+    from batkube.execution.node_agents import NodeAgents, ReturningNodes
 
     kubelet, manager = client_for("kubelet"), client_for("kube-controller-manager")
     agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers))
@@ -107,6 +107,8 @@ def _look_after_nodes(world: World, client_for: ClientFor, watches_nodes: bool, 
 
 def _containers(world: World, kubelet: Client, has_readers: bool, rules: ContainerRules | None) -> Containers:
     """Return what runs the pods that have no part in a course."""
+    from batkube.execution.containers import Containers
+
     return Containers(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers), rules)
 
 

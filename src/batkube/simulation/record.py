@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import as_float_s
-from batkube.kernel.stopwatch import Stopwatch, peak_memory_bytes
+from batkube.kernel.stopwatch import WorkStopwatch, peak_memory_bytes
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.jobs_csv import write_jobs
 from batkube.outputs.files.manifest import fingerprint, write_json
@@ -31,7 +31,7 @@ class Record:
     failure: RunFailed | None
     #: The command line, empty when run from Python.
     command: Sequence[str]
-    stopwatch: Stopwatch
+    stopwatch: WorkStopwatch
 
     def write(self, folder: OutputFolder) -> None:
         """Write every file that is not written while the run goes on."""

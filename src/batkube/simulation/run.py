@@ -14,7 +14,7 @@ from batkube.kernel.errors import Bug, RunFailed
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Instant, human
 from batkube.kernel.journal import Journal
-from batkube.kernel.stopwatch import Stopwatch
+from batkube.kernel.stopwatch import WorkStopwatch
 from batkube.kernel.temporary import temporary_files
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.results import Results
@@ -122,7 +122,7 @@ def execute(
     A run that fails still leaves what it computed, and then raises RunFailed.
     """
     folder = OutputFolder(out, force=force)
-    stopwatch = Stopwatch()
+    stopwatch = WorkStopwatch()
     inputs = read_inputs(scenario, builder)
     with folder.writing():
         with (

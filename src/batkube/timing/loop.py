@@ -64,7 +64,8 @@ class Loop:
                 clock.advance(appointment.at)
             self.kept += 1
             appointment.action(appointment.at)
-        self.reach(until)
+        if until > clock.now:
+            clock.advance(until)
 
     def keep_next(self) -> Rank:
         """Keep the next appointment, which there must be, whatever the clock shows; return its rank."""

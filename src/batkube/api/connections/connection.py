@@ -21,6 +21,8 @@ MAX_BODY = 3 * 1024 * 1024
 
 #: What may wait for a slow reader before its answers are held back, and what is written at a time.
 _HIGH_WATER = 32 * 1024
+#: A request of no account while it waits for its turn.
+_SMALL = 16 * 1024
 _PIECE = 256 * 1024
 _HEAD_END = b"\r\n\r\n"
 _NOTHING = memoryview(b"")
@@ -75,6 +77,8 @@ class Connection:
         self._goes_on = True
         self._writable = True
         self._is_closing = False
+        #: Whether the client has ended its side: it is answered still, but is there for no stream.
+        self._is_ended = False
         #: What has come and is not parsed yet, and from where on.
         self._inbox = b""
         self._at = 0
@@ -118,7 +122,7 @@ class Connection:
     @property
     def held_bytes(self) -> int:
         """Return about how much memory is kept for this client while it keeps us waiting."""
-        held = len(self._inbox) + self._incoming.held_bytes + len(self._rest)
+        held = len(self._inbox) + self._incoming.held_bytes + len(self._rest) + self._waiting_bytes
         held += 0 if self._writable else _HIGH_WATER
         return held + (0 if self._stream is None else self._stream.held_bytes)
 
@@ -145,15 +149,19 @@ class Connection:
 
     @property
     def is_done(self) -> bool:
-        """Whether everything that came was answered and all of it is on its way, so that nothing is kept."""
-        if self._inbox or self._requests or self._rest or not self._writable:
+        """Whether nothing is kept, or nothing but a small request that waits for its turn."""
+        if self._inbox or self._rest or not self._writable or self._waiting_bytes > _SMALL:
             return False
         return self._stream is None and not (self._incoming.in_head or self._incoming.in_body)
 
     @property
+    def _waiting_bytes(self) -> int:
+        return sum(len(each.request.body) for each in self._requests if each.request) if self._requests else 0
+
+    @property
     def is_full(self) -> bool:
         """Whether enough has come: there is more to answer than one request, or the client does not read."""
-        return bool(self._inbox or self._requests) or not self._writable or bool(self._rest)
+        return bool(self._inbox) or not self._writable or bool(self._rest)
 
     @property
     def client(self) -> str:
@@ -267,6 +275,10 @@ class Connection:
 
     def _start(self, stream: Stream, keep_alive: bool) -> None:
         assert self._transport is not None
+        if self._is_ended:
+            stream.stop()
+            self.drop()
+            return
         # A client that has spoken on already is not heard.
         self._goes_on = self._goes_on and keep_alive and not (self._requests or self._inbox)
         self._requests.clear()

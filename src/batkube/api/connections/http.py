@@ -53,9 +53,10 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Answer what has come before the client ended its side; return whether there is anything left to answer."""
-        self._goes_on = False
-        self._is_closing |= not self.is_full
-        return self.is_full
+        self._goes_on, self._is_ended = False, True
+        has_more = self.is_full or bool(self._requests)
+        self._is_closing |= not has_more
+        return has_more
 
     def proceed(self) -> None:
         """Answer a request; none of a client that is known to be gone."""
@@ -63,7 +64,7 @@ class LoopConnection(Connection, asyncio.Protocol):
             self._is_closing = True
             return
         super().proceed()
-        if not self._is_reading:
+        if self._is_known or not self._is_reading:
             self._moved()
 
     def pause_writing(self) -> None:
