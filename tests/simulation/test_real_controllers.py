@@ -171,6 +171,20 @@ def test_the_real_controllers_leave_what_ours_leave(kept_program: Callable[[str]
     assert '"Starting" version="v1.34.4"' in log.read_text()
 
 
+def whole(record: Record) -> list[object]:
+    """Return every object at the end of a run with its version, which tells in which order all of them were written."""
+    store = record.simulation.world.store
+    return [store.entries(kind) for kind in KINDS]
+
+
+def test_two_runs_with_the_real_controllers_are_the_same_to_the_byte(
+    kept_program: Callable[[str], str], tmp_path: Path
+) -> None:
+    one, other = ran(tmp_path / "one", "2h", kept_program(MANAGER)), ran(tmp_path / "the other", "2h", MANAGER)
+    assert content(tmp_path / "one") == content(tmp_path / "the other")
+    assert whole(one) == whole(other)
+
+
 @opt_in.slow("runs three virtual days four times, once and again with each controllers")
 def test_three_days_are_alike_with_ours_and_the_real_ones_and_each_twice_the_same(
     kept_program: Callable[[str], str], tmp_path: Path
@@ -178,10 +192,10 @@ def test_three_days_are_alike_with_ours_and_the_real_ones_and_each_twice_the_sam
     ours, real = ran(tmp_path / "ours", "3d", "ours"), ran(tmp_path / "real", "3d", kept_program(MANAGER))
     assert_alike(ours, real, tmp_path)
     assert sum(map(len, created(tmp_path / "real").values())) > 864
-    ran(tmp_path / "ours again", "3d", "ours")
-    ran(tmp_path / "real again", "3d", MANAGER)
-    for name in ("ours", "real"):
+    for name, record, controllers in (("ours", ours, "ours"), ("real", real, MANAGER)):
+        again = ran(tmp_path / f"{name} again", "3d", controllers)
         assert content(tmp_path / name) == content(tmp_path / f"{name} again")
+        assert whole(record) == whole(again)
 
 
 def test_real_controllers_that_cannot_start_end_the_run_with_their_last_words(

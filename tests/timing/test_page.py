@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
-import struct
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.timing.conftest import OtherSide
 
 from batkube.timing.page import ClockPage
 
 INT64 = st.integers(min_value=-(2**63), max_value=2**63 - 1)
-
-
-class OtherSide:
-    """The program's view of the page, by slot number."""
-
-    def __init__(self, page: ClockPage) -> None:
-        self._file = os.open(page.environment["BATKUBE_PAGE"], os.O_RDWR)
-        self._map = mmap.mmap(self._file, 4096)
-
-    def __getitem__(self, slot: int) -> int:
-        value: int = struct.unpack_from("<q", self._map, slot * 8)[0]
-        return value
-
-    def __setitem__(self, slot: int, value: int) -> None:
-        struct.pack_into("<q", self._map, slot * 8, value)
-
-    def close(self) -> None:
-        self._map.close()
-        os.close(self._file)
-
-
-@pytest.fixture
-def page() -> Iterator[ClockPage]:
-    page = ClockPage(1000, deterministic=True, seed=77)
-    yield page
-    page.close()
-
-
-@pytest.fixture
-def program(page: ClockPage) -> Iterator[OtherSide]:
-    program = OtherSide(page)
-    yield program
-    program.close()
 
 
 def test_nobody_else_can_open_the_page_and_nobody_can_take_it_from_under_us(page: ClockPage) -> None:

@@ -20,6 +20,7 @@ from typing import Protocol
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, as_float_s
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.costs import DecisionCost
+from batkube.timing.garbage import Garbage
 from batkube.timing.processes import NOT_BUILT, AttachedProcess
 
 #: In virtual time: when nothing is due and nothing happens for so long, a run is given up.
@@ -38,8 +39,6 @@ _TRANSIT_S = 0.05
 #: go/_std/runtime/virtual_network.go). A run that has come so close to it is given up.
 _CROWDED_S = 3.0
 _CROWDED_OUT = "was crowded out by others who connected to its port in thousands, and would have taken another course"
-#: A program collects its garbage once it has used this much more than twice what its last collection left.
-_GARBAGE_BYTES = 256 << 20
 
 
 class Entrance(Protocol):
@@ -122,6 +121,7 @@ class Attachment:
         #: Until when the program is busy with what it has written already; None when it is not.
         self.busy_until: Instant | None = None
         self._cost = cost
+        self._garbage = Garbage(process.page)
         self._watchdog_s = as_float_s(watchdog)
         #: Whether the counters have been found to tell the truth; not so once the program talks to others, too.
         self._counts = True
@@ -133,20 +133,35 @@ class Attachment:
         return self.busy_until is not None and self.busy_until > now
 
     def wait_idle(self) -> None:
-        """Wait until the program is idle and has read everything that was sent."""
+        """Wait until the program is idle and has read everything that was sent; then it may collect its garbage."""
         if self._idle_with == self._known():
             return
-        if self.page.live_bytes > 2 * self.page.heap_bytes + _GARBAGE_BYTES:
+        self._await_report()
+        if self._garbage.is_due():
             self.page.request_collection()
+            self._await_report()
+        self._idle_with = self._known()
+
+    def _await_report(self) -> None:
+        """Wait for the answer to a question that was put when the program had read everything.
+
+        An earlier answer will not do. On a busy machine bytes may arrive after the program has said that it is idle,
+        and have been read a moment later: it is at work then, though it has answered and both sides count the same.
+        """
         watch, patience_s = Stopwatch(), _FIRST_PATIENCE_S
-        number = self.page.probe()
-        while not self.page.is_idle_since(number) or not self._has_read_all(watch):
-            if not self.page.wait(patience_s):
+        number = self._ask(watch)
+        while number is None or not self.page.is_idle_since(number):
+            if self.page.wait(patience_s):
+                number = number or self._ask(watch)
+            else:
                 patience_s = min(2 * patience_s, _LAST_PATIENCE_S)
                 self._check_health(watch.real_s)
                 self.server.admit()
-                number = self.page.probe()
-        self._idle_with = self._known()
+                number = self._ask(watch)
+
+    def _ask(self, watch: Stopwatch) -> int | None:
+        """Ask the program whether it is idle, unless it has something to read, which wakes it anyway."""
+        return self.page.probe() if self._has_read_all(watch) else None
 
     def _known(self) -> tuple[int, int, int]:
         """Return all that can wake the program: its clock, and what it was sent."""

@@ -1,0 +1,48 @@
+"""The coordinator believes a program that says it is idle only if it had read everything when it was asked."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tests.timing.conftest import OtherSide
+
+from batkube.timing.coordinator import Attachment
+from batkube.timing.page import ClockPage
+
+QUESTION, ANSWER, READ = 2, 8, 17
+
+
+class LatePage(ClockPage):
+    """The page of a program to which bytes come late: it says that it is idle, then reads, then has done with them.
+
+    Whenever the coordinator waits, the program goes a step further and rings.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(0, deterministic=True, seed=0)
+        self.program = OtherSide(self)
+        self.steps = 0
+        #: The last question that had been put when the bytes were read.
+        self.asked_before = 0
+
+    def wait(self, timeout_s: float) -> bool:
+        """Go a step further."""
+        self.steps += 1
+        if self.steps == 2:
+            self.program[READ], self.asked_before = 100, self.program[QUESTION]
+        else:
+            self.program[ANSWER] = self.program[QUESTION]
+        return True
+
+
+def test_a_program_that_said_it_is_idle_before_the_bytes_came_is_asked_again() -> None:
+    page = LatePage()
+    server = SimpleNamespace(sent=100, dropped=0, door=SimpleNamespace(is_overrun=False), is_awaiting=True)
+    try:
+        Attachment(cast(Any, SimpleNamespace(page=page)), cast(Any, server)).wait_idle()
+        assert page.program[ANSWER] > page.asked_before
+        assert page.steps == 3
+    finally:
+        page.program.close()
+        page.close()

@@ -1,0 +1,69 @@
+"""A program collects its garbage at moments that its work alone decides."""
+
+from __future__ import annotations
+
+import pytest
+from tests.timing.conftest import OtherSide
+
+from batkube.timing.garbage import Garbage
+from batkube.timing.page import ClockPage
+
+MEBI = 1 << 20
+HEAP, WRITTEN, READ, LIVE = 13, 16, 17, 18
+
+
+def collections(page: ClockPage, program: OtherSide, noise: int) -> list[int]:
+    """Return after how many exchanges of 300 kB a program collects whose memory is in use as it works, about."""
+    garbage, moments = Garbage(page), []
+    for number in range(1, 200):
+        program[READ], program[WRITTEN] = number * 280_000, number * 20_000
+        program[LIVE] += 16 * 300_000
+        program[LIVE] += noise if number % 2 else -noise
+        if garbage.is_due():
+            moments.append(number)
+            program[HEAP] = program[LIVE] = 12_000_000 + noise
+    return moments
+
+
+def test_some_kilobytes_more_or_less_in_use_change_no_moment(page: ClockPage, program: OtherSide) -> None:
+    moments = collections(page, program, noise=0)
+    program[HEAP] = program[LIVE] = 0
+
+    assert moments == collections(page, program, noise=20_000)
+    assert [later - earlier for earlier, later in zip([0, *moments], moments, strict=False)] == [28] * 7
+
+
+@pytest.mark.parametrize(
+    ("left", "traffic", "is_due"),
+    [
+        (12 * MEBI, 8 * MEBI - 1, False),
+        (12 * MEBI, 8 * MEBI, True),
+        (512 * MEBI, 40 * MEBI - 1, False),
+        (512 * MEBI, 40 * MEBI, True),
+    ],
+)
+def test_what_takes_longer_to_collect_is_collected_less_often(
+    page: ClockPage, program: OtherSide, left: int, traffic: int, is_due: bool
+) -> None:
+    program[HEAP], program[READ] = left, traffic
+
+    assert Garbage(page).is_due() is is_due
+
+
+def test_a_program_that_says_nothing_collects_once_it_has_left_very_much(page: ClockPage, program: OtherSide) -> None:
+    garbage = Garbage(page)
+    program[LIVE] = 2048 * MEBI - 1
+    assert not garbage.is_due()
+
+    program[LIVE] = 2048 * MEBI
+    assert garbage.is_due()
+
+
+def test_a_program_that_makes_much_garbage_of_little_is_not_let_grow(page: ClockPage, program: OtherSide) -> None:
+    garbage = Garbage(page)
+    program[LIVE] = 1024 * MEBI
+    program[READ] = MEBI - 1
+    assert not garbage.is_due()
+
+    program[READ] = MEBI
+    assert garbage.is_due()
