@@ -76,3 +76,12 @@ def test_the_next_appointment_is_known_beforehand_and_cancelled_ones_do_not_coun
     assert len(agenda) == 1
     assert _keep_all(agenda) == [1]
     assert agenda.due is None
+
+
+def test_what_is_routine_is_kept_and_is_nothing_to_wait_for() -> None:
+    agenda = Agenda()
+    agenda.book(Instant(1), Rank.START, lambda now: None, is_routine=True)
+    agenda.book(Instant(2), Rank.START, lambda now: None)
+    assert (len(agenda), agenda.due) == (1, 1)
+    assert agenda.next() is not None
+    assert (len(agenda), agenda.due) == (1, 2)

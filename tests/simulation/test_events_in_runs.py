@@ -152,13 +152,17 @@ def test_failures_at_random_are_the_same_twice_and_others_with_another_seed(tmp_
     assert results.schedule["work_lost"] > 0
 
 
-@pytest.mark.parametrize("controllers", ["none", "ours"])
-def test_jobs_of_a_workload_are_missed_at_once_or_when_controllers_evict_them(tmp_path: Path, controllers: str) -> None:
-    results = run(tmp_path, [{"at": 60, "fail": "node-1"}], (0, 2, 1000), controllers=controllers)
+@pytest.mark.parametrize("controllers", ["none", "ours", "kube-controller-manager@1.34.4"])
+def test_jobs_of_a_workload_are_missed_at_once_or_when_controllers_evict_them(
+    tmp_path: Path, controllers: str, kept_program: Callable[[str], str]
+) -> None:
+    is_real = "@" in controllers
+    programs = {"scheduler": "kube-scheduler@1.34.4", "controllers": kept_program(controllers)} if is_real else {}
+    results = run(tmp_path, [{"at": 60, "fail": "node-1"}], (0, 2, 1000), **{"controllers": controllers, **programs})
 
     (job,) = results.jobs.to_dict("records")
-    # With controllers: unknown at 105 s (the last renewal was at 50 s), evicted 300 s later.
-    assert job["starting_time"] == pytest.approx(60 if controllers == "none" else 405, abs=0.01)
+    # With controllers: unknown at 105.1 s (the last renewal was at 50 s), tainted by 105.2 s, evicted 300 s later.
+    assert job["starting_time"] == pytest.approx(60 if controllers == "none" else 405.2, abs=0.01)
     assert (job["attempts"], job["work_lost"]) == (2, 120)
 
 
@@ -292,8 +296,8 @@ def test_with_controllers_the_pods_of_a_machine_that_was_taken_away_are_given_up
     results = run(tmp_path, [{"at": 63, "remove": "node-1"}], (0, 2, 1000), controllers="ours", on_failure="fail")
 
     (job,) = results.jobs.to_dict("records")
-    # The collector of lost pods looks at 80 s, and gives them up 40 s later.
-    assert (job["final_state"], job["finish_time"]) == ("COMPLETED_FAILED", 120)
+    # The collector of lost pods looks at 80.1 s, and gives them up at the first look more than 40 s later.
+    assert (job["final_state"], job["finish_time"]) == ("COMPLETED_FAILED", 140.1)
     assert (job["attempts"], job["work_lost"]) == (1, 126)
 
 

@@ -50,12 +50,13 @@ def test_the_real_controllers_share_the_clock_and_change_nothing_by_themselves(
 def test_a_controller_acts_when_its_timers_say_so(
     simulate: Simulate, kept_program: Callable[[str], str], kube_scheduler: str, tmp_path: Path
 ) -> None:
-    """The nodes of a run do not report. Two minutes after it began to look, it takes them for dead: at 60 s."""
+    """More than two minutes after it saw the only node's last lease, of 0 s, it takes the node for lost: at 125.1 s."""
     watching = f"{kept_program(MANAGER)} --controllers=node-lifecycle-controller --node-monitor-grace-period=2m"
-    with pytest.raises(RunFailed, match="left 1 of 2 jobs without an outcome: w0!1;"):
-        simulate(_jobs(59, 66), PROFILES, scheduler=kube_scheduler, attach=watching, patience="1m")
+    keys = {"platform": "1x1", "events": [{"at": 1, "fail": "node-0"}], "patience": "1m"}
+    with pytest.raises(RunFailed, match="left 2 of 2 jobs without an outcome"):
+        simulate(_jobs(125, 126), PROFILES, scheduler=kube_scheduler, attach=watching, **keys)
     journal = _journal(tmp_path / "out")
-    assert [entry["t"] for entry in journal if entry["event"] == "bind"] == [59 * 10**9]
+    assert [entry["t"] for entry in journal if entry["event"] == "bind"] == [125 * 10**9]
     (reason,) = [entry["reason"] for entry in journal if entry["event"] == "unschedulable"]
     assert "untolerated taint" in str(reason)
 

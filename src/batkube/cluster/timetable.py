@@ -20,6 +20,7 @@ from batkube.kernel.streams import Streams
 from batkube.platforms.model import Machine, Platform
 from batkube.platforms.reading import read_platform
 from batkube.workloads.happenings import (
+    API_DEEDS,
     NODE_DEEDS,
     UNDOING,
     Addition,
@@ -90,6 +91,11 @@ class Timetable:
             elif entry.deed is Deed.DELETE:
                 named += [(entry, str(one["kind"])) for one in cast("tuple[Manifest, ...]", entry.detail)]
         return named
+
+    @property
+    def concerns_nodes(self) -> bool:
+        """Whether anything is done to nodes, or nodes are added."""
+        return any(entry.deed not in API_DEEDS for entry, _ in self._entries)
 
     def __bool__(self) -> bool:
         return bool(self._entries)

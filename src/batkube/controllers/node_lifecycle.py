@@ -18,7 +18,7 @@ from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.work_queue import REACTION, WorkQueue
 from batkube.kernel.agenda import Rank
-from batkube.kernel.instants import Duration, Instant, rfc3339, seconds
+from batkube.kernel.instants import Duration, Instant, duration, rfc3339, seconds
 
 NODE, POD = "nodes", "pods"
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
@@ -36,12 +36,18 @@ _OWN = frozenset((*_TAINTS.values(), UNSCHEDULABLE_TAINT))
 #: kube-controller-manager's --node-monitor-period and --node-monitor-grace-period, as they are in 1.34.
 _MONITOR_PERIOD: Duration = seconds(5)
 _GRACE: Duration = seconds(50)
-#: --node-eviction-rate: every ten seconds one more node gets a taint that evicts pods.
+#: --node-eviction-rate: every ten seconds one more node gets a taint that evicts pods; whether one may is asked every
+#: tenth of a second (pkg/controller/nodelifecycle/scheduler, NodeEvictionPeriod).
 _EVICTION_PAUSE: Duration = seconds(10)
+_EVICTION_PERIOD: Duration = duration("100ms")
+#: A manager that comes up asks so often whether it has heard of all objects, and begins when it has (client-go:
+#: cache.WaitForCacheSync).
+_COMING_UP: Duration = duration("100ms")
 #: The conditions that a kubelet posts, and what is said of them when it does not (tryUpdateNodeHealth).
 _POSTED = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 _UNKNOWN = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
-#: The collector of lost pods looks every twenty seconds, and gives up pods forty seconds after it found them lost.
+#: The collector of lost pods looks every twenty seconds, and gives up pods at the first look more than forty seconds
+#: after the one that found them lost; at the look of just then they still wait.
 _COLLECTOR_PERIOD: Duration = seconds(20)
 _QUARANTINE: Duration = seconds(40)
 
@@ -60,7 +66,7 @@ class NodeLifecycle:
         self._events = events
         self._notices_at_once = notices_at_once
         #: The monitor looks at this instant and every five seconds from then on.
-        self._first_look = world.clock.now
+        self._first_look = Instant(world.clock.now + _COMING_UP)
         #: Before this instant no further node gets a taint that evicts its pods.
         self._next_eviction = world.clock.now
         self._queue = WorkQueue(world, self._reconcile, Duration(0) if notices_at_once else REACTION)
@@ -86,7 +92,11 @@ class NodeLifecycle:
 
     def _look_at(self, instant: Instant) -> Instant:
         """Return the monitor's first look at this instant or later."""
-        return Instant(instant + (self._first_look - instant) % _MONITOR_PERIOD)
+        return self._next(_MONITOR_PERIOD, instant)
+
+    def _next(self, period: Duration, instant: Instant) -> Instant:
+        """Return when what is done every `period` is next done, at this instant or later."""
+        return Instant(instant + (self._first_look - instant) % period)
 
     def _notice(self, node: str, since: Instant, now: Instant) -> None:
         """Mark a node that is silent still, and not again."""
@@ -147,8 +157,9 @@ class NodeLifecycle:
             self._queue.add_after(key, now, Duration(look - now))
             return [*others, *had]
         if meant and not had:
-            if now < self._next_eviction:
-                self._queue.add_after(key, now, Duration(self._next_eviction - now))
+            due = self._next(_EVICTION_PERIOD, max(now, self._next_eviction))
+            if now < due:
+                self._queue.add_after(key, now, Duration(due - now))
                 return others
             self._next_eviction = Instant(now + _EVICTION_PAUSE)
         return wanted
@@ -190,7 +201,7 @@ class PodsOfLostNodes:
     def __init__(self, world: World, client: Client) -> None:
         self._store = world.store
         self._client = client
-        self._first_look = world.clock.now
+        self._first_look = Instant(world.clock.now + _COMING_UP)
         self._queue = WorkQueue(world, self._reconcile)
         world.store.listen(NODE, self._hear_nodes)
         world.store.listen(POD, self._hear_pods)
@@ -203,7 +214,7 @@ class PodsOfLostNodes:
                     self._queue.add_after(key, now, self._time_left(now))
 
     def _time_left(self, now: Instant) -> Duration:
-        return Duration((self._first_look - now) % _COLLECTOR_PERIOD + _QUARANTINE)
+        return Duration((self._first_look - now) % _COLLECTOR_PERIOD + _QUARANTINE + _COLLECTOR_PERIOD)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:

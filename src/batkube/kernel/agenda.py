@@ -45,14 +45,17 @@ class Agenda:
         self._heap: list[Appointment] = []
         #: Numbers of the appointments that were cancelled and are still in the heap.
         self._cancelled: set[int] = set()
+        #: Numbers of those that come round for ever, whatever else happens.
+        self._routine: set[int] = set()
         self._booked = 0
         #: Told of every booking, so that whoever sleeps until the next appointment can wake earlier.
         self.on_booking: Callable[[Instant], None] | None = None
         self._latest: Instant | None = None
 
-    def book(self, at: Instant, rank: Rank, action: Action) -> int:
+    def book(self, at: Instant, rank: Rank, action: Action, *, is_routine: bool = False) -> int:
         """Arrange for `action(at)`, and return the appointment's number (for `cancel`).
 
+        What `is_routine` does not count as something to wait for, and cannot be cancelled.
         Raises RunFailed when `at` lies beyond what a run can last.
         """
         if self._latest is not None and at < self._latest:
@@ -65,6 +68,8 @@ class Agenda:
         self._booked += 1
         # Not `Appointment(…)`, which takes three times as long: a long trace makes a million of them.
         heapq.heappush(self._heap, tuple.__new__(Appointment, (at, rank, number, action)))
+        if is_routine:
+            self._routine.add(number)
         if self.on_booking is not None:
             self.on_booking(at)
         return number
@@ -88,9 +93,11 @@ class Agenda:
             if appointment.number in self._cancelled:
                 self._cancelled.remove(appointment.number)
                 continue
+            if self._routine:
+                self._routine.discard(appointment.number)
             self._latest = appointment.at
             return appointment
         return None
 
     def __len__(self) -> int:
-        return len(self._heap) - len(self._cancelled)
+        return len(self._heap) - len(self._cancelled) - len(self._routine)

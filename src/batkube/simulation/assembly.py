@@ -15,6 +15,7 @@ from batkube.cluster.store import Store
 from batkube.cluster.timetable import Timetable
 from batkube.cluster.world import World
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
+from batkube.execution.leases import Leases
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
 from batkube.execution.profiles import run_time_on
 from batkube.execution.submission import Submission
@@ -43,6 +44,7 @@ from batkube.simulation.happening_parts import (
 )
 from batkube.simulation.objects import check_objects, objects_of
 from batkube.simulation.paced.tally import Tally
+from batkube.simulation.real_controllers import note_order, watches_nodes, with_node_lifecycle
 from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, OnFailure, Resources, Scenario
 from batkube.simulation.witness import Witness
 from batkube.simulation.work import Work
@@ -87,7 +89,13 @@ class Inputs:
     @property
     def are_nodes_watched(self) -> bool:
         """Whether controllers notice that a node is silent, and evict its pods; else that is known at once."""
-        return self.has_own_controllers or self.scenario.controller_manager is not None
+        has_manager = self.scenario.controller_manager is not None
+        return self.has_own_controllers or has_manager or self.has_leases
+
+    @property
+    def has_leases(self) -> bool:
+        """Whether kubelets write their leases, because a program watches over nodes by them, and we do not."""
+        return any(watches_nodes(program) for program in self.outside)
 
     @property
     def needs_api(self) -> bool:
@@ -133,6 +141,10 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     check_kinds(timetable, [*objects, *applied])
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in (*objects, *applied)])
+    if timetable.concerns_nodes and scenario.time.mode is TimeMode.EXACT:
+        # What programs make of their own accord nobody can tell beforehand.
+        kinds = None if scenario.attach else {manifest.kind for manifest in (*objects, *applied)}
+        outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
     return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects, timetable)
 
 
@@ -202,9 +214,12 @@ def assemble(
         delays=delays,
         on_busy=Availability(world, names, accounts, states.change).change if inputs.timetable else states.change,
         controllers=_surroundings() if inputs.has_own_controllers else None,
-        has_agents=inputs.has_own_controllers or scenario.controller_manager is not None,
+        has_agents=inputs.are_nodes_watched,
+        watches_nodes=not inputs.has_leases,
         has_readers=False,
     )
+    if inputs.has_leases and server is not None:
+        Leases(world, server.api.client("kubelet"))
     _note_inputs(inputs, world.notes)
     if inputs.policy is not None:
         _schedule_in_process(world, inputs, inputs.policy, courses, server)
@@ -313,6 +328,8 @@ def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
     if named and inputs.policy is not None:
         note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
         notes.add(note, example=f"job {named[0].key} asks for {named[0].scheduler!r}", count=len(named))
+    for program in inputs.outside:
+        note_order(program, notes)
     gangs = [job for job in jobs if job.size > 1]
     if gangs and inputs.outside:
         note = FidelityNote(

@@ -102,9 +102,13 @@ class Coordinated:
         due, end = self._agenda.due, Instant(self._active + self._patience)
         if due is not None and due <= now:
             return now
-        if due is None and now >= end:
-            return None
-        reached = self._coordinator.advance(now, end if due is None else due)
+        if len(self._agenda) == 0:
+            # Nothing is due, or only what would be for ever.
+            if now >= end:
+                return None
+            due = end if due is None else min(due, end)
+        assert due is not None, "what is on the agenda is due"
+        reached = self._coordinator.advance(now, due)
         self._observe(reached)
         return reached
 

@@ -58,6 +58,7 @@ def start_cluster(
     on_busy: Callable[[int, Instant], None] | None = None,
     controllers: Surroundings | None = None,
     has_agents: bool = True,
+    watches_nodes: bool = True,
     has_readers: bool = True,
     rules: ContainerRules | None = None,
 ) -> NodeAgents | None:
@@ -65,11 +66,12 @@ def start_cluster(
 
     `client_for` is None in a run where nobody needs the API: there all pods have part in courses. Without `controllers`
     those are another's business, or there are no objects that need any. Without `has_agents` nodes are as they were
-    made, and nothing happens to them. Without `has_readers` nobody reads events.
+    made, and nothing happens to them; without `watches_nodes` it is another who notices that one is silent. Without
+    `has_readers` nobody reads events.
     """
     agents = None
     if client_for is not None and has_agents:
-        agents = _look_after_nodes(world, client_for, has_readers)
+        agents = _look_after_nodes(world, client_for, watches_nodes, has_readers)
     if client_for is not None and controllers is not None:
         # Imported only where they are needed: loading them takes as long as a small run does.
         from batkube.simulation.controller_parts import start_controllers
@@ -89,7 +91,7 @@ def start_cluster(
     return agents
 
 
-def _look_after_nodes(world: World, client_for: ClientFor, has_readers: bool) -> NodeAgents:
+def _look_after_nodes(world: World, client_for: ClientFor, watches_nodes: bool, has_readers: bool) -> NodeAgents:
     from batkube.controllers.event_expiry import EventExpiry
     from batkube.controllers.node_lifecycle import NodeLifecycle
     from batkube.execution.node_agents import NodeAgents, ReturningNodes
@@ -97,8 +99,8 @@ def _look_after_nodes(world: World, client_for: ClientFor, has_readers: bool) ->
     kubelet, manager = client_for("kubelet"), client_for("kube-controller-manager")
     agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers))
     ReturningNodes(world, kubelet)
-    node_events = EventRecorder(world.store, manager, "node-controller", has_readers=has_readers)
-    NodeLifecycle(world, manager, node_events)
+    if watches_nodes:
+        NodeLifecycle(world, manager, EventRecorder(world.store, manager, "node-controller", has_readers=has_readers))
     EventExpiry(world, manager)
     return agents
 

@@ -16,13 +16,14 @@ from pathlib import Path
 from batkube.kernel.errors import RunFailed
 from batkube.simulation.attached import OutsideScheduler
 from batkube.simulation.launching import arguments_of
+from batkube.simulation.real_controllers import CONTROLLERS, NODE_LIFECYCLE
 from batkube.timing.orphans import ending_with_us
 from batkube.timing.processes import last_lines
 
 #: Within the folder of what is served.
 LOG = "kube-controller-manager.log"
 #: All that it has, but for the one that would take nodes for dead that do not report every few seconds.
-_CONTROLLERS = "--controllers=*,-node-lifecycle-controller"
+_CONTROLLERS = f"{CONTROLLERS}*,-{NODE_LIFECYCLE}"
 
 
 class ServedManager:
@@ -31,7 +32,7 @@ class ServedManager:
     def __init__(self, program: OutsideScheduler, kubeconfig: Path, log: Path) -> None:
         self._name = program.name
         self._log = log
-        if not any(text.startswith("--controllers=") for text in program.arguments):
+        if not any(text.startswith(CONTROLLERS) for text in program.arguments):
             program = replace(program, arguments=(*program.arguments, _CONTROLLERS))
         command = [str(program.binary), *arguments_of(program, {"kubeconfig": str(kubeconfig)})]
         with log.open("ab") as file:
