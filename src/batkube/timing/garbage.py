@@ -1,10 +1,10 @@
 """When a program collects its garbage: at moments that follow from its work alone.
 
-A collection can have consequences. It empties the program's pools (Go: sync.Pool), whose things are then made anew, and a
-thing with a map in it draws a number from the run's generator when it is made: whatever is drawn later is another
-number. So two runs are to collect at the same moments. How much memory is in use cannot tell when:
-that differs by some kilobytes from run to run, for threads are made in real time. How much was read and written can,
-and it measures garbage well: kube-scheduler and kube-controller-manager leave 12 to 16 bytes for each of those.
+A collection can have consequences. It empties the program's pools (Go: sync.Pool), whose things are then made anew, and
+a thing with a map in it draws a number from the run's generator when it is made: whatever is drawn later is another
+number. So two runs are to collect at the same moments. How much memory is in use cannot tell when: that differs by some
+kilobytes from run to run, for threads are made in real time. How much was read and written can, and it measures garbage
+well: kube-scheduler and kube-controller-manager leave 12 to 16 bytes for each of those.
 """
 
 from __future__ import annotations
