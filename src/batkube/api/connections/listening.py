@@ -104,8 +104,8 @@ class DualListener:
 
     @property
     def traffic(self) -> int:
-        """How many connections have come and how many have gone, together."""
-        return 2 * self._accepted - self._count()
+        """How many connections have come, how many have gone, and how many requests were answered, together."""
+        return 2 * self._accepted - self._count() + self._crowd.turns.answered
 
     # Accepting
 

@@ -95,6 +95,8 @@ class Turns:
         self._time = loop.time
         self._waiting: Shares[_Client] = Shares()
         self._clients: dict[str, _Client] = {}
+        #: How many requests were answered, ever.
+        self.answered = 0
         #: How much of the slice is used up; once all of it is, it begins anew when the event loop has come round.
         self._used_s = 0.0
         #: Whether that is waited for: the slice is used up, or somebody waits.
@@ -124,6 +126,7 @@ class Turns:
         asking.proceed()
         took_s = self._time() - began
         self._used_s += took_s
+        self.answered += 1
         return took_s
 
     def _line_up(self, client: _Client) -> None:
