@@ -84,6 +84,17 @@ def ours(folder: Path) -> Iterator[Served]:
 # The load
 
 
+def request(
+    method: str, path: str, body: bytes = b"", content_type: str = "application/json", token: str = "admin-token"
+) -> bytes:
+    """Return the bytes of a request."""
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
 class Client:
     """One connection that keeps alive."""
 
@@ -100,11 +111,7 @@ class Client:
 
     async def ask(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> int:
         """Send a request and read its answer; return how long the answer was."""
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n"
-            f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        self._writer.write(head.encode() + body)
+        self._writer.write(request(method, path, body, content_type))
         answer = await self._reader.readuntil(b"\r\n\r\n")
         status, headers = int(answer[9:12]), answer.decode().lower()
         if status >= 300:
@@ -150,14 +157,14 @@ def binding(number: int) -> bytes:
 _RUNNING = json.dumps(
     {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}], "podIP": "10.0.0.1"}}
 ).encode()
-_PODS = "/api/v1/namespaces/default/pods"
+PODS = "/api/v1/namespaces/default/pods"
 
 Ask = Callable[[Client, int], Awaitable[int]]
 OPERATIONS: dict[str, Ask] = {
-    "create": lambda client, number: client.ask("POST", _PODS, pod(number)),
-    "bind": lambda client, number: client.ask("POST", f"{_PODS}/pod-{number}/binding", binding(number)),
-    "status": lambda client, number: client.ask("PATCH", f"{_PODS}/pod-{number}/status", _RUNNING, _MERGE),
-    "list": lambda client, number: client.ask("GET", _PODS),
+    "create": lambda client, number: client.ask("POST", PODS, pod(number)),
+    "bind": lambda client, number: client.ask("POST", f"{PODS}/pod-{number}/binding", binding(number)),
+    "status": lambda client, number: client.ask("PATCH", f"{PODS}/pod-{number}/status", _RUNNING, _MERGE),
+    "list": lambda client, number: client.ask("GET", PODS),
 }
 
 
@@ -222,8 +229,8 @@ def under_load(server: Served, kind: str, argument: object) -> tuple[list[float]
 
 async def _watch(url: str, count: int) -> None:
     client = await Client(url).open()
-    path = f"{_PODS}?watch=true&resourceVersion=0&timeoutSeconds=600"
-    client._writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n\r\n".encode())
+    path = f"{PODS}?watch=true&resourceVersion=0&timeoutSeconds=600"
+    client._writer.write(request("GET", path))
     seen = 0
     while seen < count:
         seen += (await client._reader.read(1 << 20)).count(b'"type":"')

@@ -13,30 +13,26 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import multiprocessing
 import os
 import re
 import selectors
 import socket
 import ssl
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-
-from api import Served, ours, pod, under_load  # noqa: E402 - beside this file
-from clients.kubectl import Kubectl, build_kubectl  # noqa: E402 - it lies with the tests
+from api import PODS, Served, ours, pod, request, under_load  # beside this file; it makes the tests' folder known
+from clients.kubectl import Kubectl, build_kubectl
 
 _SILENT = 1000
 _UNREAD = 1000
 _FLOODING = 16
 _PIPELINED = 20
-_PODS = "/api/v1/namespaces/default/pods"
 _TOOK = re.compile(r"(?:milliseconds=|in )(\d+)")
 
 
@@ -47,14 +43,10 @@ def connect(url: str, *, tls: bool) -> socket.socket:
     return ssl._create_unverified_context().wrap_socket(connection) if tls else connection
 
 
-def request(method: str, path: str, body: bytes = b"", token: str = "other-token") -> bytes:
-    """Return the bytes of a request; attackers have a user and a token of their own."""
-    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
-    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
-
-
 # The attackers
+
+#: They have a user and a token of their own.
+demand = functools.partial(request, token="other-token")
 
 
 def stay_silent(url: str) -> None:
@@ -72,14 +64,14 @@ def watch_unread(url: str) -> None:
     """Watch all pods and read nothing."""
     connections = [connect(url, tls=True) for _ in range(_UNREAD)]
     for connection in connections:
-        connection.sendall(request("GET", f"{_PODS}?watch=true&resourceVersion=0"))
+        connection.sendall(demand("GET", f"{PODS}?watch=true&resourceVersion=0"))
     time.sleep(3600)
 
 
 def flood(url: str) -> None:
     """Ask without a pause on many connections at once."""
-    asked = request("GET", f"{_PODS}/pod-1") + request("GET", f"{_PODS}?limit=50") + request("GET", "/api/v1/nodes")
-    asked += request("POST", f"{_PODS}?dryRun=All", pod(10**9)) + request("PUT", f"{_PODS}/pod-2", b"{}")
+    asked = demand("GET", f"{PODS}/pod-1") + demand("GET", f"{PODS}?limit=50") + demand("GET", "/api/v1/nodes")
+    asked += demand("POST", f"{PODS}?dryRun=All", pod(10**9)) + demand("PUT", f"{PODS}/pod-2", b"{}")
     with selectors.DefaultSelector() as selector:
         for _ in range(_FLOODING):
             connection = connect(url, tls=True)
@@ -132,10 +124,10 @@ def plain_times_ms(server: Served, seconds: float) -> tuple[list[float], list[fl
     """
     times, on_core, end = [], [], time.perf_counter() + seconds
     while time.perf_counter() < end:
-        for path in (f"{_PODS}/pod-1", f"{_PODS}?limit=50"):
+        for path in (f"{PODS}/pod-1", f"{PODS}?limit=50"):
             began, had = time.perf_counter(), on_core_ms(server)
             with connect(server.url, tls=True) as connection:
-                connection.sendall(request("GET", path, token="admin-token"))
+                connection.sendall(request("GET", path))
                 connection.recv(1 << 16)
             times.append((time.perf_counter() - began) * 1000)
             on_core.append(on_core_ms(server) - had)

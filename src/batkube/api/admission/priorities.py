@@ -21,20 +21,17 @@ def set_priority(attempt: Attempt) -> None:
                 spec[field] = live
         return
     priority, policy = _priority(attempt, spec)
-    own = spec.get("priority")
-    if own is not None and own != priority:
-        raise attempt.refused(
-            f"the integer value of priority ({own}) must not be provided in pod spec; "
-            f"priority admission controller computed {priority} from the given PriorityClass name"
-        )
-    spec["priority"] = priority
-    own = spec.get("preemptionPolicy")
-    if own is not None and own != policy:
-        raise attempt.refused(
-            f"the string value of PreemptionPolicy ({own}) must not be provided in pod spec; "
-            f"priority admission controller computed {policy} from the given PriorityClass name"
-        )
-    spec["preemptionPolicy"] = policy
+    for field, title, computed in (
+        ("priority", "integer value of priority", priority),
+        ("preemptionPolicy", "string value of PreemptionPolicy", policy),
+    ):
+        own = spec.get(field)
+        if own is not None and own != computed:
+            raise attempt.refused(
+                f"the {title} ({own}) must not be provided in pod spec; "
+                f"priority admission controller computed {computed} from the given PriorityClass name"
+            )
+        spec[field] = computed
 
 
 def _priority(attempt: Attempt, spec: dict[str, Any]) -> tuple[int, str]:

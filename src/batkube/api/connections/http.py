@@ -41,8 +41,7 @@ class LoopConnection(Connection, asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Answer what came when it is this connection's turn."""
         self.receive(data)
-        if self.has_work:
-            self._crowd.turns.ask(self)
+        self.go_on()
         if self._is_known or not self.is_done:
             self._moved()
 
