@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from batkube.api.assembly import Api
-from batkube.api.connections.http import Listener, LoopTimers, listen
+from batkube.api.connections.http import Crowd, LoopConnection, LoopTimers
 from batkube.api.requests.users import User, authenticated
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant, instant_of
@@ -32,7 +32,7 @@ class Serving:
     api: Api
     store: Store
     _loop: asyncio.AbstractEventLoop
-    _listener: Listener
+    _crowd: Crowd
 
     def inside(self, action: Callable[[], T]) -> T:
         """Return what `action` returns, run in the server's thread between two requests."""
@@ -44,7 +44,7 @@ class Serving:
 
     def disconnect(self) -> None:
         """Close every connection, as a server does that restarts; to be called `inside`."""
-        self._listener.disconnect()
+        self._crowd.disconnect()
 
 
 @contextlib.contextmanager
@@ -64,14 +64,17 @@ def serving(history_limit: int = 10_000) -> Iterator[Serving]:
         store = Store(history_limit)
         api = Api(store, now, LoopTimers(loop), Streams(1), USERS, bare=True)
         api.bootstrap(now(), 6443)
-        listener = await listen(api, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{listener.port}"
+        crowd = Crowd(loop)
+        server = await loop.create_server(lambda: LoopConnection(api, crowd), "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         api.listens_on(url.removeprefix("http://"))
         stops.append(lambda: loop.call_soon_threadsafe(stop.set))
-        servers.append(Serving(url, api, store, loop, listener))
+        servers.append(Serving(url, api, store, loop, crowd))
         started.set()
         await stop.wait()
-        await listener.close()
+        server.close()
+        crowd.end()
+        await asyncio.sleep(0)
 
     thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
     thread.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,7 +12,18 @@ from batkube.api.checks.problems import Problems
 _URL_FORM = "; desired format: https://host[/path]"
 
 
-def check_webhook_url(url: str, path: str, problems: Problems) -> None:
+def check_webhook_client(client: Mapping[str, Any], path: str, problems: Problems) -> None:
+    """Check how a webhook is reached."""
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        problems.required(path, "exactly one of url or service is required")
+    elif url is not None:
+        _check_url(url, f"{path}.url", problems)
+    elif service is not None:
+        _check_service(service, f"{path}.service", problems)
+
+
+def _check_url(url: str, path: str, problems: Problems) -> None:
     """Check where a webhook listens."""
     try:
         parts = urlsplit(url)
@@ -31,7 +43,7 @@ def check_webhook_url(url: str, path: str, problems: Problems) -> None:
         problems.invalid(path, parts.query, "query parameters are not permitted in the URL")
 
 
-def check_webhook_service(service: dict[str, Any], path: str, problems: Problems) -> None:
+def _check_service(service: dict[str, Any], path: str, problems: Problems) -> None:
     """Check which service a webhook is behind; the real server asks for the two names in each other's place."""
     if not service.get("namespace"):
         problems.required(f"{path}.name")

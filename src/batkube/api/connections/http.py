@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable, Mapping
 from typing import cast
 
@@ -139,34 +138,3 @@ class LoopTimers:
     def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` in `seconds` of virtual time."""
         return self._loop.call_later(seconds / self._speed, callback).cancel
-
-
-class Listener:
-    """A listening server and its connections."""
-
-    def __init__(self, server: asyncio.Server, crowd: Crowd) -> None:
-        self._server = server
-        self._crowd = crowd
-
-    @property
-    def port(self) -> int:
-        """The port that is listened on."""
-        return int(self._server.sockets[0].getsockname()[1])
-
-    def disconnect(self) -> None:
-        """Drop every connection, and go on listening."""
-        self._crowd.disconnect()
-
-    async def close(self) -> None:
-        """Stop listening and drop every connection."""
-        self._server.close()
-        self._crowd.end()
-        await asyncio.sleep(0)
-
-
-async def listen(handler: Handler, host: str, port: int, tls: ssl.SSLContext | None = None) -> Listener:
-    """Serve `handler` on `host`:`port` (0 for any free port) within the running event loop."""
-    loop = asyncio.get_running_loop()
-    crowd = Crowd(loop)
-    server = await loop.create_server(lambda: LoopConnection(handler, crowd), host, port, ssl=tls, backlog=512)
-    return Listener(server, crowd)

@@ -9,7 +9,7 @@ from typing import Any
 
 from batkube.api.checks.names import dns_1035_label
 from batkube.api.checks.problems import Problems, repeats
-from batkube.api.checks.webhooks import check_webhook_service, check_webhook_url
+from batkube.api.checks.webhooks import check_webhook_client
 
 _KNOWN_REVIEWS = ("v1", "v1beta1")
 
@@ -30,7 +30,10 @@ def conversion_problems(spec: dict[str, Any]) -> Problems:
         problems.not_supported(f"{path}.strategy", strategy, ("None", "Webhook"))
     client, reviews = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
     if strategy == "Webhook":
-        _check_client(client, f"{path}.webhookClientConfig", problems)
+        if client is None:
+            problems.required(f"{path}.webhookClientConfig", "required when strategy is set to Webhook")
+        else:
+            check_webhook_client(client, f"{path}.webhookClientConfig", problems)
         _check_reviews(reviews, f"{path}.conversionReviewVersions", problems)
         return problems
     if client is not None:
@@ -38,19 +41,6 @@ def conversion_problems(spec: dict[str, Any]) -> Problems:
     if reviews:
         problems.forbidden(f"{path}.conversionReviewVersions", "should not be set when strategy is not set to Webhook")
     return problems
-
-
-def _check_client(client: dict[str, Any] | None, path: str, problems: Problems) -> None:
-    if client is None:
-        problems.required(path, "required when strategy is set to Webhook")
-        return
-    url, service = client.get("url"), client.get("service")
-    if (url is None) == (service is None):
-        problems.required(path, "exactly one of url or service is required")
-    elif url is not None:
-        check_webhook_url(url, f"{path}.url", problems)
-    elif service is not None:
-        check_webhook_service(service, f"{path}.service", problems)
 
 
 def _check_reviews(reviews: list[str], path: str, problems: Problems) -> None:

@@ -12,7 +12,7 @@ from batkube.api.checks.metadata import check_metadata, check_selector
 from batkube.api.checks.names import dns_1035_label, dns_subdomain, qualified_name, subdomain_name
 from batkube.api.checks.problems import Problems, repeats
 from batkube.api.checks.rules import Object, Rules, no_more
-from batkube.api.checks.webhooks import check_webhook_service, check_webhook_url
+from batkube.api.checks.webhooks import check_webhook_client
 from batkube.api.groups.expressions import check_expression
 
 FAILURE_POLICIES = ("Fail", "Ignore")
@@ -114,16 +114,6 @@ def check_match_conditions(
         names.add(name)
 
 
-def _check_client(client: Mapping[str, Any], path: str, problems: Problems) -> None:
-    url, service = client.get("url"), client.get("service")
-    if (url is None) == (service is None):
-        problems.required(path, "exactly one of url or service is required")
-    elif url is not None:
-        check_webhook_url(url, f"{path}.url", problems)
-    elif service is not None:
-        check_webhook_service(service, f"{path}.service", problems)
-
-
 def _check_hook(hook: Mapping[str, Any], path: str, problems: Problems, *, conditions: bool) -> None:
     _check_fully_qualified(hook.get("name", ""), f"{path}.name", problems)
     for index, rule in enumerate(hook.get("rules") or ()):
@@ -140,7 +130,7 @@ def _check_hook(hook: Mapping[str, Any], path: str, problems: Problems, *, condi
     for field in ("namespaceSelector", "objectSelector"):
         check_selector(hook.get(field), f"{path}.{field}", problems)
     check_choice(hook.get("reinvocationPolicy"), REINVOCATION_POLICIES, f"{path}.reinvocationPolicy", problems)
-    _check_client(hook.get("clientConfig") or {}, f"{path}.clientConfig", problems)
+    check_webhook_client(hook.get("clientConfig") or {}, f"{path}.clientConfig", problems)
     if conditions:
         check_match_conditions(hook.get("matchConditions") or (), VARIABLES, f"{path}.matchConditions", problems)
 
