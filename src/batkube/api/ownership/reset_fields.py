@@ -66,9 +66,6 @@ def reset_fields(resource: Resource, subresource: str) -> ResetFields:
 def _reset_fields(storage: str, subresource: str, has_status: bool) -> ResetFields:
     excluded = _EXCEPTIONS.get((storage, subresource))
     if excluded is None:
-        if subresource == "status":
-            excluded = _SPEC
-        else:
-            excluded = _STATUS if has_status and not subresource else {}
+        excluded = _SPEC if subresource == "status" else _STATUS if has_status and not subresource else {}
     top = frozenset(element[2:] for element, node in excluded.items() if not node)
     return ResetFields(top, excluded)
