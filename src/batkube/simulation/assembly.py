@@ -35,6 +35,7 @@ from batkube.policies.interface import Policy
 from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
+from batkube.simulation.foundations import Foundations, foundations_of, lay
 from batkube.simulation.happening_parts import (
     Availability,
     check_kinds,
@@ -79,6 +80,8 @@ class Inputs:
     #: The objects of all workloads, in the order in which they are applied.
     objects: tuple[ObjectManifest, ...]
     timetable: Timetable
+    #: What is there before the outside programs start.
+    foundations: Foundations = ()
 
     @property
     def has_own_controllers(self) -> bool:
@@ -137,7 +140,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         check_jobs(workload, left, model)
     objects = tuple(objects_of(workloads))
     applied = objects_applied(timetable)
-    check_objects(objects, scenario.until, applied)
+    foundations = foundations_of(outside, platform.machines, model)
+    check_objects(objects, scenario.until, applied, foundations)
     check_kinds(timetable, [*objects, *applied])
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in (*objects, *applied)])
@@ -145,7 +149,9 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         # What programs make of their own accord nobody can tell beforehand.
         kinds = None if scenario.attach else {manifest.kind for manifest in (*objects, *applied)}
         outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
-    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects, timetable)
+    return Inputs(
+        scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects, timetable, foundations
+    )
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
@@ -245,7 +251,9 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     from batkube.simulation.launching import old_versions
     from batkube.simulation.outside import make_server
 
-    return make_server(world, old_versions(inputs.outside))
+    server = make_server(world, old_versions(inputs.outside))
+    lay(inputs.foundations, server.api.manifests(server.token))
+    return server
 
 
 def _surroundings() -> Surroundings:

@@ -18,27 +18,30 @@ from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import policy_names
 from batkube.schedulers.installed import installed, user_catalogue
-from batkube.schedulers.programs import ProgramStart, start_of
+from batkube.schedulers.programs import ProgramStart, fill_all, start_of
 from batkube.simulation.attached import Builder, OutsideScheduler
 from batkube.simulation.extenders import refuse_binding
+from batkube.simulation.launching import names_served
 from batkube.simulation.scenario import CONTROLLER_MANAGER, Scenario, named_scheduler
 from batkube.timing.paced_text import TimeMode
 
 
 def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[OutsideScheduler, ...]:
-    """Return the programs of a scenario: its schedulers, the main one first, then its controllers, then all else.
+    """Return the programs of a scenario: its schedulers, the main one first, what belongs to them, its controllers, all
+    else.
 
     Raises InputError for one that cannot be started. `builder` gives the program of a name; without one it is built.
     """
     texts = (scenario.scheduler, *scenario.more_schedulers)
     schedulers = [_scheduler(text, number, scenario, builder) for number, text in enumerate(texts)]
+    companions = [one for scheduler in schedulers for one in _companions(scheduler, builder)]
     text = scenario.controller_manager
     managers = [] if text is None else [controller_manager(text, builder)]
     others = [
         _attached(text, f"attached-{number}-{_words(text)[0].rpartition('/')[2].partition('@')[0]}", builder)
         for number, text in enumerate(scenario.attach, start=1)
     ]
-    return (*schedulers, *managers, *others)
+    return (*schedulers, *companions, *managers, *others)
 
 
 def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
@@ -61,6 +64,21 @@ def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | No
         refuse_binding(content, file)
     folder = serves if number else ""
     return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, serves, folder)
+
+
+def _companions(scheduler: OutsideScheduler, builder: Builder | None) -> list[OutsideScheduler]:
+    """Return the programs that belong to a scheduler; one that is a scheduler itself serves the same pods."""
+    served = names_served(scheduler)[0]
+    programs = []
+    for text in scheduler.start.companions:
+        name, *arguments = _words(fill_all(text, {"scheduler-name": served}))
+        start = _start(name)
+        serves = scheduler.serves if start.scheduler_name else ""
+        content = configuration(name, start, serves=serves)
+        folder = str(Path(scheduler.folder, name.partition("@")[0]))
+        binary = _binary(name, builder)
+        programs.append(OutsideScheduler(name, binary, start, tuple(arguments), content, serves, folder))
+    return programs
 
 
 def controller_manager(text: str, builder: Builder | None) -> OutsideScheduler:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -28,13 +29,21 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
         # As long as we hold the port, no other run takes it on the loopback's second address.
         "address": f"127.0.0.2:{port}",
     }
+    for name, content in scheduler.start.files.items():
+        places[f"file:{name}"] = _written(folder / "files" / name, fill_all(content, places))
     content = fill_all(extenders.led_through(scheduler.configuration, server), places)
     if content:
-        path = folder / "configuration.yaml"
         # It has the secret as well, where extenders are asked through the server.
-        write_private(path, yaml.safe_dump(content, sort_keys=False))
-        places["configuration"] = str(path)
+        own = folder / "configuration" if scheduler.start.watches_configuration else folder
+        places["configuration"] = _written(own / "configuration.yaml", content)
     return [str(scheduler.binary), *arguments_of(scheduler, places)]
+
+
+def _written(path: Path, content: str | dict[str, Any]) -> str:
+    """Write a file for nobody else to read, a text or what YAML is made of, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
+    return str(path)
 
 
 def arguments_of(scheduler: OutsideScheduler, places: Mapping[str, str]) -> list[str]:

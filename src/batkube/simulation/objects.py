@@ -19,6 +19,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.streams import Streams
+from batkube.simulation.foundations import Foundations, lay
 from batkube.workloads.model import ObjectManifest, Workload
 
 if TYPE_CHECKING:
@@ -36,10 +37,16 @@ def objects_of(workloads: Iterable[Workload]) -> list[ObjectManifest]:
 
 
 def check_objects(
-    objects: Sequence[ObjectManifest], until: Duration | None, others: Sequence[ObjectManifest] = ()
+    objects: Sequence[ObjectManifest],
+    until: Duration | None,
+    others: Sequence[ObjectManifest] = (),
+    foundations: Foundations = (),
 ) -> None:
-    """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end."""
-    if not objects and not others:
+    """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end.
+
+    `foundations` are there before all of them.
+    """
+    if not objects and not others and not foundations:
         return
     for manifest in objects:
         if manifest.kind == "Node":
@@ -52,6 +59,7 @@ def check_objects(
     world = World(Streams(0))
     server = make_server(world)
     manifests = server.api.manifests(server.token)
+    lay(foundations, manifests)
     for manifest in heapq.merge(objects, others, key=lambda manifest: manifest.at):
         world.clock.advance(manifest.at)
         try:
