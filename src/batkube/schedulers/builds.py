@@ -29,7 +29,7 @@ from batkube.schedulers.records import (
     programs_folder,
     write_record,
 )
-from batkube.schedulers.toolchains import Report, Toolchain, find_go, locked, run_go, toolchain
+from batkube.schedulers.toolchains import Report, Toolchain, find_go, locked, toolchain
 
 
 def built(wanted: Program, cache: Path, report: Report = lambda _: None, *, go_version: str = "") -> Path:

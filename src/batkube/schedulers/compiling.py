@@ -23,7 +23,9 @@ from batkube.schedulers.toolchains import GoFailed, Report, run_go
 _TOLD = 20
 _KEPT_LINES = 60
 #: What Go says of a module or version that is not there (cmd/go, and the answers of proxies that it passes on).
-_UNKNOWN = re.compile(r"unknown revision|invalid version|malformed module path|\b(403 Forbidden|404 Not Found|410 Gone)\b|no such file")
+_UNKNOWN = re.compile(
+    r"unknown revision|invalid version|malformed module path|\b(403 Forbidden|404 Not Found|410 Gone)\b|no such file"
+)
 
 
 def download(wanted: Program, download_line: Sequence[str], folder: Path) -> dict[str, str]:

@@ -78,7 +78,7 @@ def program(title: str, catalogue: Catalogue | None = None) -> Program:
         main=entry.main,
         beside=tuple(entry.beside.items()),
         go_mod=entry.go_mod,
-        variables=tuple((key, _fill(text, _of_version(version))) for key, text in entry.variables.items()),
+        variables=tuple(fill_all(entry.variables, _of_version(version)).items()),
         virtual=entry.virtual,
         go=variant.go,
         missing=variant.missing,
@@ -143,9 +143,12 @@ def _variant(entry: Entry, version: str) -> Variant:
     return next((variant for known, variant in entry.versions.items() if known.startswith(minor)), Variant())
 
 
-def _fill(text: str, places: Mapping[str, str]) -> str:
+def _fill(text: str, places: Mapping[str, str | int]) -> str | int:
+    """Return a text with its places filled; one that is nothing but a place becomes a number where that is one."""
     for name, value in places.items():
-        text = text.replace(f"{{{name}}}", value)
+        if text == f"{{{name}}}":
+            return value
+        text = text.replace(f"{{{name}}}", str(value))
     return text
 
 
@@ -155,7 +158,7 @@ def _of_version(version: str) -> dict[str, str]:
     return {"version": version, "major": major, "minor": minor}
 
 
-def fill_all(value: Any, places: Mapping[str, str]) -> Any:  # noqa: ANN401 - any YAML
+def fill_all(value: Any, places: Mapping[str, str | int]) -> Any:  # noqa: ANN401 - any YAML
     """Return `value` with each `{place}` that is known filled, in all its texts."""
     if isinstance(value, dict):
         return {key: fill_all(each, places) for key, each in value.items()}

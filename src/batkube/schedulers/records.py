@@ -114,7 +114,9 @@ def remove(kept: Kept) -> str:
 
 def _is_of_build(path: Path, kept: Kept) -> bool:
     """Say whether something in the folder of a build is what builds write there (`builds`)."""
-    return path.name in (_FILE, OVERLAY, SOURCE, DEFINITIONS, kept.record and kept.record.name) or path.suffix == PARTIAL
+    return (
+        path.name in (_FILE, OVERLAY, SOURCE, DEFINITIONS, kept.record and kept.record.name) or path.suffix == PARTIAL
+    )
 
 
 def _busy() -> None:

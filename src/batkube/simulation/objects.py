@@ -19,11 +19,11 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.streams import Streams
-from batkube.simulation.foundations import Foundations, lay
 from batkube.workloads.model import ObjectManifest, Workload
 
 if TYPE_CHECKING:
     from batkube.api.manifests import Manifests
+    from batkube.programs.foundations import Foundations
 
 _REFUSED = FidelityNote("workload", "the API refused objects when they were applied")
 #: What stays until somebody deletes it.
@@ -54,7 +54,8 @@ def check_objects(
         if until is None and never_ends(manifest):
             _refuse(manifest, "never ends, and so the run would not", "add --until, such as --until 1d")
     # Imported only where it is needed: loading it takes longer than a small run does to run.
-    from batkube.simulation.outside import make_server
+    from batkube.programs.foundations import lay
+    from batkube.programs.launch import make_server
 
     world = World(Streams(0))
     server = make_server(world)
