@@ -46,6 +46,8 @@ class RunServer(NamedTuple):
 
     api: Api
     token: str
+    #: What programs have asked for and no kind answers to: `podgroups of scheduling.volcano.sh/v1beta1`.
+    unknown_kinds: list[str]
 
 
 class AttachedProgram(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -63,6 +63,8 @@ class Simulation:
     rules: ContainerRules
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
+    #: What programs asked for in vain, because nobody has defined it.
+    unknown_kinds: Sequence[str] = ()
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -128,7 +130,8 @@ def assemble(
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
-    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, rules, programs)
+    unknown_kinds = () if server is None else server.unknown_kinds
+    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, rules, programs, unknown_kinds)
 
 
 def _server(world: World, inputs: Inputs) -> RunServer | None:

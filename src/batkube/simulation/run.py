@@ -192,11 +192,20 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         raise RunFailed(
             f"{inputs.scenario.scheduler} left {len(rest)} of {work.job_count} jobs without an outcome: {examples}; "
             f"nothing more was due, and it did not start them{_patience(inputs.scenario)}"
+            f"{_in_vain(simulation.unknown_kinds)}"
         )
 
 
 def _patience(scenario: Scenario) -> str:
     return f" for {human(scenario.patience)} of virtual time" if scenario.is_outside else ""
+
+
+def _in_vain(unknown_kinds: Sequence[str]) -> str:
+    """Return the likely reason why programs did nothing: kinds of their own that are not there."""
+    if not unknown_kinds:
+        return ""
+    kinds = ", ".join(unknown_kinds)
+    return f"; programs asked for {kinds}, which nobody has defined: see `definitions` in docs/reference/schedulers.md"
 
 
 def _check_invariants(simulation: Simulation, done: set[str], total: int) -> None:
