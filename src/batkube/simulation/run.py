@@ -22,6 +22,7 @@ from batkube.policies.guard import place_in
 from batkube.programs.program import Builder
 from batkube.scenarios.keys import KEYS, make_scenario
 from batkube.scenarios.scenario import Scenario
+from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.assembly import Simulation, assemble
 from batkube.simulation.inputs import Inputs, read_inputs
 from batkube.simulation.record import Record
@@ -94,11 +95,11 @@ def _temporary_folder() -> Path:
         return Path(tempfile.mkdtemp(prefix="batkube-"))
 
 
-def _build_aloud(title: str) -> Path:
+def _build_aloud(title: str, catalogue: Catalogue) -> Path:
     """Return a program by its name; building it takes minutes, so whoever waits is told."""
     from batkube.schedulers.installed import installed
 
-    return installed(title, lambda text: print(text, file=sys.stderr, flush=True))
+    return installed(title, catalogue, lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def _more_keys(more: Mapping[str, object]) -> dict[str, object]:

@@ -47,8 +47,9 @@ func pod(team api.Team, rank int, scheduler string) map[string]any {
 			Labels: map[string]string{api.Label: team.Metadata.Name},
 		},
 		"spec": map[string]any{
-			"schedulerName": scheduler,
-			"restartPolicy": "Never",
+			"schedulerName":     scheduler,
+			"priorityClassName": "team-work",
+			"restartPolicy":     "Never",
 			"containers": []map[string]any{{
 				"name":    "work",
 				"image":   "busybox",
