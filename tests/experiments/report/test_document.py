@@ -48,7 +48,7 @@ def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> 
     assert page.problems == []
     for words in ("Two & two", "Which is better?", "Everything that the runs asked for is modelled", "seeds0, 1"):
         assert words in page.text
-    assert page.tables[0][1][:2] == ["policy:fcfs", "2"]
+    assert page.tables[0][1][:2] == ["policy:fcfs", "1 of 2"]
     digests = [run["digest"] for run in json.loads((study.out / "experiment.json").read_text())["runs"]]
     assert all(digest[:12] in page.text for digest in digests)
     assert page.tags.count("svg") == 3  # a figure and two Gantt charts
@@ -111,6 +111,21 @@ def test_identical_repeats_are_said_to_be_so_and_count_once(tmp_path: Path) -> N
     assert [row[1] for row in page.tables[0][1:]] == ["1 of 3", "1 of 3"]
     assert "Repeats are identical to the byte: one digest for each of the 2 points" in page.text
     assert "2 of 6 runs count" in page.text
+
+
+def test_seeds_that_change_nothing_are_no_replicates_anywhere_on_the_page(tmp_path: Path) -> None:
+    runs = [
+        {"scheduler": name, "seed": seed, "digest": name, "makespan": span}
+        for name, span in (("fcfs", 2_832_978.0), ("easy", 2_832_900.0))
+        for seed in (0, 1)
+    ]
+    page = told(write_experiment(tmp_path, {"scheduler": ["fcfs", "easy"]}, runs, seeds=[0, 1]))
+
+    assert page.tables[0][1:] == [["fcfs", "1 of 2", "2,832,978.00"], ["easy", "1 of 2", "2,832,900.00★"]]
+    assert "± 0" not in page.text
+    assert "there the seed changes nothing" in page.text
+    assert "2 of 4 runs count" in page.text
+    assert "Every value is of one run, so there are no intervals." in page.text
 
 
 def test_failures_come_first_with_the_last_words_of_the_scheduler(tmp_path: Path) -> None:

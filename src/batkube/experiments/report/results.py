@@ -39,10 +39,8 @@ class GridPoint:
     labels: Mapping[str, str]
     runs: int
     failed: int
-    #: Runs that are the same to the byte as an earlier one of their seed.
+    #: Runs that are the same to the byte as an earlier one.
     copies: int
-    #: True when all its seeds have one digest.
-    is_one: bool
     #: What its runs were to do; only points with the same task can be better or worse than each other.
     task: str
     samples: Mapping[str, Sample]
@@ -119,13 +117,11 @@ def _point(labels: Mapping[str, str], rows: pd.DataFrame, columns: Sequence[Colu
         known = observations(rows, column, axes)
         if len(known):
             samples[column.name] = sample_in(column, values_in(column, known))
-    counted, digests = len(without_copies(done, axes)), done["digest"].unique()
     return GridPoint(
         labels=labels,
         runs=len(rows),
         failed=len(rows) - len(done),
-        copies=len(done) - counted,
-        is_one=counted > 1 and len(digests) == 1 and digests[0] != "",
+        copies=len(done) - len(without_copies(done, axes)),
         task=_task(findings, str(rows["run"].iloc[0]), labels) if len(rows) else "",
         samples=samples,
     )
@@ -175,10 +171,8 @@ def _legend(points: Sequence[GridPoint], columns: Sequence[Column]) -> str:
         "interval of the difference holds 0).",
     ]
     if any(point.copies for point in points):
-        sentences.append("Repeats of a seed that are identical to the byte are one observation and count once.")
-    if any(point.is_one for point in points):
         sentences.append(
-            "“± 0” of all columns: every run of that row has the same digest, so the seed changes nothing."
+            "Runs that are identical to the byte are one observation and count once: there the seed changes nothing."
         )
     if any(column.name in TIMINGS for column in columns):
         sentences.append("Real time and speed are measured on the machine that ran this, every run counts.")

@@ -43,12 +43,12 @@ def method_section(findings: Findings) -> Section:
         paragraph(
             "The interval of a mean is m ± t·s/√n: s is the standard deviation of the n runs (divided by n − 1), t the "
             "97.5 % quantile of Student's distribution with n − 1 degrees of freedom (12.71 for two runs, 2.78 for "
-            "five, 2.26 for ten). It supposes that runs are independent, as runs with different seeds are, and that "
+            "five, 2.26 for ten). It supposes that runs are independent, as runs are whose seeds change something, and that "
             "their numbers are not far from normally distributed. It tells how well the mean is known, not where "
             "single runs lie."
         ),
         paragraph(
-            "A run that is identical to the byte with another of the same seed is no further observation: "
+            "A run that is identical to the byte with another of its row is no further observation, whatever its seed: "
             f"{counted:,} of {len(findings.runs):,} runs count. Measured times differ between identical runs, and "
             "there every run counts."
         ),
