@@ -15,7 +15,7 @@ from rich.text import Text
 from batkube.kernel.errors import InputError
 
 if TYPE_CHECKING:
-    from batkube.outputs.measures.comparison import Comparison, JobDifferences, MetricRow
+    from batkube.outputs.measures.comparison import Comparison, JobDifferences
 
 
 def compare(
@@ -81,19 +81,20 @@ def _metrics_table(comparison: Comparison) -> Table:
         for run, rows in enumerate(comparison.rows):
             cells.append(rows[number].text)
             if run != comparison.baseline:
-                cells.append(_change(comparison.change(run, number), row))
+                possible = comparison.is_possible[run] and comparison.is_possible[comparison.baseline]
+                cells.append(_change(comparison.change(run, number), row.better if possible else 0))
         table.add_row(*cells)
     return table
 
 
-def _change(change: float | None, row: MetricRow) -> Text:
+def _change(change: float | None, better: int) -> Text:
     if change is None:
         return Text("")
     if change == 0:
         return Text("=", style="dim")
     if abs(change) < 0.0005:
         return Text("±0.0", style="dim")
-    verdict = change * row.better
+    verdict = change * better
     return Text(f"{change * 100:+.1f}", style="green" if verdict > 0 else "red" if verdict < 0 else "")
 
 

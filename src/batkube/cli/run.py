@@ -13,9 +13,11 @@ from typing import Annotated, Any
 
 import typer
 
+from batkube.cli.exit_codes import FAILED
 from batkube.cli.progress import progress_display
 from batkube.cluster.outcomes import FinalState
 from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import Severity
 from batkube.kernel.instants import human, seconds
 from batkube.simulation.run import execute
 from batkube.simulation.scenario import TIME_LIMIT, make_scenario
@@ -150,6 +152,9 @@ def run(
     events: _Events = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if the scheduler did what no cluster allows.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,
 ) -> None:
     """Run a workload on a simulated cluster."""
@@ -185,7 +190,9 @@ def run(
         record = execute(
             described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress, builder=build_scheduler
         )
-    print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
+    violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
+    if strict and violations:
+        raise typer.Exit(FAILED)
 
 
 def build_scheduler(name: str) -> Path:
@@ -210,6 +217,7 @@ def policy_arguments(texts: list[str]) -> dict[str, str]:
 _QUIET = (
     "nb_jobs",
     "nb_jobs_success",
+    "nb_jobs_finished",
     "makespan",
     "mean_waiting_time",
     "max_waiting_time",
@@ -226,19 +234,32 @@ _STATES = {
 }
 
 
-def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> None:
-    """Print the results of a run's folder; `done` says what was done with the time that passed in it."""
+def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> int:
+    """Print the results of a run's folder and return its violations; `done` says what was done with its time.
+
+    Violations go to standard error in any case: a script that reads the numbers must not take them for a schedule.
+    """
     with (out / "schedule.csv").open(encoding="utf-8", newline="") as file:
         summary = next(csv.DictReader(file))
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    notes = json.loads((out / "fidelity.json").read_text(encoding="utf-8"))
+    violations = [note for note in notes if note["severity"] == Severity.VIOLATION]
+    for note in violations:
+        typer.echo(_note_line(note), err=True)
     if quiet:
         for name in _QUIET:
             typer.echo(f"{name}={summary[name]}")
         typer.echo(f"digest={manifest['digest']}")
-        return
-    notes = json.loads((out / "fidelity.json").read_text(encoding="utf-8"))
-    for line in _report(summary, manifest, notes, ended, out, done):
-        typer.echo(line)
+    else:
+        warnings = [note for note in notes if note not in violations]
+        for line in _report(summary, manifest, warnings, ended, out, done):
+            typer.echo(line)
+    return sum(note["count"] for note in violations)
+
+
+def _note_line(note: dict[str, Any]) -> str:
+    often = "once" if note["count"] == 1 else f"{note['count']:,} times"
+    return f"{note['severity']}: {note['subject']}: {note['message']} ({often}, e.g. {note['example']})"
 
 
 def _report(
@@ -249,10 +270,9 @@ def _report(
     out: Path,
     done: str,
 ) -> Iterator[str]:
-    """Yield the lines a person reads at the end of a run: first what was wrong, then the numbers."""
-    for note in sorted(notes, key=lambda note: note["severity"] != "violation"):
-        often = "once" if note["count"] == 1 else f"{note['count']:,} times"
-        yield f"{note['severity']}: {note['subject']}: {note['message']} ({often}, e.g. {note['example']})"
+    """Yield the lines a person reads at the end of a run: first what to check, then the numbers."""
+    for note in notes:
+        yield _note_line(note)
     states = ", ".join(f"{ended[state]:,} {said}" for state, said in _STATES.items() if ended[state])
     yield ""
     yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"

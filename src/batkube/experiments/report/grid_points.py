@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from batkube.experiments.description.column_labels import Column
-from batkube.experiments.description.columns import COMPLETED
+from batkube.experiments.description.columns import COMPLETED, OVERALLOCATIONS
 from batkube.experiments.figures.data import observations, sample_in, values_in, without_copies
 from batkube.experiments.results.findings import Findings
 from batkube.outputs.files.manifest import MANIFEST
@@ -40,6 +40,11 @@ class GridPoint:
     samples: Mapping[str, Sample]
     #: The runs that completed, by seed and repeat: digest and numbers.
     done: Mapping[tuple[int, int], pd.Series[Any]]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a real cluster could have run these schedules: nothing was placed where there was no room."""
+        return not any(row[OVERALLOCATIONS] > 0 for row in self.done.values())
 
 
 def grid_points(findings: Findings, columns: Sequence[Column]) -> list[GridPoint]:
@@ -82,10 +87,13 @@ def difference_between(first: GridPoint, second: GridPoint, column: Column) -> D
 
 
 def best_of(points: Sequence[GridPoint], column: Column) -> list[str]:
-    """Return for each point `best`, `alike` (no clear difference to the best) or nothing."""
-    marks = [""] * len(points)
+    """Return a mark for each point: `best`, `alike` (no clear difference to it), `void` (no possible schedule) or none.
+
+    A scheduler that gives away what is not there wins easily, so it does not take part.
+    """
+    marks = ["void" if column.better and not point.is_possible else "" for point in points]
     for group in by_task(points) if column.better else ():
-        members = [number for number in group if column.name in points[number].samples]
+        members = [number for number in group if column.name in points[number].samples and not marks[number]]
         means = [points[number].samples[column.name].mean for number in members]
         top = max(means, default=0.0) if column.better > 0 else min(means, default=0.0)
         if len(members) < 2 or all(mean == top for mean in means):

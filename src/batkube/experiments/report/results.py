@@ -80,6 +80,8 @@ def _legend(points: Sequence[GridPoint], columns: Sequence[Column]) -> str:
         f"★ the best mean{' for one workload and platform' if several else ''}, ≈ no clear difference to it (the "
         "interval of the difference holds 0).",
     ]
+    if not all(point.is_possible for point in points):
+        sentences.append("✗ pods were placed where there was no room: no possible schedule, so it is not compared.")
     if any(point.copies for point in points):
         sentences.append(
             "Runs that are identical to the byte are one observation and count once: there the seed changes nothing."

@@ -43,6 +43,8 @@ class Metrics:
     evictions: int
     #: Seconds of machines, or of cores where jobs share machines, that went into attempts which came to nothing.
     work_lost_s: float | None
+    #: How often the scheduler did what no cluster allows.
+    violations: int
 
 
 def metrics_of(results: RunFiles) -> Metrics:
@@ -73,6 +75,7 @@ def metrics_of(results: RunFiles) -> Metrics:
         fairness=fairness_by_user(jobs),
         evictions=int(jobs["evictions"].fillna(0).sum()),
         work_lost_s=float(jobs["work_lost"].sum()) if jobs["work_lost"].notna().any() else None,
+        violations=results.violations,
     )
 
 
