@@ -29,6 +29,13 @@ def compare(
     baseline: Annotated[
         int, typer.Option("--baseline", metavar="N", help="Differences are to the N-th run given.")
     ] = 1,
+    warm_up: Annotated[
+        str | None,
+        typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs."),
+    ] = None,
+    cool_down: Annotated[
+        str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Compare runs of one workload, metric by metric.
@@ -49,7 +56,9 @@ def compare(
         raise InputError("--baseline", problem=f"{baseline} is not one of the {len(runs)} runs given")
     if csv is not None and csv.exists() and not force:
         raise InputError(csv, problem="exists already", remedy="choose another --csv, or add --force to replace it")
-    comparison = compare_runs([Results(run) for run in runs], baseline=baseline - 1)
+    comparison = compare_runs(
+        [Results(run, warm_up=warm_up, cool_down=cool_down) for run in runs], baseline=baseline - 1
+    )
     if csv is not None:
         write_product(csv, comparison.csv().encode())
     show(comparison, Console(highlight=False))

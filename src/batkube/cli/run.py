@@ -73,6 +73,13 @@ _Until = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="End the run at this virtual time, e.g. 3d; needed where something never ends."),
 ]
+_WarmUp = Annotated[
+    str | None,
+    typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs."),
+]
+_CoolDown = Annotated[
+    str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
+]
 _Deterministic = Annotated[
     bool | None,
     typer.Option(help="Make a real scheduler repeatable to the byte (one thread, seeded chance); on unless said."),
@@ -151,6 +158,8 @@ def run(
     on_eviction: _OnEviction = None,
     on_failure: _OnFailure = None,
     events: _Events = None,
+    warm_up: _WarmUp = None,
+    cool_down: _CoolDown = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     strict: Annotated[
@@ -182,6 +191,8 @@ def run(
         "on-eviction": on_eviction,
         "on-failure": on_failure,
         "events": None if events is None else str(events),
+        "warm-up": warm_up,
+        "cool-down": cool_down,
     }
     values |= {key: value for key, value in given.items() if value is not None}
     if out is None:
@@ -282,7 +293,7 @@ def _report(
         yield f"  mean wait          {_time(summary['mean_waiting_time'])}"
         yield f"  longest wait       {_time(summary['max_waiting_time'])}"
         yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}"
-        yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %"
+        yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %   {_window(summary)}".rstrip()
     if float(summary["work_lost"]):
         yield f"  work lost          {_time(summary['work_lost'])}"
     yield ""
@@ -291,6 +302,15 @@ def _report(
     yield f"{manifest['scheduler']}: {human(seconds(virtual_s))} {done} in {real_s:.2f} s{pace}"
     folder = shlex.quote(str(out))
     yield f"outputs in {out}; draw them with: batkube gantt {folder} -o gantt.svg"
+
+
+def _window(summary: dict[str, str]) -> str:
+    """Say which part of the run the means are of, unless it is all of it."""
+    jobs, begin = int(summary["nb_jobs_measured"]), float(summary["measured_from"])
+    if not begin and jobs == int(summary["nb_jobs_finished"]):
+        return ""
+    end = float(summary["measured_until"])
+    return f"from {human(seconds(begin))} to {human(seconds(end))}; means of {jobs:,} jobs"
 
 
 def _time(text: str) -> str:

@@ -96,6 +96,9 @@ def metric_rows(metrics: Metrics, states: Sequence[str] | None = None) -> list[M
     return [
         MetricRow("jobs", "", metrics.jobs, 0),
         *(MetricRow(f"  {state.lower()}", "", count, 0) for state, count in counts.items()),
+        MetricRow("jobs measured", "", metrics.measured, 0),
+        MetricRow("measured from", "s", metrics.measured_from_s, 2),
+        MetricRow("measured until", "s", metrics.measured_until_s, 2),
         MetricRow("makespan", "s", metrics.makespan_s, 2, -1),
         MetricRow("mean wait", "s", metrics.wait_s_mean, 2, -1),
         MetricRow("median wait", "s", metrics.wait_s_median, 2, -1),
