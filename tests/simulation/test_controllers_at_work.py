@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from batkube.kernel.fidelity import FidelityNotes
-from batkube.simulation.assembly import Inputs, read_inputs
+from batkube.simulation.inputs import Inputs, read_inputs
 from batkube.simulation.real_controllers import note_order, watches_nodes
 from batkube.simulation.scenario import make_scenario
 

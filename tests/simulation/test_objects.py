@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from batkube.kernel.errors import InputError, RunFailed
-from batkube.simulation.assembly import read_inputs
+from batkube.simulation.inputs import read_inputs
 from batkube.simulation.run import Run, execute, run
 from batkube.simulation.scenario import make_scenario
 from batkube.simulation.scenario_file import read_scenario_file

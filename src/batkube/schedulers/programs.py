@@ -28,6 +28,11 @@ class ProgramStart(msgspec.Struct, frozen=True):
     needs: tuple[str, ...] = ()
     #: Whether it is built for virtual time.
     virtual: bool = True
+    #: How jobs of several pods are given to it.
+    submit_as: str = "pods"
+    #: The API version of its PodGroups, and the annotation or label by which a pod names its group.
+    pod_group: str = ""
+    pod_group_key: str = ""
 
     @property
     def configuration_flags(self) -> list[str]:

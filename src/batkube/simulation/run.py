@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
 from batkube.kernel.errors import Bug, RunFailed
 from batkube.kernel.fidelity import FidelityNote
@@ -19,8 +20,9 @@ from batkube.kernel.temporary import temporary_files
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
-from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
+from batkube.simulation.assembly import Simulation, assemble
 from batkube.simulation.attached import Builder
+from batkube.simulation.inputs import Inputs, read_inputs
 from batkube.simulation.record import Record
 from batkube.simulation.scenario import KEYS, Scenario, make_scenario
 from batkube.simulation.time_limit import TimeIsUp, time_limit
@@ -178,6 +180,11 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if simulation.programs is not None:
             simulation.programs.stop()
         work.tell_the_rest()
+    if work.deadlock is not None:
+        remedy = (
+            "submit jobs as gangs (--submit-as), take a scheduler that knows them, or go on with --on-deadlock wait"
+        )
+        raise RunFailed(f"{work.deadlock}\n  remedy: {remedy}")
     simulation.rules.note_idle(simulation.world.notes)
     ended = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, ended, total)
@@ -203,5 +210,7 @@ def _check_invariants(simulation: Simulation, ended: set[str], total: int) -> No
         raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(ended)} jobs")
     pods = simulation.world.store.all(POD) if len(ended) == total else {}
     left = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
+    # What a controller made is its own to delete.
+    left = [key for key in left if ANNOTATION_JOB not in (pods[key]["metadata"].get("annotations") or {})]
     if left:
         raise Bug(f"all jobs have ended, and {len(left)} pods are left: {left[0]} …")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
+from batkube.cluster.forms import SubmissionForm
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration, format_seconds
 from batkube.platforms.reading import names_file
@@ -43,6 +44,13 @@ class OnFailure(enum.StrEnum):
     FAIL = "fail"  # it ends as COMPLETED_FAILED
 
 
+class OnDeadlock(enum.StrEnum):
+    """What becomes of a run in which half-started jobs wait for one another for good."""
+
+    FAIL = "fail"  # it ends at once
+    WAIT = "wait"  # it goes on as long as there is anything to wait for
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """The full description of one run."""
@@ -59,6 +67,9 @@ class Scenario:
     rules: Path | None = None
     on_eviction: OnEviction = OnEviction.RESUBMIT
     on_failure: OnFailure = OnFailure.RESUBMIT
+    on_deadlock: OnDeadlock = OnDeadlock.FAIL
+    #: What jobs are to their scheduler (`cluster.forms`): bare pods, PodGroups, …; None for what it wants.
+    submit_as: SubmissionForm | None = None
     #: What happens to the cluster meanwhile: an events file, or its entries.
     events: Path | tuple[object, ...] = ()
     #: Where such entries stand, for messages.
@@ -117,6 +128,8 @@ class Scenario:
             "rules": None if self.rules is None else str(self.rules),
             "on-eviction": self.on_eviction.value,
             "on-failure": self.on_failure.value,
+            "on-deadlock": self.on_deadlock.value,
+            "submit-as": None if self.submit_as is None else self.submit_as.value,
             "events": str(self.events) if isinstance(self.events, Path) else list(self.events),
             "scheduler-config": None if self.scheduler_config is None else str(self.scheduler_config),
             "deterministic": self.deterministic,
@@ -200,6 +213,8 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         rules=_path(values, "rules"),
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
         on_failure=_choice(OnFailure, values, "on-failure", source),
+        on_deadlock=_choice(OnDeadlock, values, "on-deadlock", source),
+        submit_as=_form(values, scheduler, source),
         events=_events(values.get("events"), source),
         events_source=str(source),
         scheduler_config=_path(values, "scheduler-config"),
@@ -213,6 +228,17 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         until=_duration(values, "until", None, source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
     )
+
+
+def _form(values: Mapping[str, object], scheduler: str, source: str | Path) -> SubmissionForm | None:
+    """Return what jobs are submitted as, if the scenario says so; a policy of ours knows jobs, and needs no such words."""
+    if values.get("submit-as") is None:
+        return None
+    form = _choice(SubmissionForm, values, "submit-as", source)
+    if form is not SubmissionForm.PODS and scheduler.startswith(POLICY_PREFIX):
+        problem = f"{scheduler} does not know jobs as {form.value!r}"
+        raise InputError(source, at="submit-as", problem=problem, remedy="leave it out, or use a real scheduler")
+    return form
 
 
 def _controllers(values: Mapping[str, object], scheduler: str, source: str | Path) -> str | None:
