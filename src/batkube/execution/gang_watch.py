@@ -49,17 +49,28 @@ class GangWatch:
     """Knows the jobs of which some pods have nodes and others have not."""
 
     def __init__(
-        self, world: World, courses: Courses, *, highest_priority: int, has_objects: bool, has_evictors: bool
+        self,
+        world: World,
+        courses: Courses,
+        *,
+        highest_priority: int,
+        has_objects: bool,
+        has_evictors: bool,
+        goes_on: bool,
     ) -> None:
         """`highest_priority` is of all jobs that ever come; `has_objects` says that other pods may come as well.
 
-        `has_evictors` says that some program of the run may evict pods of its own accord.
+        `has_evictors` says that some program of the run may evict pods of its own accord, `goes_on` that a deadlock is
+        told and nothing else.
         """
         self._world = world
         self._courses = courses
         self._highest_priority = highest_priority
         self._has_objects = has_objects
         self._has_evictors = has_evictors
+        self._goes_on = goes_on
+        #: Why the run cannot go on.
+        self.deadlock: Deadlock | None = None
         #: Since when each half-started job is.
         self._halves: dict[Course, Instant] = {}
         #: Those of which the journal does not tell that they wait.
@@ -143,18 +154,26 @@ class GangWatch:
 
     # What it finds
 
-    def look(self, now: Instant) -> Deadlock | None:
-        """Return the deadlock that there is for certain; tell the journal of jobs that wait while time goes on."""
+    def is_stuck(self, now: Instant) -> bool:
+        """Return whether there is a deadlock with which the run is not to go on; what there is, is told."""
+        self._record_waits(now)
+        if self._has_changed:
+            self._has_changed = False
+            self._suspect(self._stuck(), now)
+        deadlock = self._suspicion
+        if deadlock is None or not self._is_certain(deadlock, now):
+            return False
+        self._record(deadlock, now)
+        self.deadlock = None if self._goes_on else deadlock
+        return not self._goes_on
+
+    def _record_waits(self, now: Instant) -> None:
+        """Tell the journal of jobs that wait for the rest of their pods while time goes on."""
         for course in [one for one in self._unrecorded if self._halves[one] < now]:
             del self._unrecorded[course]
             has_node = [rank for rank, number in enumerate(course.machine_ids) if number is not None]
             pods = format_intervals(mask_of(has_node))
             self._world.journal.append(now, "wait", job=course.job.key, pods=pods, since=self._halves[course])
-        if self._has_changed:
-            self._has_changed = False
-            self._suspect(self._stuck(), now)
-        deadlock = self._suspicion
-        return None if deadlock is None or not self._is_certain(deadlock, now) else deadlock
 
     def _stuck(self) -> list[Course]:
         """Return the jobs that can never be whole."""
@@ -197,7 +216,7 @@ class GangWatch:
         is_at_once = lowest >= self._highest_priority and not self._has_evictors
         return is_at_once or now >= deadlock.since + ROLLBACK_TIME
 
-    def record(self, deadlock: Deadlock, now: Instant) -> None:
+    def _record(self, deadlock: Deadlock, now: Instant) -> None:
         """Tell of a deadlock in the journal and in the notes; of each job once."""
         known = self.deadlocked_jobs
         courses = [course for course in deadlock.courses if course.job.key not in known]

@@ -173,7 +173,7 @@ class Delays:
         return after(created, self._draw("start", is_first))
 
     def starts(self, now: Instant, nodes: Mapping[int, str], pod: KubeObject) -> dict[Instant, list[int]]:
-        """Return which of the pods of a job, all like `pod` and bound at `now`, will be running when, by their ranks."""
+        """Return which of the pods of a job, all like `pod` and bound at `now`, will be running when, by rank."""
         starts: dict[Instant, list[int]] = {}
         for rank, node in nodes.items():
             starts.setdefault(self.until_running(now, node, pod["spec"]["containers"][0]), []).append(rank)

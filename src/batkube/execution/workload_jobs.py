@@ -135,7 +135,7 @@ class WorkloadJobs:
     def _count(self, course: Course, ended: int, now: Instant) -> None:
         """Take note that pods have ended with their course; with the last of them the job has."""
         self._over[course] = self._over.get(course, 0) + ended
-        if self._over[course] == len(course.keys):
+        if self._over[course] == len(course.keys) and course.ended is not None:
             self._agenda.book(now, Rank.FINISH, functools.partial(self._finish, course, "", course.ended))
 
     def _pods_gone(self, course: Course, now: Instant) -> None:

@@ -13,6 +13,7 @@ from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
+from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
 from batkube.execution.gang_watch import GangWatch
 from batkube.execution.latencies import Delays
 from batkube.execution.leases import Leases
@@ -28,24 +29,18 @@ from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
+from batkube.pacing.tally import Tally
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
-from batkube.simulation.attached import WARM_UP, OutsideRun, RunServer
-from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
+from batkube.programs.program import WARM_UP, OutsideRun, RunServer
+from batkube.programs.witness import Witness
+from batkube.scenarios.scenario import CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
 )
 from batkube.simulation.inputs import Inputs, note_inputs
-from batkube.simulation.paced.tally import Tally
-from batkube.simulation.scenario import (
-    CONTROLLER_MANAGER,
-    OnDeadlock,
-    OnEviction,
-    OnFailure,
-)
 from batkube.simulation.submitting import maker_of
-from batkube.simulation.witness import Witness
 from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
@@ -53,7 +48,11 @@ from batkube.workloads.model import Job
 from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
-    from batkube.simulation.controller_parts import Surroundings
+    from batkube.components.controllers import Surroundings
+
+
+#: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
+_NO_EVICTORS = ("kube-scheduler", CONTROLLER_MANAGER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,8 @@ class Simulation:
     machine_states: MachineStatesWriter
     work: Work
     rules: ContainerRules
+    #: Who watches over jobs of many pods, where a program places their pods one by one.
+    gangs: GangWatch | None = None
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
 
@@ -131,17 +132,7 @@ def assemble(
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
     gangs = _watch_gangs(world, inputs, courses)
-    waits = scenario.on_deadlock is OnDeadlock.WAIT
-    work = Work(
-        world,
-        inputs.job_count,
-        outcomes,
-        jobs.tell_the_rest,
-        scenario.until,
-        witness,
-        gangs,
-        waits_in_deadlock=waits,
-    )
+    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness, gangs)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
     programs: OutsideRun | None = None
@@ -149,7 +140,7 @@ def assemble(
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
-    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, rules, programs)
+    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, rules, gangs, programs)
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
@@ -157,14 +148,14 @@ def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | 
     jobs = [job for workload in inputs.workloads for job in workload.jobs]
     if not inputs.outside or not inputs.scenario.time.refuses_pods or all(job.size == 1 for job in jobs):
         return None
-    # kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
-    harmless = ("kube-scheduler", CONTROLLER_MANAGER)
+    names = [program.name.rpartition("/")[2].partition("@")[0] for program in inputs.outside]
     return GangWatch(
         world,
         courses,
         highest_priority=max(job.priority for job in jobs),
         has_objects=bool(inputs.objects),
-        has_evictors=any(name not in harmless for name in names),
+        has_evictors=any(name not in _NO_EVICTORS for name in names),
+        goes_on=inputs.scenario.on_deadlock is OnDeadlock.WAIT,
     )
 
 
@@ -173,15 +164,15 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     if not inputs.needs_api:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
-    from batkube.simulation.launching import old_versions
-    from batkube.simulation.outside import make_server
+    from batkube.programs.command_lines import old_versions
+    from batkube.programs.launch import make_server
 
     return make_server(world, old_versions(inputs.outside))
 
 
 def _surroundings() -> Surroundings:
     from batkube.api.admission.usage import usage_by_storage
-    from batkube.simulation.controller_parts import Surroundings
+    from batkube.components.controllers import Surroundings
 
     return Surroundings(usage_by_storage(), has_readers=False)
 
@@ -201,7 +192,7 @@ def _arrivals(inputs: Inputs, notes: FidelityNotes) -> Iterable[Job]:
     """Return the jobs of all workloads in the order, at the times and for the schedulers they are submitted."""
     jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
     if inputs.outside:
-        from batkube.simulation.naming import served_jobs
+        from batkube.programs.scheduler_names import served_jobs
 
         jobs = served_jobs(jobs, inputs.outside, notes)
     return jobs if inputs.latencies.client is None else inputs.latencies.client.submit(jobs)
@@ -219,10 +210,10 @@ def _start_programs(
     """Start the outside schedulers; how time goes on for them is the scenario's choice."""
     scenario = inputs.scenario
     if scenario.time.mode is TimeMode.EXACT:
-        from batkube.simulation.outside import coordinate
+        from batkube.programs.launch import coordinate
 
         return coordinate(world, server, inputs.outside, scenario, witness, folder)
-    from batkube.simulation.paced.starting import pace
+    from batkube.pacing.launch import pace
 
     return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
 

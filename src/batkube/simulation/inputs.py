@@ -1,10 +1,11 @@
-"""What a scenario names, read and checked before anything is written."""
+"""What a scenario names: read and checked before anything is written, and noted where results depend on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from batkube.cluster.forms import SubmissionForm
 from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
 from batkube.cluster.timetable import Timetable
 from batkube.execution.latencies import NO_LATENCIES, Latencies, read_latencies
@@ -15,18 +16,21 @@ from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
-from batkube.simulation.attached import Builder, OutsideScheduler
+from batkube.programs.controller_manager import note_order, watches_nodes, with_node_lifecycle
+from batkube.programs.program import Builder, OutsideScheduler
+from batkube.scenarios.scenario import OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
 from batkube.simulation.checks import check_jobs
-from batkube.simulation.happening_parts import check_kinds, objects_applied, read_timetable
+from batkube.simulation.happening_parts import check_kinds, objects_of_events, read_timetable
 from batkube.simulation.objects import check_objects, objects_of
-from batkube.simulation.real_controllers import note_order, watches_nodes, with_node_lifecycle
-from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
-from batkube.simulation.submitting import Manners, manners_of
+from batkube.simulation.submitting import Manners, is_owned, manners_of
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
 from batkube.workloads.rules import ContainerRule, refuse_idle
 from batkube.workloads.rules_reading import read_rules
+
+#: Forms of jobs that say nothing of their pods' belonging together, as far as schedulers read it.
+_PLACED_ONE_BY_ONE = (SubmissionForm.PODS, SubmissionForm.INDEXED_JOB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,6 @@ class Inputs:
     scenario: Scenario
     workloads: tuple[Workload, ...]
     platform: Platform
-    #: The platform with what the cluster's own pods leave of it to jobs.
-    left: Platform
     model: ResourceModel
     #: The in-process scheduler, or None when there are outside programs.
     policy: Policy | None
@@ -55,9 +57,9 @@ class Inputs:
     @property
     def has_own_controllers(self) -> bool:
         """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
-        chosen, has_owned = self.scenario.controllers, any(manner.form.is_owned for manner in self.manners.values())
-        has_objects = bool(self.objects or self.timetable.objects) or has_owned
-        return chosen == OUR_CONTROLLERS or (chosen is None and has_objects)
+        choice = self.scenario.controllers
+        has_objects = bool(self.objects or self.timetable.objects) or any(map(is_owned, self.manners.values()))
+        return choice == OUR_CONTROLLERS or (choice is None and has_objects)
 
     @property
     def are_nodes_watched(self) -> bool:
@@ -73,8 +75,8 @@ class Inputs:
     @property
     def needs_api(self) -> bool:
         """Whether anybody reads or writes through the API: programs, controllers, or who applies objects."""
-        named = self.timetable.objects_named or self.timetable.objects
-        return bool(self.outside or self.objects or named) or self.has_own_controllers
+        has_objects = bool(self.objects or self.timetable.objects or self.timetable.objects_named)
+        return bool(self.outside) or has_objects or self.has_own_controllers
 
     @property
     def job_count(self) -> int:
@@ -87,16 +89,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
 
     `builder` gives the program of an outside scheduler by its name; it is built if need be.
     """
-    policy = (
-        None
-        if scenario.is_outside
-        else load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args)
-    )
-    outside: tuple[OutsideScheduler, ...] = ()
-    if scenario.is_outside:
-        from batkube.simulation.choosing import outside_programs
-
-        outside = outside_programs(scenario, builder)
+    policy, outside = _schedulers(scenario, builder)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     rules = () if scenario.rules is None else read_rules(scenario.rules)
     timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
@@ -105,23 +98,31 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
     )
     model = _resource_model(scenario, workloads)
-    left = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
+    # What the cluster's own pods leave of it to jobs.
+    rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
     for workload in workloads:
-        check_jobs(workload, left, model)
-    objects = tuple(objects_of(workloads))
-    applied = objects_applied(timetable)
-    check_objects(objects, scenario.until, applied)
-    check_kinds(timetable, [*objects, *applied])
+        check_jobs(workload, rest, model)
+    objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
+    all_objects = [*objects, *later_objects]
+    check_objects(objects, scenario.until, later_objects)
+    check_kinds(timetable, all_objects)
     if not scenario.attach:
-        refuse_idle(rules, [manifest.fields for manifest in (*objects, *applied)])
+        refuse_idle(rules, [manifest.fields for manifest in all_objects])
     if timetable.concerns_nodes and scenario.time.mode is TimeMode.EXACT:
         # What programs make of their own accord nobody can tell beforehand.
-        kinds = None if scenario.attach else {manifest.kind for manifest in (*objects, *applied)}
+        kinds = None if scenario.attach else {manifest.kind for manifest in all_objects}
         outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
-    manners = manners_of(scenario.submit_as, outside, [manifest.fields for manifest in (*objects, *applied)])
-    return Inputs(
-        scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects, timetable, manners
-    )
+    manners = manners_of(scenario.submit_as, outside, [manifest.fields for manifest in all_objects])
+    return Inputs(scenario, workloads, platform, model, policy, outside, latencies, rules, objects, timetable, manners)
+
+
+def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
+    """Return the policy that schedules, or the programs that do."""
+    if not scenario.is_outside:
+        return load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args), ()
+    from batkube.programs.choice import outside_programs
+
+    return None, outside_programs(scenario, builder)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
@@ -134,18 +135,18 @@ def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> Resour
 def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
     """Say what a reader of the results should know of the inputs."""
     sources: list[Workload | Platform] = [*inputs.workloads, inputs.platform]
-    for given in sources:
-        for note, count in given.notes:
-            notes.add(note, example=given.source, count=count)
+    for source in sources:
+        for note, count in source.notes:
+            notes.add(note, example=source.source, count=count)
     jobs = [job for workload in inputs.workloads for job in workload.jobs]
-    named = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
-    if named and inputs.policy is not None:
+    choosy = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
+    if choosy and inputs.policy is not None:
         note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
-        notes.add(note, example=f"job {named[0].key} asks for {named[0].scheduler!r}", count=len(named))
+        notes.add(note, example=f"job {choosy[0].key} asks for {choosy[0].scheduler!r}", count=len(choosy))
     for program in inputs.outside:
         note_order(program, notes)
     gangs = [job for job in jobs if job.size > 1]
-    if gangs and inputs.outside:
+    if gangs and any(manner.form in _PLACED_ONE_BY_ONE for manner in inputs.manners.values()):
         note = FidelityNote(
             "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
         )

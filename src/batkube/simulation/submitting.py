@@ -1,4 +1,4 @@
-"""In which form a run's jobs are submitted: as their scheduler's entry in the catalogue says, or as the scenario does."""
+"""In which form a run's jobs are submitted: as the scenario says, or their scheduler's entry in the catalogue."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from batkube.cluster.world import World
 from batkube.execution.job_makers import GroupMaker, JobMaker, ObjectMaker, PodMaker
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Instant
+from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.programs import ProgramStart
-from batkube.simulation.attached import OutsideScheduler
 from batkube.workloads.model import Job
 
 JOBS = "jobs.batch"
@@ -61,7 +61,7 @@ def manners_of(wish: str | None, schedulers: Sequence[OutsideScheduler], objects
     """
     if not schedulers:
         return {}
-    from batkube.simulation.launching import names_served  # only where there are programs to launch
+    from batkube.programs.command_lines import names_served  # only where there are programs to launch
 
     kinds = {str(one["metadata"].get("name")) for one in objects if one["kind"] == "CustomResourceDefinition"}
     manners: dict[str, Manner] = {}
@@ -69,6 +69,11 @@ def manners_of(wish: str | None, schedulers: Sequence[OutsideScheduler], objects
         for name in names_served(scheduler):
             manners.setdefault(name, _manner(wish, scheduler, kinds))
     return manners
+
+
+def is_owned(manner: Manner) -> bool:
+    """Return whether controllers make the pods of such jobs."""
+    return manner.form.is_owned
 
 
 def _manner(wish: str | None, scheduler: OutsideScheduler, kinds: set[str]) -> Manner:
@@ -108,12 +113,9 @@ class _Preparation:
         if self._form is SubmissionForm.KUEUE_JOB:
             key = Key(f"{NAMESPACE}/{name}")
             self._ensure(_LOCAL_QUEUES, local_queue_of(name, self._cluster_queue(name)), now, key)
-        elif self._form is SubmissionForm.VOLCANO_JOB or (
-            self._form is SubmissionForm.POD_GROUP and self._dialect.has_queues
-        ):
+        elif self._form is not SubmissionForm.INDEXED_JOB and self._dialect.has_queues and name != DEFAULT_QUEUE:
             # The default one is there, or the scheduler makes it.
-            if name != DEFAULT_QUEUE:
-                self._ensure(f"queues.{self._dialect.group}", queue_of(name, self._dialect.version), now)
+            self._ensure(f"queues.{self._dialect.group}", queue_of(name, self._dialect.version), now)
 
     def _cluster_queue(self, name: str) -> str:
         """Return the ClusterQueue that a LocalQueue leads to: that of its name, or else the first one."""
