@@ -40,6 +40,6 @@ def test_the_published_extract_is_reproduced(
 ) -> None:
     jobs = convert(shared_data, tmp_path / "kit.json", *COMMON, *flags)
 
-    # Everything but users and queues is equal: ids, subtimes, delays, profile names, cpu, res, scheduler, absent walltimes.
+    # Equal but for users and queues: ids, subtimes, delays, profile names, cpu, res, scheduler, absent walltimes.
     assert jobs == read_workload(shared_data / "batkube" / "workloads" / published).jobs
     assert len(jobs) == 39

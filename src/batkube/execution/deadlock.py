@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from batkube.workloads.model import Requests
 
-Room = Mapping[str, Mapping[str, int]]
+NodeOffers = Mapping[str, Mapping[str, int]]
 """What each node has of each resource for jobs, by its name."""
 
 
@@ -29,7 +29,7 @@ class Half(NamedTuple):
     missing: int
 
 
-def deadlocked(halves: Sequence[Half], room: Room) -> list[int]:
+def deadlocked(halves: Sequence[Half], room: NodeOffers) -> list[int]:
     """Return which of the halves, by their numbers, can never be completed in the `room` there is for all of them."""
     holdings: dict[str, dict[str, int]] = {}
     for half in halves:
@@ -49,7 +49,7 @@ def _hold(holdings: dict[str, dict[str, int]], half: Half, sign: int) -> None:
             amounts[resource] = amounts.get(resource, 0) + sign * amount
 
 
-def _fits(half: Half, room: Room, holdings: Mapping[str, Mapping[str, int]]) -> bool:
+def _fits(half: Half, room: NodeOffers, holdings: Mapping[str, Mapping[str, int]]) -> bool:
     """Return whether there are places for all pods of a half that have none; all its pods are alike."""
     missing = half.missing
     for node, offer in room.items():

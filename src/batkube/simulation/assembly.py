@@ -40,7 +40,7 @@ from batkube.simulation.happening_parts import (
     start_happenings,
 )
 from batkube.simulation.inputs import Inputs, note_inputs
-from batkube.simulation.submitting import maker_of
+from batkube.simulation.manners import maker_of
 from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode

@@ -21,8 +21,8 @@ from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.scenario import OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.happening_parts import check_kinds, objects_of_events, read_timetable
+from batkube.simulation.manners import Manners, is_owned, manners_of
 from batkube.simulation.objects import check_objects, objects_of
-from batkube.simulation.submitting import Manners, is_owned, manners_of
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
