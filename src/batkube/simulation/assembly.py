@@ -14,6 +14,7 @@ from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
+from batkube.execution.admissions import Admissions
 from batkube.execution.gang_watch import GangWatch
 from batkube.execution.latencies import Delays
 from batkube.execution.leases import Leases
@@ -40,7 +41,7 @@ from batkube.simulation.happening_parts import (
     start_happenings,
 )
 from batkube.simulation.inputs import Inputs, note_inputs
-from batkube.simulation.manners import maker_of
+from batkube.simulation.manners import admitted_kinds, maker_of
 from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
@@ -68,7 +69,9 @@ class Simulation:
     work: Work
     rules: ContainerRules
     #: Who watches over jobs of many pods, where a program places their pods one by one.
-    gangs: GangWatch | None = None
+    gangs: GangWatch | None
+    #: When schedulers of jobs let them in.
+    admissions: Admissions
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
 
@@ -132,6 +135,7 @@ def assemble(
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
     gangs = _watch_gangs(world, inputs, courses)
+    admissions = Admissions(world, admitted_kinds(inputs.manners))
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness, gangs)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
@@ -140,7 +144,8 @@ def assemble(
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
-    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, rules, gangs, programs)
+    passage = programs or AtOnce(world)
+    return Simulation(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs)
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:

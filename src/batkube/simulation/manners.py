@@ -82,7 +82,7 @@ def _manner(wish: str | None, scheduler: OutsideScheduler, kinds: set[str]) -> M
     known += [SubmissionForm.POD_GROUP] if dialects else []
     known += [SubmissionForm.VOLCANO_JOB] if _VOLCANO_JOBS in kinds else []
     known += [SubmissionForm.KUEUE_JOB] if _LOCAL_QUEUES in kinds else []
-    text = wish or scheduler.start.submit_as
+    text = str(wish or scheduler.start.submit_as)
     if text not in known:
         problem = f"{scheduler.name} does not know jobs as {text!r}"
         raise InputError("submit-as", problem=problem, remedy=f"one of {', '.join(known)}")
@@ -95,6 +95,17 @@ def _dialects(start: ProgramStart, kinds: set[str]) -> Iterable[Dialect]:
         known = DIALECTS.get(start.pod_group, Dialect(start.pod_group))
         yield known._replace(key=start.pod_group_key or known.key)
     yield from (dialect for dialect in DIALECTS.values() if f"podgroups.{dialect.group}" in kinds)
+
+
+def admitted_kinds(manners: Manners) -> list[str]:
+    """Return the kinds of objects, as they are stored, by which schedulers tell that they let jobs in."""
+    kinds = []
+    for form, dialect in manners.values():
+        if form in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
+            kinds.append(f"podgroups.{dialect.group}")
+        elif form is SubmissionForm.KUEUE_JOB:
+            kinds.append(JOBS)
+    return list(dict.fromkeys(kinds))
 
 
 class _Preparation:
