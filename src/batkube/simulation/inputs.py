@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from batkube.cluster.forms import SubmissionForm
 from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
@@ -29,6 +30,9 @@ from batkube.workloads.reading import read_workload
 from batkube.workloads.rules import ContainerRule, refuse_idle
 from batkube.workloads.rules_reading import read_rules
 
+if TYPE_CHECKING:
+    from batkube.programs.foundations import Foundations
+
 #: Forms of jobs that say nothing of their pods' belonging together, as far as schedulers read it.
 _PLACED_ONE_BY_ONE = (SubmissionForm.PODS, SubmissionForm.INDEXED_JOB)
 
@@ -51,6 +55,8 @@ class Inputs:
     #: The objects of all workloads, in the order in which they are applied.
     objects: tuple[ObjectManifest, ...]
     timetable: Timetable
+    #: What is there before the outside programs start.
+    foundations: Foundations = ()
     #: What jobs are to their schedulers; empty where a policy schedules.
     manners: Manners = field(default_factory=dict)
 
@@ -104,7 +110,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         check_jobs(workload, rest, model)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
-    check_objects(objects, scenario.until, later_objects)
+    foundations = _foundations(outside, platform, model)
+    check_objects(objects, scenario.until, later_objects, foundations)
     check_kinds(timetable, all_objects)
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in all_objects])
@@ -112,8 +119,21 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         # What programs make of their own accord nobody can tell beforehand.
         kinds = None if scenario.attach else {manifest.kind for manifest in all_objects}
         outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
-    manners = manners_of(scenario.submit_as, outside, [manifest.fields for manifest in all_objects])
-    return Inputs(scenario, workloads, platform, model, policy, outside, latencies, rules, objects, timetable, manners)
+    defined = [*(fields for _, fields in foundations), *(manifest.fields for manifest in all_objects)]
+    return Inputs(
+        scenario,
+        workloads,
+        platform,
+        model,
+        policy,
+        outside,
+        latencies,
+        rules,
+        objects,
+        timetable,
+        foundations,
+        manners_of(scenario.submit_as, outside, defined),
+    )
 
 
 def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
@@ -123,6 +143,15 @@ def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | N
     from batkube.programs.choice import outside_programs
 
     return None, outside_programs(scenario, builder)
+
+
+def _foundations(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Foundations:
+    """Return what must be there before the outside programs start."""
+    if not outside:
+        return ()
+    from batkube.programs.foundations import foundations_of
+
+    return foundations_of(outside, platform.machines, model)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
