@@ -1,8 +1,8 @@
 """Gang schedulers in simulation against the same programs in real time, recorded on a real control plane 1.34.4.
 
-Nothing is fitted to these runs: what KWOK takes to start and to end pods was measured in another one. Who overtakes whom,
-Volcano's and kube-batch's seconds between two looks at the queue, kube-batch's five requests a second and coscheduling's
-throttling all come from the programs themselves.
+Nothing is fitted to these runs: what KWOK takes to start and to end pods was measured in another one. Who overtakes
+whom, Volcano's and kube-batch's seconds between two looks at the queue, kube-batch's five requests a second and
+coscheduling's throttling all come from the programs themselves.
 """
 
 from __future__ import annotations
