@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
 from batkube.kernel.errors import Bug, RunFailed
 from batkube.kernel.fidelity import FidelityNote
@@ -19,10 +20,13 @@ from batkube.kernel.temporary import temporary_files
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
-from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
-from batkube.simulation.attached import Builder
+from batkube.programs.program import Builder
+from batkube.scenarios.keys import KEYS, make_scenario
+from batkube.scenarios.scenario import Scenario
+from batkube.schedulers.catalogue import Catalogue
+from batkube.simulation.assembly import Simulation, assemble
+from batkube.simulation.inputs import Inputs, read_inputs
 from batkube.simulation.record import Record
-from batkube.simulation.scenario import KEYS, Scenario, make_scenario
 from batkube.simulation.time_limit import TimeIsUp, time_limit
 
 _CUT_OFF = FidelityNote("until", "had not ended, or not begun, when the run was over; jobs.csv has no row for them")
@@ -62,10 +66,10 @@ def run(
     folder is temporary and lives as long as the returned object. `more` are further keys of a scenario file, with
     underscores: `decision_cost="measured"`.
     """
-    given = [workload] if isinstance(workload, str | Path) else list(workload)
+    workloads = [workload] if isinstance(workload, str | Path) else list(workload)
     scenario = make_scenario(
         {
-            "workload": [str(one) for one in given],
+            "workload": [str(one) for one in workloads],
             "platform": str(platform),
             "scheduler": scheduler if isinstance(scheduler, str) else list(scheduler),
             "seed": seed,
@@ -92,11 +96,11 @@ def _temporary_folder() -> Path:
         return Path(tempfile.mkdtemp(prefix="batkube-"))
 
 
-def _build_aloud(title: str) -> Path:
+def _build_aloud(title: str, catalogue: Catalogue) -> Path:
     """Return a program by its name; building it takes minutes, so whoever waits is told."""
     from batkube.schedulers.installed import installed
 
-    return installed(title, lambda text: print(text, file=sys.stderr, flush=True))
+    return installed(title, catalogue, lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def _more_keys(more: Mapping[str, object]) -> dict[str, object]:
@@ -157,10 +161,10 @@ def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None
         raise error
     what = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"
     place = inputs.policy and place_in(inputs.policy, error)  # where a policy loops for ever
-    told = f", in {place}" if place else ""
+    where = f", in {place}" if place else ""
     if simulation is None:
-        raise RunFailed(f"{what} before the first instant{told}") from error
-    return RunFailed(f"{what} at {human(simulation.world.clock.now)} of virtual time{told}")
+        raise RunFailed(f"{what} before the first instant{where}") from error
+    return RunFailed(f"{what} at {human(simulation.world.clock.now)} of virtual time{where}")
 
 
 def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:
@@ -178,30 +182,44 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if simulation.programs is not None:
             simulation.programs.stop()
         work.tell_the_rest()
+    if simulation.gangs is not None and simulation.gangs.deadlock is not None:
+        remedy = "take a scheduler that starts the pods of a job together, or go on with --on-deadlock wait"
+        raise RunFailed(f"{simulation.gangs.deadlock}\n  remedy: {remedy}")
     simulation.rules.note_idle(simulation.world.notes)
-    ended = {outcome.job.key for outcome in outcomes}
-    _check_invariants(simulation, ended, total)
-    names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in ended]
-    left = [*names, *work.left()] if len(ended) < total else work.left()
-    if left and work.is_time_up:
-        simulation.world.notes.add(_CUT_OFF, example=left[0], count=len(left))
-    elif left:
-        examples = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
+    done = {outcome.job.key for outcome in outcomes}
+    _check_invariants(simulation, done, total)
+    names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in done]
+    rest = [*names, *work.left()] if len(done) < total else work.left()
+    if rest and work.is_time_up:
+        simulation.world.notes.add(_CUT_OFF, example=rest[0], count=len(rest))
+    elif rest:
+        examples = ", ".join(rest[:5]) + (", …" if len(rest) > 5 else "")
         raise RunFailed(
-            f"{inputs.scenario.scheduler} left {len(left)} of {work.job_count} jobs without an outcome: {examples}; "
-            f"nothing more was due, and it did not start them{_waited(inputs.scenario)}"
+            f"{inputs.scenario.scheduler} left {len(rest)} of {work.job_count} jobs without an outcome: {examples}; "
+            f"nothing more was due, and it did not start them{_patience(inputs.scenario)}"
+            f"{_in_vain(simulation.unknown_kinds)}"
         )
 
 
-def _waited(scenario: Scenario) -> str:
+def _patience(scenario: Scenario) -> str:
     return f" for {human(scenario.patience)} of virtual time" if scenario.is_outside else ""
 
 
-def _check_invariants(simulation: Simulation, ended: set[str], total: int) -> None:
+def _in_vain(unknown_kinds: Sequence[str]) -> str:
+    """Return the likely reason why programs did nothing: kinds of their own that are not there."""
+    if not unknown_kinds:
+        return ""
+    kinds = ", ".join(unknown_kinds)
+    return f"; programs asked for {kinds}, which nobody has defined: see `definitions` in docs/reference/schedulers.md"
+
+
+def _check_invariants(simulation: Simulation, done: set[str], total: int) -> None:
     """See that no job ended twice and that no pod of a job outlived the last one."""
-    if len(ended) != len(simulation.outcomes):
-        raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(ended)} jobs")
-    pods = simulation.world.store.all(POD) if len(ended) == total else {}
-    left = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
-    if left:
-        raise Bug(f"all jobs have ended, and {len(left)} pods are left: {left[0]} …")
+    if len(done) != len(simulation.outcomes):
+        raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(done)} jobs")
+    pods = simulation.world.store.all(POD) if len(done) == total else {}
+    rest = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
+    # What a controller made is its own to delete.
+    rest = [key for key in rest if ANNOTATION_JOB not in (pods[key]["metadata"].get("annotations") or {})]
+    if rest:
+        raise Bug(f"all jobs have ended, and {len(rest)} pods are left: {rest[0]} …")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from batkube.kernel.faults import fault
 from batkube.kernel.stopwatch import forget_peak_memory
+from batkube.scenarios.scenario import Scenario
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,11 @@ def perform(order: Order) -> str | None:
     try:
         # A worker that outlived an experiment that was killed may have put the same run there.
         execute(
-            order.scenario, order.folder, force=True, command=order.command, builder=lambda name: order.programs[name]
+            order.scenario,
+            order.folder,
+            force=True,
+            command=order.command,
+            builder=lambda name, _: order.programs[name],
         )
     except Exception as error:
         failure = fault(error)
