@@ -1,0 +1,152 @@
+"""Puts the living parts of a cluster on a world: whoever looks after its nodes, controllers, kubelets, a scheduler.
+
+`run` and `serve` both do it here. The parts hear of each other only through the store and write only through the API,
+so any of them can be left out: an attached program takes the place of one of ours by ours not being there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from batkube.cluster.client import Client
+from batkube.cluster.courses import Conductor, Courses
+from batkube.cluster.decisions import DecisionLog
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import NODE, ResourceModel, node_of
+from batkube.cluster.world import World
+from batkube.execution.kubelets import Kubelets
+from batkube.execution.latencies import Delays
+from batkube.execution.node_accounts import NodeAccounts
+from batkube.kernel.instants import Duration, Instant
+from batkube.platforms.model import Machine, Platform
+from batkube.policies.interface import Policy
+from batkube.policies.scheduler import PolicyScheduler
+from batkube.workloads.model import Job
+from batkube.workloads.rules import ContainerRules
+
+if TYPE_CHECKING:
+    from batkube.components.controllers import Surroundings
+    from batkube.execution.containers import Containers
+    from batkube.execution.node_agents import NodeAgents
+
+ClientFor = Callable[[str], Client]
+"""Gives the API to a component, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChoice:
+    """A policy that is to bind pods, its randomness, and what there is to know of the jobs of courses."""
+
+    policy: Policy
+    rng: random.Random
+    model: ResourceModel = ResourceModel.REQUESTS
+    true_length: Callable[[Job], Duration] | None = None
+    machines: Sequence[Machine] = ()
+
+
+def start_cluster(
+    world: World,
+    client_for: ClientFor | None,
+    courses: Courses,
+    *,
+    conductor: Conductor | None = None,
+    accounts: NodeAccounts | None = None,
+    delays: Delays | None = None,
+    on_busy: Callable[[int, Instant], None] | None = None,
+    controllers: Surroundings | None = None,
+    has_agents: bool = True,
+    watches_nodes: bool = True,
+    has_readers: bool = True,
+    rules: ContainerRules | None = None,
+) -> NodeAgents | None:
+    """Start everything but nodes and schedulers, and return who speaks for the nodes.
+
+    `client_for` is None in a run where nobody needs the API: there all pods have part in courses. Without `controllers`
+    those are another's business, or there are no objects that need any. Without `has_agents` nodes are as they were
+    made, and nothing happens to them; without `watches_nodes` it is another who notices that one is silent. Without
+    `has_readers` nobody reads events.
+    """
+    agents = None
+    if client_for is not None and has_agents:
+        agents = _look_after_nodes(world, client_for, watches_nodes, has_readers)
+    if client_for is not None and controllers is not None:
+        # Imported only where they are needed: loading them takes as long as a small run does.
+        from batkube.components.controllers import start_controllers
+
+        start_controllers(world, client_for("kube-controller-manager"), controllers)
+    # Before those who act on decisions, so that the journal tells a decision before what follows from it.
+    DecisionLog(world, courses)
+    Kubelets(
+        world,
+        NodeAccounts(world.store) if accounts is None else accounts,
+        courses=courses,
+        conductor=conductor,
+        containers=None if client_for is None else _containers(world, client_for("kubelet"), has_readers, rules),
+        delays=delays,
+        on_busy=on_busy,
+    )
+    return agents
+
+
+def _look_after_nodes(world: World, client_for: ClientFor, watches_nodes: bool, has_readers: bool) -> NodeAgents:
+    from batkube.controllers.event_expiry import EventExpiry
+    from batkube.controllers.node_lifecycle import NodeLifecycle
+    from batkube.execution.node_agents import NodeAgents, ReturningNodes
+
+    kubelet, manager = client_for("kubelet"), client_for("kube-controller-manager")
+    agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers))
+    ReturningNodes(world, kubelet)
+    if watches_nodes:
+        NodeLifecycle(world, manager, EventRecorder(world.store, manager, "node-controller", has_readers=has_readers))
+    EventExpiry(world, manager)
+    return agents
+
+
+def _containers(world: World, kubelet: Client, has_readers: bool, rules: ContainerRules | None) -> Containers:
+    """Return what runs the pods that have no part in a course."""
+    from batkube.execution.containers import Containers
+
+    return Containers(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers), rules)
+
+
+def start_scheduler(
+    world: World, client: Client | None, courses: Courses, chosen: PolicyChoice | None, *, has_readers: bool = True
+) -> None:
+    """Let a policy bind pods; without one, what is like kube-scheduler does. Without `client` only pods of courses."""
+    events = None
+    if client is not None:
+        events = EventRecorder(
+            world.store, client, "default-scheduler", host="batkube", as_series=True, has_readers=has_readers
+        )
+    if chosen is not None:
+        PolicyScheduler(
+            world,
+            chosen.policy,
+            chosen.rng,
+            model=chosen.model,
+            courses=courses,
+            true_length=chosen.true_length,
+            machines=chosen.machines,
+            client=client,
+            events=events,
+        )
+    elif client is not None and events is not None:
+        # Imported only here: it brings numpy, which takes longer to load than everything else.
+        from batkube.policies.default_scheduler import DefaultScheduler
+
+        DefaultScheduler(world, client, events)
+
+
+def register_nodes(
+    platform: Platform, client: Client, agents: NodeAgents, now: Instant, annotations: Mapping[str, str] | None = None
+) -> None:
+    """Let the kubelet of every machine register its node, which tells clients what `annotations` say."""
+    for machine in platform.machines:
+        _, node = node_of(machine, ResourceModel.REQUESTS, now)
+        del node["status"]["conditions"]
+        if annotations:
+            node["metadata"]["annotations"] = dict(annotations)
+        client.create(NODE, agents.registered(node, now), now)

@@ -1,0 +1,183 @@
+"""Which outside programs a scenario asks for: found by name or path, with their arguments and configuration.
+
+A program of the catalogue is started as its entry says; what the user gives comes on top. One that is given by its path
+is started as kube-scheduler is. What cannot be started is refused here, before anything is.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from batkube.kernel.documents import read_yaml
+from batkube.kernel.errors import InputError
+from batkube.policies.catalogue import policy_names
+from batkube.programs.command_lines import names_served
+from batkube.programs.extenders import refuse_binding
+from batkube.programs.program import Builder, OutsideScheduler
+from batkube.scenarios.keys import split_scheduler
+from batkube.scenarios.scenario import CONTROLLER_MANAGER, Scenario
+from batkube.schedulers.installed import installed, user_catalogue
+from batkube.schedulers.programs import ProgramStart, fill_all, start_of
+from batkube.timing.paced_text import TimeMode
+
+
+def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[OutsideScheduler, ...]:
+    """Return the programs of a scenario: its schedulers, the main one first, what belongs to them, its controllers, all
+    else.
+
+    Raises InputError for one that cannot be started. `builder` gives the program of a name; without one it is built.
+    """
+    texts = (scenario.scheduler, *scenario.more_schedulers)
+    schedulers = [_scheduler(text, number, scenario, builder) for number, text in enumerate(texts)]
+    companions = [one for scheduler in schedulers for one in _companions(scheduler, builder)]
+    text = scenario.controller_manager
+    managers = [] if text is None else [controller_manager(text, builder)]
+    others = [
+        _attached(text, f"attached-{number}-{_words(text)[0].rpartition('/')[2].partition('@')[0]}", builder)
+        for number, text in enumerate(scenario.attach, start=1)
+    ]
+    return (*schedulers, *companions, *managers, *others)
+
+
+def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
+    """Return a scheduler by its text in the scenario, `[NAME=]PROGRAM [ARGUMENT…]`; number 0 is the main one."""
+    serves, command = split_scheduler(text)
+    name, *arguments = _words(command)
+    known = [policy for policy, _ in policy_names()]
+    if name in known or name.endswith(".py") or ".py:" in name:
+        raise InputError(f"scheduler {name!r}", problem="is a policy, not a program", remedy=f"write policy:{name}")
+    start = _start("kube-scheduler" if "/" in name else name)
+    if not start.scheduler_name:
+        raise InputError(f"scheduler {name!r}", problem="is no scheduler", remedy=f"--attach {name} beside a scheduler")
+    if number == 0:
+        arguments += [f"--{key}={value}" for key, value in scenario.scheduler_args.items()]
+    arguments, file = _without_configuration(arguments, start)
+    if number == 0 and scenario.scheduler_config is not None:
+        file = scenario.scheduler_config
+    content = configuration(name, start, file, serves)
+    if file is not None and scenario.time.mode is TimeMode.EXACT:
+        refuse_binding(content, file)
+    folder = serves if number else ""
+    return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, serves, folder)
+
+
+def _companions(scheduler: OutsideScheduler, builder: Builder | None) -> list[OutsideScheduler]:
+    """Return the programs that belong to a scheduler; one that is a scheduler itself serves the same pods."""
+    served = names_served(scheduler)[0]
+    programs = []
+    for text in scheduler.start.companions:
+        name, *arguments = _words(fill_all(text, {"scheduler-name": served}))
+        start = _start(name)
+        serves = scheduler.serves if start.scheduler_name else ""
+        content = configuration(name, start, serves=serves)
+        folder = str(Path(scheduler.folder, name.partition("@")[0]))
+        binary = _binary(name, builder)
+        programs.append(OutsideScheduler(name, binary, start, tuple(arguments), content, serves, folder))
+    return programs
+
+
+def controller_manager(text: str, builder: Builder | None) -> OutsideScheduler:
+    """Return the program that looks after objects by its command line."""
+    return _attached(text, CONTROLLER_MANAGER, builder, like=CONTROLLER_MANAGER)
+
+
+def _attached(text: str, folder: str, builder: Builder | None, like: str = "") -> OutsideScheduler:
+    """Return a program that is no scheduler of the run by its command line; its files go into `folder`.
+
+    One that is given by its path is started as the program `like` of the catalogue, if any.
+    """
+    name, *arguments = _words(text)
+    is_told = any("{kubeconfig}" in argument for argument in arguments)
+    start = ProgramStart(() if is_told else ("--kubeconfig={kubeconfig}",), {}, "")
+    if "/" not in name or like:
+        start = replace(_start(like if "/" in name else name), scheduler_name="")
+    arguments, file = _without_configuration(arguments, start)
+    content = configuration(name, start, file)
+    return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, folder=folder)
+
+
+def _words(command: str) -> list[str]:
+    """Return the program and the arguments of a command line; a path that stands alone may have spaces."""
+    if "/" in command and Path(command).is_file():
+        return [command]
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"program {command!r}", problem=f"is no command line: {error}") from error
+    if not words:
+        raise InputError("a program", problem="has no name", remedy="give a name or a path")
+    return words
+
+
+def _start(name: str) -> ProgramStart:
+    start = start_of(name, user_catalogue())
+    if not start.virtual:
+        remedy = "choose one of `batkube schedulers list`"
+        raise InputError(f"program {name!r}", problem="is not for virtual time", remedy=remedy)
+    return start
+
+
+def _binary(name: str, builder: Builder | None) -> Path:
+    """Return the program of a path, or of a name of the catalogue."""
+    if "/" not in name:
+        return (builder or installed)(name)
+    path = Path(name)
+    if not path.is_file():
+        raise InputError(f"program {name!r}", problem="there is no such program", remedy="check the path")
+    return path.resolve()
+
+
+def _without_configuration(arguments: Sequence[str], start: ProgramStart) -> tuple[list[str], Path | None]:
+    """Return the arguments, and apart from them the configuration file that one of them gives.
+
+    It is not handed over as it is, since our kubeconfig belongs into it.
+    """
+    flags = start.configuration_flags
+    files = [Path(text.partition("=")[2]) for text in arguments if text.partition("=")[0] in flags]
+    return [text for text in arguments if text.partition("=")[0] not in flags], files[-1] if files else None
+
+
+def configuration(name: str, start: ProgramStart, file: Path | None = None, serves: str = "") -> dict[str, Any]:
+    """Return the content of a program's configuration file: its default, with the user's `file` on top.
+
+    Where a default may have profiles, a scheduler that serves a name of its own has its first one under that name.
+    """
+    if file is not None:
+        if not start.configuration_flags:
+            raise InputError(file, problem=f"{name} takes no configuration file", remedy="leave it out")
+        merged: dict[str, Any] = _merged(start.configuration, _read_like(start.configuration, file))
+        return merged
+    if serves and start.has_profiles:
+        first, *others = start.configuration.get("profiles") or [{}]
+        return {**start.configuration, "profiles": [{**first, "schedulerName": serves}, *others]}
+    return start.configuration
+
+
+def _read_like(default: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return the content of the user's file, which must be of the same kind as the default one."""
+    content, kind = read_yaml(path), default.get("kind")
+    if not isinstance(content, dict):
+        raise InputError(path, problem=f"is not a {kind or 'mapping'}", remedy="see docs/reference/schedulers.md")
+    if kind is not None and content.get("kind") != kind:
+        group = str(default.get("apiVersion")).partition("/")[0]
+        raise InputError(path, problem=f"is not a {kind}", remedy=f"give a file whose kind is {kind} ({group})")
+    try:
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
+    except (TypeError, msgspec.EncodeError) as problem:
+        raise InputError(path, problem=str(problem)) from problem
+    return plain
+
+
+def _merged(default: Any, wish: Any) -> Any:  # noqa: ANN401 - any YAML
+    """Return what the user wrote, with what only the default says; where our kubeconfig belongs, it stays."""
+    if isinstance(default, dict) and (isinstance(wish, dict) or wish is None):
+        own = wish or {}
+        changed = {key: _merged(default[key], value) if key in default else value for key, value in own.items()}
+        return {**changed, **{key: value for key, value in default.items() if key not in own}}
+    return default if default == "{kubeconfig}" else wish

@@ -1,0 +1,91 @@
+"""How an outside program is started: its command line, and the files that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from batkube.cluster.mapping import DEFAULT_SCHEDULER
+from batkube.kernel.private_files import write_private
+from batkube.programs.extenders import Extenders
+from batkube.programs.program import OutsideScheduler
+from batkube.schedulers.programs import fill_all
+
+_SECOND_LOOPBACK = "127.0.0.2"
+
+
+def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: str, extenders: Extenders) -> list[str]:
+    """Write the files that a program reads into `folder`, and return the command that starts it.
+
+    The API for it is on `port`, below the path `secret`.
+    """
+    kubeconfig = folder / "kubeconfig"
+    server = f"http://127.0.0.1:{port}/{secret}"
+    write_private(kubeconfig, _kubeconfig(server))
+    places: dict[str, str | int] = {
+        "kubeconfig": str(kubeconfig),
+        "scheduler-name": "".join(names_served(scheduler)[:1]),
+        # As long as we hold the port, no other run takes it on the loopback's second address.
+        "address": f"{_SECOND_LOOPBACK}:{port}",
+        "host": _SECOND_LOOPBACK,
+        "port": port,
+    }
+    if "{certificates}" in str(scheduler):
+        from batkube.programs.certificates import write_certificates
+
+        places["certificates"] = write_certificates(folder / "certificates", scheduler.name)
+    for name, content in scheduler.start.files.items():
+        places[f"file:{name}"] = _written(folder / "files" / name, fill_all(content, places))
+    content = fill_all(extenders.led_through(scheduler.configuration, server), places)
+    if content:
+        # It has the secret as well, where extenders are asked through the server.
+        own = folder / "configuration" if scheduler.start.watches_configuration else folder
+        places["configuration"] = _written(own / "configuration.yaml", content)
+    return [str(scheduler.binary), *arguments_of(scheduler, places)]
+
+
+def _written(path: Path, content: str | dict[str, Any]) -> str:
+    """Write a file for nobody else to read, a text or what YAML is made of, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
+    return str(path)
+
+
+def arguments_of(scheduler: OutsideScheduler, places: Mapping[str, str | int]) -> list[str]:
+    """Return the arguments of a program: its own, but for those that the user's replace, and the user's."""
+    replaced = [text.partition("=")[0] for text in scheduler.arguments]
+    if "configuration" not in places:
+        replaced += scheduler.start.configuration_flags
+    own = [text for text in scheduler.start.arguments if text.partition("=")[0] not in replaced]
+    filled: list[str] = fill_all([*own, *scheduler.arguments], places)
+    return filled
+
+
+def names_served(scheduler: OutsideScheduler) -> list[str]:
+    """Return the `schedulerName`s that a scheduler serves: one per profile of its configuration. Others serve none."""
+    if not scheduler.start.scheduler_name:
+        return []
+    profiles = scheduler.configuration.get("profiles")
+    if profiles and scheduler.start.has_profiles:
+        return [profile.get("schedulerName") or DEFAULT_SCHEDULER for profile in profiles]
+    return [scheduler.serves or scheduler.start.scheduler_name]
+
+
+def old_versions(schedulers: Sequence[OutsideScheduler]) -> list[str]:
+    """Return the versions of the API that programs of the past need beside today's."""
+    return list(dict.fromkeys(version for scheduler in schedulers for version in scheduler.start.needs))
+
+
+def _kubeconfig(server: str) -> str:
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "batkube", "cluster": {"server": server}}],
+        "users": [{"name": "batkube", "user": {}}],
+        "contexts": [{"name": "batkube", "context": {"cluster": "batkube", "user": "batkube"}}],
+        "current-context": "batkube",
+    }
+    return yaml.safe_dump(content, sort_keys=False)

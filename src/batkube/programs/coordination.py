@@ -1,0 +1,71 @@
+"""How time goes on in a run with outside programs: not before all of them are idle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batkube.cluster.world import World
+from batkube.kernel.instants import Duration, Instant
+from batkube.programs.attempts import AttemptLog
+from batkube.programs.witness import Witness
+from batkube.timing.coordinator import Attachment, Coordinator
+
+
+class Coordination:
+    """Outside programs whose clock moves only when all of them are idle."""
+
+    def __init__(
+        self, world: World, attachments: Sequence[Attachment], witness: Witness, patience: Duration, epoch_ns: int
+    ) -> None:
+        """`patience` is for how long, in virtual time, nothing may change when nothing is due."""
+        self.attachments = attachments
+        self._agenda = world.agenda
+        self._clock = world.clock
+        self._coordinator = Coordinator(attachments, epoch_ns)
+        self._witness = witness
+        self._patience = patience
+        self._logs = [AttemptLog(attachment.process.log, witness.hear_attempt) for attachment in attachments]
+        #: How much had changed in the cluster when something last did, and when that was. A program that only keeps
+        #: itself busy changes nothing.
+        self._activity, self._active = witness.activity, world.clock.now
+
+    def go_on(self) -> Instant | None:
+        """Settle everybody; then, unless that made something due, move to what is due or done next."""
+        now = self._clock.now
+        self._coordinator.settle(now)
+        self._observe(now)
+        if self._witness.activity != self._activity:
+            self._activity, self._active = self._witness.activity, now
+        due, end = self._agenda.due, Instant(self._active + self._patience)
+        if due is not None and due <= now:
+            return now
+        if len(self._agenda) == 0:
+            # Nothing is due, or only what would be for ever.
+            if now >= end:
+                return None
+            due = end if due is None else min(due, end)
+        assert due is not None, "what is on the agenda is due"
+        reached = self._coordinator.advance(now, due)
+        self._observe(reached)
+        return reached
+
+    def columns(self) -> dict[str, str | int]:
+        """Return nothing: here time has no part in the results."""
+        return {}
+
+    def _observe(self, now: Instant) -> None:
+        """Take note of what the programs logged up to `now`."""
+        for log in self._logs:
+            log.read(now)
+
+    def stop(self) -> None:
+        """End every program."""
+        for attachment in self.attachments:
+            attachment.server.admit()
+            name, page, door = attachment.process.name, attachment.page, attachment.server.door
+            elsewhere = page.connects - door.let_in - door.vanished
+            self._witness.note_others(name, elsewhere, page.bytes_read - attachment.server.sent)
+            self._witness.note_strangers(name, page.connects, door)
+        self._coordinator.stop()
+        for log in self._logs:
+            log.close()

@@ -1,0 +1,182 @@
+"""Outside schedulers: real programs on the run's clock, talking to the run's own API server."""
+
+from __future__ import annotations
+
+import functools
+import hmac
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from batkube.api.assembly import Api
+from batkube.api.connections.connection import MAX_BODY, Handler
+from batkube.api.connections.doors import Door
+from batkube.api.connections.polling import PolledServer
+from batkube.api.requests.messages import Request, Response, Stream
+from batkube.api.requests.users import MASTERS, authenticated
+from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.store import Store
+from batkube.cluster.world import World
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import UNIX_START, Instant, as_float_s
+from batkube.programs.command_lines import command_line, names_served
+from batkube.programs.coordination import Coordination
+from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
+from batkube.programs.program import OutsideScheduler, RunServer
+from batkube.programs.witness import Witness
+from batkube.scenarios.scenario import Scenario
+from batkube.timing.coordinator import Attachment, Coordinator
+from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
+from batkube.timing.paced_text import TimeMode
+from batkube.timing.page import ClockPage
+from batkube.timing.processes import AttachedProcess
+
+EPOCH_NS = -int(UNIX_START)
+
+
+class NoTimers:
+    """Watches in a run never end by themselves and need no bookmarks: connections do not break, and nothing is lost."""
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call nothing: whatever the server wants to do after a while is needless here."""
+        return _nothing
+
+
+def _nothing() -> None:
+    """Cancel what will not happen."""
+
+
+class _Gate:
+    """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without."""
+
+    def __init__(self, api: Api, secret: str, token: str, extenders: Extenders) -> None:
+        self._api = api
+        self._extenders = extenders
+        self._prefix = f"/{secret}"
+        self._authorization = f"Bearer {token}"
+
+    def handle(self, request: Request) -> Response | Stream:
+        """Answer a request below the secret path as the administrator's."""
+        # Compared in a time that does not tell how much of a guess was right.
+        end = len(self._prefix)
+        if hmac.compare_digest(request.path[: end + 1].encode(), f"{self._prefix}/".encode()):
+            request.path = request.path[end:]
+            if request.path.startswith(EXTENDERS):
+                return self._extenders.ask(request)
+            request.headers["authorization"] = self._authorization
+        return self._api.handle(request)
+
+    def too_large(self) -> Response:
+        """Answer a request whose body is larger than is taken."""
+        return self._api.too_large()
+
+
+def coordinate(
+    world: World,
+    server: RunServer,
+    schedulers: Sequence[OutsideScheduler],
+    scenario: Scenario,
+    witness: Witness,
+    folder: Path,
+) -> Coordination:
+    """Start the schedulers of a run on its clock, before the first job arrives."""
+    attachments = start_all(
+        schedulers,
+        folder,
+        lambda scheduler, own: _attach(scheduler, server, own, world, scenario),
+        lambda started: Coordinator(started, EPOCH_NS).stop(),
+    )
+    return Coordination(world, attachments, witness, scenario.patience, EPOCH_NS)
+
+
+_Started = TypeVar("_Started")
+
+
+def start_all(
+    schedulers: Sequence[OutsideScheduler],
+    folder: Path,
+    start: Callable[[OutsideScheduler, Path], _Started],
+    stop: Callable[[list[_Started]], None],
+) -> list[_Started]:
+    """Start every program with a folder of its own; if one cannot be started, those before it are ended."""
+    started: list[_Started] = []
+    try:
+        for scheduler in schedulers:
+            own_folder = folder / scheduler.folder
+            own_folder.mkdir(parents=True, exist_ok=True)
+            started.append(start(scheduler, own_folder))
+    except BaseException:
+        stop(started)
+        raise
+    return started
+
+
+def make_server(world: World, old_versions: Sequence[str] = ()) -> RunServer:
+    """Return the API server of a run; `old_versions` are served as well."""
+    token = secrets.token_urlsafe()
+    users = {token: authenticated("admin", "admin", (MASTERS,))}
+    clock = world.clock
+    api = Api(world.store, lambda: clock.now, NoTimers(), world.streams, users, bare=True, old_versions=old_versions)
+    api.bootstrap(clock.now, 6443)
+    return RunServer(api, token)
+
+
+def _attach(
+    scheduler: OutsideScheduler, server: RunServer, folder: Path, world: World, scenario: Scenario
+) -> Attachment:
+    """Start a program on the run's clock; what schedulers decide may cost time."""
+    asks_extenders = any(extender_urls(scheduler.configuration))
+    listen = functools.partial(PolledServer, max_body=MAX_QUESTION if asks_extenders else MAX_BODY)
+    process, listener = start_program(scheduler, listen, server, folder, world.clock.now, scenario)
+    cost = _cost(scenario, process, world.store) if names_served(scheduler) else None
+    return Attachment(process, listener, cost, scenario.watchdog)
+
+
+class Listening(Protocol):
+    """A server behind a door."""
+
+    def close(self) -> None:
+        """Stop listening."""
+
+
+_Server = TypeVar("_Server", bound=Listening)
+
+
+def start_program(
+    scheduler: OutsideScheduler,
+    listen: Callable[[Handler, Door], _Server],
+    server: RunServer,
+    folder: Path,
+    now: Instant,
+    scenario: Scenario,
+) -> tuple[AttachedProcess, _Server]:
+    """Start a scheduler with its own connection to the API, and return both; its files go into `folder`."""
+    secret = secrets.token_urlsafe()
+    held = scenario.time.mode is TimeMode.EXACT
+    extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
+    door = Door(secret)
+    listener = listen(_Gate(server.api, secret, server.token, extenders), door)
+    command = command_line(scheduler, folder, door.port, secret, extenders)
+    page = ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
+    # Without TZ, Go would log in the machine's own time zone.
+    try:
+        process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", {"TZ": "UTC"})
+    except InputError:
+        listener.close()
+        raise
+    door.invite(process.pid)
+    return process, listener
+
+
+def _cost(scenario: Scenario, process: AttachedProcess, store: Store) -> DecisionCost | None:
+    if scenario.decision_cost == ZERO:
+        return None
+    model = parse_cost(scenario.decision_cost)
+    if model is None:
+        return MeasuredCost(process.cpu_ns)
+    return ModelledCost(
+        model,
+        nodes=lambda: len(store.entries(NODE)),
+        pending_pods=lambda: sum("nodeName" not in pod["spec"] for pod, _ in store.entries(POD).values()),
+    )

@@ -1,0 +1,63 @@
+"""A real kube-controller-manager beside a served cluster: a client like any other, on the real clock.
+
+The program of the catalogue is the same that a run takes. Without a page of its own it reads the machine's clock, as
+any program does, and so it can only keep step with a cluster whose seconds are real ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from batkube.kernel.errors import RunFailed
+from batkube.programs.command_lines import arguments_of
+from batkube.programs.controller_manager import CONTROLLERS, NODE_LIFECYCLE
+from batkube.programs.program import OutsideScheduler
+from batkube.timing.orphans import ending_with_us
+from batkube.timing.processes import last_lines
+
+#: Within the folder of what is served.
+LOG = "kube-controller-manager.log"
+#: All that it has, but for the one that would take nodes for dead that do not report every few seconds.
+_CONTROLLERS = f"{CONTROLLERS}*,-{NODE_LIFECYCLE}"
+
+
+class ServedManager:
+    """The process, and what it logs."""
+
+    def __init__(self, program: OutsideScheduler, kubeconfig: Path, log: Path) -> None:
+        self._name = program.name
+        self._log = log
+        if not any(text.startswith(CONTROLLERS) for text in program.arguments):
+            program = replace(program, arguments=(*program.arguments, _CONTROLLERS))
+        command = [str(program.binary), *arguments_of(program, {"kubeconfig": str(kubeconfig)})]
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env={"TZ": "UTC"},
+                start_new_session=True,
+                preexec_fn=ending_with_us(),
+            )
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """End the program when the block does."""
+        try:
+            yield
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+    async def ended(self) -> None:
+        """Wait until the program ends by itself, and raise RunFailed then: nobody looks after the objects any more."""
+        code = await asyncio.to_thread(self._process.wait)
+        lines = last_lines(self._log.read_text(encoding="utf-8", errors="replace"))
+        shown = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
+        raise RunFailed(f"{self._name} ended with exit code {code}; its last lines, of {self._log.name}:\n{shown}")

@@ -1,0 +1,126 @@
+"""The server of a paced run: it answers at once, but for bindings, which wait until they are taken."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+from tests.asked_paths import AskedPaths
+
+from batkube.api.connections.doors import Door
+from batkube.pacing.server import PacedServer
+
+GET = b"GET /secret/api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
+LARGE = 20_000_000
+
+
+def _bind(pod: str) -> bytes:
+    head = f"POST /secret/api/v1/namespaces/default/pods/{pod}/binding HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
+    return head.encode() + b"{}"
+
+
+@pytest.fixture
+def paths() -> AskedPaths:
+    return AskedPaths()
+
+
+@pytest.fixture
+def server(paths: AskedPaths) -> Iterator[PacedServer]:
+    door = Door("secret")
+    door.invite(os.getpid())
+    paced = PacedServer(paths, door)
+    yield paced
+    paced.close()
+
+
+def _client(server: PacedServer) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.door.port), timeout=10)
+
+
+def _serve(server: PacedServer, received: int) -> None:
+    while server.received < received:
+        server.serve(0.1)
+
+
+def test_what_is_asked_is_answered_at_once(server: PacedServer) -> None:
+    with _client(server) as client:
+        client.sendall(GET)
+        _serve(server, len(GET))
+
+        assert client.recv(1000).endswith(b"ok")
+
+
+def test_bindings_are_answered_one_by_one_in_the_order_in_which_they_came(
+    server: PacedServer, paths: AskedPaths
+) -> None:
+    with _client(server) as first, _client(server) as second:
+        second.sendall(_bind("b"))
+        _serve(server, len(_bind("b")))
+        first.sendall(_bind("a"))
+        _serve(server, 2 * len(_bind("a")))
+        assert (server.waiting, paths.asked) == (2, [])
+
+        assert server.take_binding()
+        assert paths.asked == ["/secret/api/v1/namespaces/default/pods/b/binding"]
+        assert second.recv(1000).endswith(b"ok")
+        assert server.take_binding()
+        assert not server.take_binding()
+        assert first.recv(1000).endswith(b"ok")
+
+
+def test_others_are_answered_while_a_binding_waits(server: PacedServer) -> None:
+    with _client(server) as scheduler, _client(server) as informer:
+        scheduler.sendall(_bind("a"))
+        _serve(server, len(_bind("a")))
+        informer.sendall(GET)
+        _serve(server, len(_bind("a")) + len(GET))
+
+        assert informer.recv(1000).endswith(b"ok")
+        assert server.waiting == 1
+
+
+def test_a_binding_is_taken_when_all_of_it_has_come(server: PacedServer, paths: AskedPaths) -> None:
+    request = _bind("a")
+    head = request.index(b"\r\n\r\n") + 4
+    with _client(server) as client:
+        for piece in (request[:head], request[head:-1]):
+            client.sendall(piece)
+            _serve(server, server.received + len(piece))
+            assert not server.take_binding()
+        client.sendall(request[-1:])
+        _serve(server, len(request))
+        assert paths.asked == []
+
+        assert server.take_binding()
+        assert len(paths.asked) == 1
+        assert client.recv(1000).endswith(b"ok")
+
+
+def test_a_binding_of_someone_who_has_left_is_forgotten(server: PacedServer, paths: AskedPaths) -> None:
+    with _client(server) as client:
+        client.sendall(_bind("a"))
+        _serve(server, len(_bind("a")))
+    while server.waiting:
+        server.serve(0.1)
+
+    assert not server.take_binding()
+    assert paths.asked == []
+
+
+def test_an_answer_too_large_for_one_piece_arrives_whole(server: PacedServer, paths: AskedPaths) -> None:
+    paths.body = b"x" * LARGE
+    with _client(server) as client:
+        client.sendall(GET)
+        _serve(server, len(GET))
+        client.setblocking(False)
+        got = b""
+        while not got.endswith(b"x" * 10) or len(got) < LARGE:
+            server.serve(0.01)
+            try:
+                got += client.recv(1 << 20)
+            except BlockingIOError:
+                continue
+
+    assert server.sent == len(got)
