@@ -134,6 +134,18 @@ _OnEviction = Annotated[
 _OnFailure = Annotated[
     str | None, typer.Option(metavar="ACTION", help="What becomes of a job whose node fails: resubmit or fail.")
 ]
+_OnDeadlock = Annotated[
+    str | None,
+    typer.Option(metavar="ACTION", help="When half-started jobs wait for one another for good: fail at once, or wait."),
+]
+_SubmitAs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FORM",
+        help="What jobs are to the scheduler: pods, pod-group, volcano-job, indexed-job or kueue-job; "
+        "unless said, what it wants.",
+    ),
+]
 _Events = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
@@ -163,6 +175,8 @@ def run(
     rules: _Rules = None,
     on_eviction: _OnEviction = None,
     on_failure: _OnFailure = None,
+    on_deadlock: _OnDeadlock = None,
+    submit_as: _SubmitAs = None,
     events: _Events = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,
@@ -197,6 +211,8 @@ def run(
         "rules": None if rules is None else str(rules),
         "on-eviction": on_eviction,
         "on-failure": on_failure,
+        "on-deadlock": on_deadlock,
+        "submit-as": submit_as,
         "events": None if events is None else str(events),
         "warm-up": warm_up,
         "cool-down": cool_down,

@@ -180,7 +180,7 @@ def start_program(
     except InputError:
         listener.close()
         raise
-    door.invite(process.pid)
+    door.invite(process.pid, lambda: page.connects)
     return process, listener
 
 

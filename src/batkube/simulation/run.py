@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
 from batkube.kernel.errors import Bug, RunFailed
 from batkube.kernel.fidelity import FidelityNote
@@ -181,6 +182,9 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if simulation.programs is not None:
             simulation.programs.stop()
         work.tell_the_rest()
+    if simulation.gangs is not None and simulation.gangs.deadlock is not None:
+        remedy = "take a scheduler that starts the pods of a job together, or go on with --on-deadlock wait"
+        raise RunFailed(f"{simulation.gangs.deadlock}\n  remedy: {remedy}")
     simulation.rules.note_idle(simulation.world.notes)
     done = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, done, total)
@@ -215,5 +219,7 @@ def _check_invariants(simulation: Simulation, done: set[str], total: int) -> Non
         raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(done)} jobs")
     pods = simulation.world.store.all(POD) if len(done) == total else {}
     rest = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
+    # What a controller made is its own to delete.
+    rest = [key for key in rest if ANNOTATION_JOB not in (pods[key]["metadata"].get("annotations") or {})]
     if rest:
         raise Bug(f"all jobs have ended, and {len(rest)} pods are left: {rest[0]} …")
