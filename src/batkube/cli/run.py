@@ -22,6 +22,7 @@ from batkube.kernel.instants import human, seconds
 from batkube.scenarios.files import read_scenario_file
 from batkube.scenarios.keys import make_scenario
 from batkube.scenarios.scenario import TIME_LIMIT
+from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.run import execute
 
 _Scenario = Annotated[
@@ -110,6 +111,10 @@ _Time = Annotated[
         "also for programs not built for virtual time; realtime[:speed=1].",
     ),
 ]
+_Catalogue = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Schedulers of your own, and what belongs to them (YAML)."),
+]
 _TimeLimit = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Stop a run that is not over after so long (real time), and keep what it has."),
@@ -154,6 +159,7 @@ def run(
     scheduler: _Scheduler = None,
     scheduler_arg: _Arguments = None,
     scheduler_config: _Configuration = None,
+    catalogue: _Catalogue = None,
     attach: _Attach = None,
     controllers: _Controllers = None,
     until: _Until = None,
@@ -189,6 +195,7 @@ def run(
         "scheduler": scheduler or None,
         "scheduler-args": policy_arguments(scheduler_arg) if scheduler_arg else None,
         "scheduler-config": None if scheduler_config is None else str(scheduler_config),
+        "catalogue": None if catalogue is None else str(catalogue),
         "attach": attach or None,
         "controllers": controllers,
         "until": until,
@@ -223,11 +230,11 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def build_scheduler(name: str) -> Path:
+def build_scheduler(name: str, catalogue: Catalogue) -> Path:
     """Return the program of a scheduler's name, built on first use."""
     from batkube.schedulers.installed import installed
 
-    return installed(name, lambda text: typer.echo(text, err=True))
+    return installed(name, catalogue, lambda text: typer.echo(text, err=True))
 
 
 def policy_arguments(texts: list[str]) -> dict[str, str]:

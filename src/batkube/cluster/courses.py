@@ -8,7 +8,7 @@ stopped and queued again gets a new one, which knows its past.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from batkube.cluster.outcomes import FinalState
@@ -104,10 +104,13 @@ class Course:
     def thrown_away(self, now: Instant) -> Past:
         """Return the job's past if this course, too, comes to nothing: with what its pods did until it broke."""
         until = now if self.broken is None else self.broken
-        demand = dict(self.demand)
-        milli = 1000 if MACHINE in demand else demand.get(CPU, 0)
         ran = sum(until - started for started in self.started if started is not None)
-        return self.completed._replace(work=self.past.work + milli * ran)
+        return self.completed._replace(work=self.past.work + work_milli(dict(self.demand)) * ran)
+
+
+def work_milli(demand: Mapping[str, int]) -> int:
+    """Return what the time of a pod with this demand counts: thousandths of a machine if it has one, or of a core."""
+    return 1000 if MACHINE in demand else demand.get(CPU, 0)
 
 
 class Conductor(Protocol):

@@ -92,6 +92,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
         attach=_programs(values, scheduler, source),
+        catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
         until=_duration(values, "until", None, source),
         warm_up=_trim(values, "warm-up", source),

@@ -86,6 +86,8 @@ class Scenario:
     more_schedulers: tuple[str, ...] = ()
     #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
     attach: tuple[str, ...] = ()
+    #: More programs by name, beside those of the catalogue.
+    catalogue: Path | None = None
     #: Who looks after objects: `ours`, `none` or `kube-controller-manager@1.34.4`, on the run's clock, with its
     #: arguments; None for ours where a workload has any.
     controllers: str | None = None
@@ -112,7 +114,8 @@ class Scenario:
         """The files that a run of this scenario reads; programs are not among them."""
         platform = Path(self.platform) if names_file(self.platform) else None
         events = self.events if isinstance(self.events, Path) else None
-        maybe = (platform, self.latencies, self.rules, policy_file(self.scheduler), self.scheduler_config, events)
+        policy = policy_file(self.scheduler)
+        maybe = (platform, self.latencies, self.rules, policy, self.scheduler_config, self.catalogue, events)
         return [*self.workloads, *(path for path in maybe if path is not None)]
 
     def describe(self) -> dict[str, object]:
@@ -138,6 +141,7 @@ class Scenario:
             "patience": format_seconds(self.patience),
             "watchdog": format_seconds(self.watchdog),
             "attach": list(self.attach),
+            "catalogue": None if self.catalogue is None else str(self.catalogue),
             "controllers": self.controllers,
             "until": None if self.until is None else format_seconds(self.until),
             "warm-up": self.warm_up.text or None,

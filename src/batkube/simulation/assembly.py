@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -74,6 +74,8 @@ class Simulation:
     admissions: Admissions
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
+    #: What programs asked for in vain, because nobody has defined it.
+    unknown_kinds: Sequence[str] = ()
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -89,7 +91,8 @@ def assemble(
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     # Programs and controllers come up before the first job does.
     clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
-    world = World(Streams(scenario.seed), journal, Store() if inputs.needs_api else Store(0), clock=clock)
+    store = Store() if inputs.needs_api else Store(0)
+    world = World(Streams(scenario.seed), journal, store, clock=clock, has_readers=False)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
@@ -124,7 +127,6 @@ def assemble(
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
-        has_readers=False,
     )
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
@@ -145,7 +147,8 @@ def assemble(
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
     passage = programs or AtOnce(world)
-    return Simulation(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs)
+    unknown_kinds = () if server is None else server.unknown_kinds
+    return Simulation(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs, unknown_kinds)
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
@@ -182,7 +185,7 @@ def _surroundings() -> Surroundings:
     from batkube.api.admission.usage import usage_by_storage
     from batkube.components.controllers import Surroundings
 
-    return Surroundings(usage_by_storage(), has_readers=False)
+    return Surroundings(usage_by_storage())
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
@@ -238,7 +241,7 @@ def _schedule_in_process(
         machines=inputs.platform.machines,
     )
     client = None if server is None else server.api.client("kube-scheduler")
-    start_scheduler(world, client, courses, choice, has_readers=False)
+    start_scheduler(world, client, courses, choice)
 
 
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
