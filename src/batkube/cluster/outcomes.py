@@ -62,6 +62,8 @@ class PodsRecord(msgspec.Struct, frozen=True, kw_only=True):
     finished: Instant | None
     phase: str
     reason: str
+    #: The controller that made them, `Job/w0-7`, if one did.
+    owner: str = ""
 
 
 class PodRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batkube.cluster.references import condition_of, is_being_deleted
+from batkube.cluster.references import condition_of, has_condition, is_being_deleted
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, instant_of
 
@@ -19,6 +19,12 @@ def node_of_pod(pod: KubeObject) -> str:
     """Return the name of the node that the pod is bound to, or ""."""
     name: str = pod["spec"].get("nodeName", "")
     return name
+
+
+def priority_of(pod: KubeObject) -> int:
+    """Return how important the pod is; 0 where nobody has said."""
+    priority: int = pod["spec"].get("priority", 0)
+    return priority
 
 
 def is_finished(pod: KubeObject) -> bool:
@@ -42,8 +48,7 @@ def ready_since(pod: KubeObject) -> Instant | None:
 
 def is_ready(pod: KubeObject) -> bool:
     """Return whether the pod is ready to serve."""
-    condition = condition_of(pod, "Ready")
-    return condition is not None and condition["status"] == "True"
+    return has_condition(pod, "Ready")
 
 
 def available_in(pod: KubeObject, min_ready_s: int, now: Instant) -> Duration | None:

@@ -176,14 +176,8 @@ class Store:
         """Return every live object of `kind` by key, oldest first."""
         return {key: entry[0] for key, entry in self._live.get(kind, {}).items()}
 
-    def changes_since(self, version: int) -> list[Change]:
-        """Return every change after `version`, oldest first; raises Compacted when the history is too short."""
-        return [
-            change for batch in self.batches_since(version) for change in batch.changes() if change.version > version
-        ]
-
     def batches_since(self, version: int) -> list[Batch]:
-        """Return every batch with a change after `version`, oldest first; raises Compacted."""
+        """Return every batch with a change after `version`, oldest first; Compacted when the history is too short."""
         if version < self.oldest_version:
             raise self._compacted(version)
         missed = list(itertools.takewhile(lambda batch: batch.last_version > version, reversed(self._history)))

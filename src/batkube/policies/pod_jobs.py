@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
 
 import msgspec
 
@@ -34,15 +33,15 @@ class Standing(enum.Enum):
     OVER = "ended or gone"
 
 
-def standing_of(pod: KubeObject, change: ChangeType, names: Collection[str]) -> Standing:
-    """Return how a pod stands with the scheduler of `names` after a change."""
+def standing_of(pod: KubeObject, change: ChangeType) -> Standing:
+    """Return how a pod stands with the default scheduler, whose place policies take, after a change."""
     if change is DELETED or is_finished(pod):
         return Standing.OVER
     if node_of_pod(pod):
         return Standing.BOUND
     spec = pod["spec"]
     is_aside = (
-        spec.get("schedulerName", DEFAULT_SCHEDULER) not in names
+        spec.get("schedulerName", DEFAULT_SCHEDULER) != DEFAULT_SCHEDULER
         or spec.get("schedulingGates")
         or is_being_deleted(pod)
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from batkube.cluster.courses import Courses, work_milli
+from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import NAMESPACE, NODE, POD
 from batkube.cluster.outcomes import OBJECT_PROFILE, FinalState, Outcome, PodListener, PodRecord
 from batkube.cluster.pods import is_finished, node_of_pod, phase_of
@@ -117,9 +118,9 @@ class ObjectRecords:
         return self._open == 0
 
     def open_jobs(self) -> list[Key]:
-        """Return the Jobs that have not ended."""
-        live = self._store.all(JOB)
-        return [key for key, job in live.items() if not self._jobs[job["metadata"]["uid"]].is_over]
+        """Return the Jobs that have not ended; those that stand for a workload's jobs are not among them."""
+        lives = {key: self._jobs.get(job["metadata"]["uid"]) for key, job in self._store.all(JOB).items()}
+        return [key for key, life in lives.items() if life is not None and not life.is_over]
 
     def open_pods(self) -> list[Key]:
         """Return the pods that should end and have not."""
@@ -216,6 +217,8 @@ class ObjectRecords:
     def _hear_jobs(self, batch: Batch, now: Instant) -> None:
         for key, job in zip(batch.keys, batch.objects, strict=True):
             uid = job["metadata"]["uid"]
+            if ANNOTATION_JOB in (job["metadata"].get("annotations") or {}):
+                continue
             if batch.type is ADDED:
                 self._jobs[uid] = _JobLife(job, self._origin(JOB, key, job), now)
                 self._open += 1
