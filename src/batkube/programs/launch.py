@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from batkube.api.connections.doors import Door
 from batkube.api.connections.polling import PolledServer
 from batkube.api.requests.messages import Request, Response, Stream
 from batkube.api.requests.users import MASTERS, authenticated
+from batkube.api.verbs.objects import NO_SUCH_PATH
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
@@ -33,6 +35,8 @@ from batkube.timing.page import ClockPage
 from batkube.timing.processes import AttachedProcess
 
 EPOCH_NS = -int(UNIX_START)
+#: The path of objects of a group.
+_OBJECTS = re.compile(r"/apis/([^/]+/[^/]+)/(?:namespaces/[^/]+/)?([^/]+)")
 
 
 class NoTimers:
@@ -50,11 +54,12 @@ def _nothing() -> None:
 class _Gate:
     """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without."""
 
-    def __init__(self, api: Api, secret: str, token: str, extenders: Extenders) -> None:
-        self._api = api
+    def __init__(self, server: RunServer, secret: str, extenders: Extenders) -> None:
+        self._api = server.api
         self._extenders = extenders
         self._prefix = f"/{secret}"
-        self._authorization = f"Bearer {token}"
+        self._authorization = f"Bearer {server.token}"
+        self._unknown_kinds = server.unknown_kinds
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer a request below the secret path as the administrator's."""
@@ -65,7 +70,17 @@ class _Gate:
             if request.path.startswith(EXTENDERS):
                 return self._extenders.ask(request)
             request.headers["authorization"] = self._authorization
-        return self._api.handle(request)
+        answer = self._api.handle(request)
+        if answer is NO_SUCH_PATH:
+            self._note_unknown(request.path)
+        return answer
+
+    def _note_unknown(self, path: str) -> None:
+        """Take note of a kind that is asked for in vain; what a program looks up of whole groups may well be absent."""
+        match = _OBJECTS.match(path)
+        kind = f"{match[2]} of {match[1]}" if match else ""
+        if kind and kind not in self._unknown_kinds:
+            self._unknown_kinds.append(kind)
 
     def too_large(self) -> Response:
         """Answer a request whose body is larger than is taken."""
@@ -119,7 +134,7 @@ def make_server(world: World, old_versions: Sequence[str] = ()) -> RunServer:
     clock = world.clock
     api = Api(world.store, lambda: clock.now, NoTimers(), world.streams, users, bare=True, old_versions=old_versions)
     api.bootstrap(clock.now, 6443)
-    return RunServer(api, token)
+    return RunServer(api, token, [])
 
 
 def _attach(
@@ -156,7 +171,7 @@ def start_program(
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
     door = Door(secret)
-    listener = listen(_Gate(server.api, secret, server.token, extenders), door)
+    listener = listen(_Gate(server, secret, extenders), door)
     command = command_line(scheduler, folder, door.port, secret, extenders)
     page = ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
     # Without TZ, Go would log in the machine's own time zone.
@@ -165,7 +180,7 @@ def start_program(
     except InputError:
         listener.close()
         raise
-    door.invite(process.pid)
+    door.invite(process.pid, lambda: page.connects)
     return process, listener
 
 

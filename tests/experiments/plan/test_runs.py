@@ -11,6 +11,7 @@ from batkube.experiments.description.reading import read_experiment
 from batkube.experiments.experiment import default_jobs
 from batkube.experiments.plan.runs import Plan, make_plan
 from batkube.kernel.errors import InputError
+from batkube.schedulers.catalogue import Catalogue
 
 POLICY = """
 from batkube.policies.interface import Policy
@@ -20,7 +21,7 @@ class P(Policy):
 """
 
 
-def no_builder(name: str) -> Path:
+def no_builder(name: str, _: Catalogue) -> Path:
     raise AssertionError(f"{name} is not to be built")
 
 
