@@ -9,7 +9,7 @@ from typing import cast
 from batkube.api.connections.connection import Connection, Handler, Phase
 from batkube.api.connections.holdings import MAX_HELD, Holdings
 from batkube.api.connections.patience import LIMITS_S, Patience
-from batkube.api.connections.turns import Turns
+from batkube.api.connections.turns import Turns, somebody_may_come
 
 
 class LoopConnection(Connection, asyncio.Protocol):
@@ -101,10 +101,12 @@ class Crowd:
         loop: asyncio.AbstractEventLoop,
         limits_s: Mapping[Phase, float] = LIMITS_S,
         held_bytes: int = MAX_HELD,
+        has_newcomers: Callable[[], bool] = somebody_may_come,
     ) -> None:
+        """For `has_newcomers` see `Turns`."""
         self.loop = loop
         self.connections: set[Connection] = set()
-        self.turns = Turns(loop)
+        self.turns = Turns(loop, has_newcomers)
         self.holdings = Holdings(held_bytes)
         self._patience = Patience(loop, self._members, limits_s)
 
