@@ -77,7 +77,7 @@ class Yard:
             on_outcome=lambda outcome: self.outcomes.update({outcome.job.name: outcome}),
             on_pods=lambda record: None,
         )
-        events = EventRecorder(self.store, self.client, "test")
+        events = EventRecorder(self.world, self.client, "test")
         containers, accounts = Containers(self.world, self.client, events), NodeAccounts(self.store)
         Kubelets(self.world, accounts, courses=courses, conductor=controller, containers=containers)
         self.scheduler = PolicyScheduler(

@@ -53,7 +53,7 @@ class Mixed:
             on_outcome=self.outcomes.append,
             on_pods=lambda record: None,
         )
-        containers = Containers(self.world, self.client, EventRecorder(self.world.store, self.client, "kubelet"))
+        containers = Containers(self.world, self.client, EventRecorder(self.world, self.client, "kubelet"))
         accounts = NodeAccounts(self.world.store)
         delays = None if latencies.are_zero else Delays(latencies, self.world.streams)
         Kubelets(self.world, accounts, courses=courses, conductor=jobs, containers=containers, delays=delays)

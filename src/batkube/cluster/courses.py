@@ -8,7 +8,7 @@ stopped and queued again gets a new one, which knows its past.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from batkube.cluster.outcomes import FinalState
@@ -29,6 +29,10 @@ class Past(NamedTuple):
     work: int = 0
 
 
+#: Of all courses whose pods no controller makes: a long trace has many.
+_NO_DEPARTURES: dict[int, Instant] = {}
+
+
 class Course:
     """The pods of one job, and how far they have come; index i of every list is the pod of rank i."""
 
@@ -37,6 +41,7 @@ class Course:
         "broken",
         "created",
         "demand",
+        "departures",
         "end_appointment",
         "ended",
         "is_lost",
@@ -59,9 +64,11 @@ class Course:
         self.demand = demand
         self.created = created
         self.past = past
-        #: Of pods that a controller makes: who that is, `Job/w0-7`, and when each came; the keys of others are "".
+        #: Of pods that a controller makes: who that is, `Job/w0-7`, when each came, and when it left its node; the keys
+        #: of those still to come are "".
         self.owner = ""
         self.births: list[Instant] | None = None
+        self.departures = _NO_DEPARTURES
         size = job.size
         #: The machine that each pod was bound to, the node that holds it, when that admitted it, when the pod came up.
         self.machine_ids: list[int | None] = [None] * size
@@ -104,10 +111,13 @@ class Course:
     def thrown_away(self, now: Instant) -> Past:
         """Return the job's past if this course, too, comes to nothing: with what its pods did until it broke."""
         until = now if self.broken is None else self.broken
-        demand = dict(self.demand)
-        milli = 1000 if MACHINE in demand else demand.get(CPU, 0)
         ran = sum(until - started for started in self.started if started is not None)
-        return self.completed._replace(work=self.past.work + milli * ran)
+        return self.completed._replace(work=self.past.work + work_milli(dict(self.demand)) * ran)
+
+
+def work_milli(demand: Mapping[str, int]) -> int:
+    """Return what the time of a pod with this demand counts: thousandths of a machine if it has one, or of a core."""
+    return 1000 if MACHINE in demand else demand.get(CPU, 0)
 
 
 class Conductor(Protocol):

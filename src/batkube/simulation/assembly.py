@@ -91,7 +91,8 @@ def assemble(
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     # Programs and controllers come up before the first job does.
     clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
-    world = World(Streams(scenario.seed), journal, Store() if inputs.needs_api else Store(0), clock=clock)
+    store = Store() if inputs.needs_api else Store(0)
+    world = World(Streams(scenario.seed), journal, store, clock=clock, has_readers=False)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
@@ -126,7 +127,6 @@ def assemble(
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
-        has_readers=False,
     )
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
@@ -185,7 +185,7 @@ def _surroundings() -> Surroundings:
     from batkube.api.admission.usage import usage_by_storage
     from batkube.components.controllers import Surroundings
 
-    return Surroundings(usage_by_storage(), has_readers=False)
+    return Surroundings(usage_by_storage())
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
@@ -241,7 +241,7 @@ def _schedule_in_process(
         machines=inputs.platform.machines,
     )
     client = None if server is None else server.api.client("kube-scheduler")
-    start_scheduler(world, client, courses, choice, has_readers=False)
+    start_scheduler(world, client, courses, choice)
 
 
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:

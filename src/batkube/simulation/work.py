@@ -71,7 +71,7 @@ class Work:
         """Apply `objects` at their times, and listen to what becomes of them and of all that others make."""
         on_apply = None if self._witness is None else self._witness.stir
         submission = ObjectSubmission(self._world, manifests, objects, on_apply)
-        self.records = ObjectRecords(self._world.store, courses, node_names, submission.workload_of, on_pod)
+        self.records = ObjectRecords(self._world, courses, node_names, submission.workload_of, on_pod)
         self._tellers.append(self.records.tell_the_rest)
         if objects:
             self._objects = submission

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from batkube.api.connections.connection import Connection, Handler, Phase, Wire
+from batkube.api.connections.connection import Connection, Handler, Phase
 from batkube.api.connections.holdings import MAX_HELD, Holdings
 from batkube.api.connections.labour import Labour
 from batkube.api.connections.patience import LIMITS_S, Patience
-from batkube.api.connections.turns import Turns
+from batkube.api.connections.turns import Turns, somebody_may_come
 from batkube.api.requests.messages import Laborious
 
 #: A body that may take long to read.
@@ -20,10 +20,11 @@ _LONG = 16 * 1024
 class LoopConnection(Connection, asyncio.Protocol):
     """A connection whose bytes an event loop moves; it reads on when what it has read is dealt with."""
 
+    _transport: asyncio.Transport | None
+
     def __init__(self, handler: Handler, crowd: Crowd) -> None:
         super().__init__(handler, crowd.connections)
         self._crowd = crowd
-        self._socket: asyncio.Transport | None = None
         self._is_reading = True
         #: Whether anything is kept for the client, as far as the crowd knows.
         self._is_known = False
@@ -33,13 +34,11 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection over."""
-        self._socket = cast(asyncio.Transport, transport)
-        self.serve_over(cast(Wire, transport))
+        self.serve_over(cast(asyncio.Transport, transport))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget everything about it."""
         super().connection_lost(exc)
-        self._socket = None
         self._crowd.holdings.forget(self)
 
     def data_received(self, data: bytes) -> None:
@@ -63,7 +62,7 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def proceed(self) -> None:
         """Answer a request; none of a client that is known to be gone."""
-        if self._socket is None or self._socket.is_closing():
+        if self._transport is None or self._transport.is_closing():
             self._is_closing = True
             return
         request = self._requests[0].request if self._requests else None
@@ -79,7 +78,7 @@ class LoopConnection(Connection, asyncio.Protocol):
             self._moved()
 
     def _ask_again(self) -> None:
-        if self._socket is not None:
+        if self._transport is not None:
             self.resume_writing()
 
     def pause_writing(self) -> None:
@@ -95,18 +94,18 @@ class LoopConnection(Connection, asyncio.Protocol):
     def abort(self) -> None:
         """End the connection at once; what was not sent is lost."""
         self._is_closing = True
-        if self._socket is not None:
-            self._socket.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
     def _moved(self) -> None:
         """Read only while nothing waits to be answered, and have it known what is kept for the client."""
         reads = not self.is_full
-        if reads is not self._is_reading and self._socket is not None:
+        if reads is not self._is_reading and self._transport is not None:
             self._is_reading = reads
             if reads:
-                self._socket.resume_reading()
+                self._transport.resume_reading()
             else:
-                self._socket.pause_reading()
+                self._transport.pause_reading()
         self._is_known = not self.is_done
         self._crowd.holdings.moved(self)
 
@@ -119,10 +118,12 @@ class Crowd:
         loop: asyncio.AbstractEventLoop,
         limits_s: Mapping[Phase, float] = LIMITS_S,
         held_bytes: int = MAX_HELD,
+        has_newcomers: Callable[[], bool] = somebody_may_come,
     ) -> None:
+        """For `has_newcomers` see `Turns`."""
         self.loop = loop
         self.connections: set[Connection] = set()
-        self.turns = Turns(loop)
+        self.turns = Turns(loop, has_newcomers)
         self.labour = Labour(loop)
         self.holdings = Holdings(held_bytes)
         self._patience = Patience(loop, self._members, limits_s)

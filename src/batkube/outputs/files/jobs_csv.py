@@ -85,15 +85,9 @@ def _rows(outcomes: Iterable[Outcome]) -> Iterator[list[str | int]]:
             outcome.evictions,
             "" if cpu_milli is None else f"{cpu_milli // 1000}.{cpu_milli % 1000:03d}",
             job.size * max(1, outcome.attempts) if outcome.tries is None else outcome.tries,
-            *_thrown_away(outcome),
+            outcome.attempts,
+            format_seconds(outcome.work_lost // 1000),
         ]
-
-
-def _thrown_away(outcome: Outcome) -> list[str | int]:
-    """Return how often a job was placed, and the work of attempts that came to nothing; of objects' pods, nothing."""
-    if outcome.tries is not None:
-        return ["", ""]
-    return [outcome.attempts, format_seconds(outcome.work_lost // 1000)]
 
 
 def _times(outcome: Outcome) -> list[str]:
