@@ -196,7 +196,9 @@ class Attachment:
         if watch.real_s > _TRANSIT_S:
             self._check_health(watch.real_s)
             self._counts = self.server.is_awaiting
-            if self._counts and self.server.door.is_overrun:
+            if not self._counts:
+                self.page.doubt()
+            elif self.server.door.is_overrun:
                 raise self.process.failure(_CROWDED_OUT)
 
     @property

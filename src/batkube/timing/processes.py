@@ -56,6 +56,7 @@ class AttachedProcess:
                 problem=f"cannot be started: {error.strerror or error}",
                 remedy="give the path of a program, built by `batkube schedulers build`",
             ) from error
+        page.started(self.pid)
 
     @property
     def pid(self) -> int:
