@@ -123,6 +123,6 @@ def test_what_speaks_to_the_world_outside_stands_where_the_page_says() -> None:
     sockets = [module for module in modules_with("^import socket") if not module.startswith(("api/", "emulation/"))]
 
     assert printing == ["experiments/experiment.py", "simulation/run.py", "simulation/time_limit.py"]
-    assert sockets == ["simulation/paced/server.py"]
+    assert sockets == ["pacing/server.py"]
     assert modules_with(r"os\.environ") == ["schedulers/installed.py"]
     assert modules_with(r"time\.(time|time_ns|perf_counter|monotonic)\(") == ["kernel/stopwatch.py"]

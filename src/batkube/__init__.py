@@ -16,8 +16,8 @@ TYPE_CHECKING = False  # as of `typing`, which takes longer to import than all e
 if TYPE_CHECKING:
     from batkube.experiments.experiment import ExperimentResults, experiment
     from batkube.kernel.errors import BatkubeError, Bug, InputError, RunFailed
+    from batkube.scenarios.scenario import Scenario
     from batkube.simulation.run import Run, run
-    from batkube.simulation.scenario import Scenario
     from batkube.version import __version__
 
 __all__ = [
@@ -37,7 +37,7 @@ _MODULES = {
     **dict.fromkeys(("BatkubeError", "Bug", "InputError", "RunFailed"), "batkube.kernel.errors"),
     **dict.fromkeys(("ExperimentResults", "experiment"), "batkube.experiments.experiment"),
     **dict.fromkeys(("Run", "run"), "batkube.simulation.run"),
-    "Scenario": "batkube.simulation.scenario",
+    "Scenario": "batkube.scenarios.scenario",
     "__version__": "batkube.version",
 }
 

@@ -14,13 +14,13 @@ from batkube.cluster.pods import is_finished
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.world import World
+from batkube.components.cluster import PolicyChoice, register_nodes, start_cluster, start_scheduler
+from batkube.components.controllers import Surroundings
 from batkube.execution.latencies import Delays
 from batkube.kernel.instants import Instant, rfc3339, seconds
 from batkube.kernel.quantities import Quantity, parse_quantity
 from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
-from batkube.simulation.cluster_parts import PolicyChoice, register_nodes, start_cluster, start_scheduler
-from batkube.simulation.controller_parts import Surroundings
 from batkube.timing.loop import Loop
 from batkube.workloads.rules import ContainerRule, ContainerRules
 

@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 import batkube
+from batkube.scenarios.files import read_scenario_file
+from batkube.scenarios.keys import make_scenario
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import make_scenario
-from batkube.simulation.scenario_file import read_scenario_file
 
 sys.path.insert(0, str(Path(__file__).parent))
 from expected import EXAMPLES, EXPERIMENTS, FILES, SCENARIOS, without_run_names

@@ -13,9 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from expected import EXAMPLES, EXPERIMENTS, FILES, SCENARIOS, without_run_names
 
 import batkube
+from batkube.scenarios.files import read_scenario_file
+from batkube.scenarios.keys import make_scenario
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import make_scenario
-from batkube.simulation.scenario_file import read_scenario_file
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.parent.name)

@@ -33,8 +33,8 @@ from batkube.execution.latencies import read_latencies
 from batkube.experiments.description.reading import read_experiment
 from batkube.kernel.errors import InputError
 from batkube.platforms.reading import read_platform
-from batkube.simulation.scenario import make_scenario
-from batkube.simulation.scenario_file import read_scenario_file, scenario_values
+from batkube.scenarios.files import read_scenario_file, scenario_values
+from batkube.scenarios.keys import make_scenario
 from batkube.workloads.reading import read_workload
 from conformance.__main__ import CASES
 from conformance.direct import ADMIN, APPLY, JSON_PATCH, MERGE, STRATEGIC, Direct, Reader

@@ -18,7 +18,7 @@ from batkube.api.connections.http import Crowd, LoopConnection
 from batkube.api.connections.turns import Turns
 from batkube.api.requests.messages import Request, Response
 from batkube.api.requests.statuses import Failure
-from batkube.simulation.spare_log import spare_log
+from batkube.serving.spare_log import spare_log
 from conformance.serving import Serving, serving
 from hostile.attacked import Attacked, attacked, read_all, request, wait_until
 

@@ -18,10 +18,10 @@ import pytest
 
 from batkube.api.access.authentication import AUDIENCE
 from batkube.kernel.streams import Streams
+from batkube.programs.command_lines import command_line
+from batkube.programs.extenders import Extenders
+from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.programs import start_of
-from batkube.simulation.attached import OutsideScheduler
-from batkube.simulation.extenders import Extenders
-from batkube.simulation.launching import command_line
 from clients.serving import served
 from conformance.direct import Direct
 

@@ -33,7 +33,7 @@ from batkube.policies.interface import Decision, Policy, Reject, View
 from batkube.policies.machines import MachineRoom
 from batkube.policies.nodes import NodeRoom
 from batkube.policies.scheduler import PolicyScheduler
-from batkube.simulation.outside import make_server
+from batkube.programs.launch import make_server
 from batkube.timing.loop import Loop
 from batkube.workloads.model import Delay, Job
 

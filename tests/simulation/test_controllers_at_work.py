@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from batkube.kernel.fidelity import FidelityNotes
-from batkube.simulation.assembly import Inputs, read_inputs
-from batkube.simulation.real_controllers import note_order, watches_nodes
-from batkube.simulation.scenario import make_scenario
+from batkube.programs.controller_manager import note_order, watches_nodes
+from batkube.scenarios.keys import make_scenario
+from batkube.simulation.inputs import Inputs, read_inputs
 
 MANAGER = "kube-controller-manager@1.34.4"
 FAILURE = "- {at: 1000, fail: node-0, for: 2000}\n"

@@ -23,9 +23,10 @@ from batkube.cluster.store import DELETED, Batch, KubeObject
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import Instant
 from batkube.kernel.journal import Journal
-from batkube.simulation.assembly import Simulation, assemble, read_inputs
+from batkube.scenarios.keys import make_scenario
+from batkube.simulation.assembly import Simulation, assemble
+from batkube.simulation.inputs import read_inputs
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import make_scenario
 
 #: With our controllers, and with the real ones beside kube-scheduler.
 OURS, REAL = "ours", "kube-controller-manager@1.34.4"

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from batkube.kernel.errors import InputError, RunFailed
-from batkube.simulation.assembly import read_inputs
+from batkube.scenarios.files import read_scenario_file
+from batkube.scenarios.keys import make_scenario
+from batkube.simulation.inputs import read_inputs
 from batkube.simulation.run import Run, execute, run
-from batkube.simulation.scenario import make_scenario
-from batkube.simulation.scenario_file import read_scenario_file
 
 Fields = dict[str, Any]
 FILES = ("jobs.csv", "pods.csv", "schedule.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")

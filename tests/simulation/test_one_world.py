@@ -25,7 +25,7 @@ from batkube.kernel.instants import START, Instant, seconds
 from batkube.kernel.journal import Journal
 from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
-from batkube.simulation.outside import make_server
+from batkube.programs.launch import make_server
 from batkube.timing.loop import AtOnce, Loop
 from batkube.workloads.model import Delay, Job
 

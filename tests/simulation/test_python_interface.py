@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import batkube
-from batkube.simulation.scenario import KEYS
+from batkube.scenarios.keys import KEYS
 
 if TYPE_CHECKING:
     from conftest import Simulate

@@ -14,9 +14,9 @@ import yaml
 from tests import opt_in
 
 from batkube.kernel.errors import RunFailed
+from batkube.scenarios.keys import make_scenario
 from batkube.simulation.record import Record
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import make_scenario
 
 Fields = dict[str, Any]
 

@@ -17,9 +17,10 @@ from batkube.cli.progress import progress_display
 from batkube.cluster.outcomes import FinalState
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
+from batkube.scenarios.files import read_scenario_file
+from batkube.scenarios.keys import make_scenario
+from batkube.scenarios.scenario import TIME_LIMIT
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import TIME_LIMIT, make_scenario
-from batkube.simulation.scenario_file import read_scenario_file
 
 _Scenario = Annotated[
     Path | None,

@@ -13,14 +13,9 @@ from batkube.cli.run import build_scheduler, policy_arguments
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
-from batkube.simulation.attached import OutsideScheduler
-from batkube.simulation.scenario import (
-    CONTROLLERS_REMEDY,
-    NO_CONTROLLERS,
-    OUR_CONTROLLERS,
-    POLICY_PREFIX,
-    is_controller_manager,
-)
+from batkube.programs.program import OutsideScheduler
+from batkube.scenarios.keys import is_controller_manager
+from batkube.scenarios.scenario import CONTROLLERS_REMEDY, NO_CONTROLLERS, OUR_CONTROLLERS, POLICY_PREFIX
 
 #: Faster than this, a day passes in a second.
 _SPEED_MAX = 86_400.0
@@ -85,7 +80,7 @@ def serve(
     """Serve the Kubernetes API of a simulated cluster."""
     from batkube.execution.latencies import read_latencies
     from batkube.platforms.reading import read_platform
-    from batkube.simulation.serving import Address, Service, serve
+    from batkube.serving.service import Address, Service, serve
     from batkube.workloads.rules_reading import read_rules
 
     _check(platform, out, speed, bare)
@@ -149,7 +144,7 @@ def _manager(text: str, speed: float, bare: bool) -> OutsideScheduler:
     if speed != 1:
         problem = "its seconds are real ones, and the cluster's are not"
         raise InputError(what, problem=problem, remedy="leave out --speed")
-    from batkube.simulation.choosing import controller_manager
+    from batkube.programs.choice import controller_manager
 
     return controller_manager(text, build_scheduler)
 

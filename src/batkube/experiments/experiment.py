@@ -22,8 +22,8 @@ from batkube.experiments.running.workers import available_cores, worker_processe
 from batkube.kernel.errors import InputError
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.outputs.results import Results
+from batkube.programs.program import Builder
 from batkube.schedulers.installed import installed
-from batkube.simulation.attached import Builder
 from batkube.timing.paced_text import TimeMode
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Scenarios, their assembly, and the loop that runs them."""
+"""One run: its inputs read and checked, its parts put together, its end and its files."""

@@ -4,155 +4,49 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.courses import Courses
-from batkube.cluster.mapping import ANY_SCHEDULER, NODE, POD, ResourceModel, kube_name, node_names, node_of
+from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
 from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
-from batkube.cluster.timetable import Timetable
 from batkube.cluster.world import World
-from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies, read_latencies
+from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
+from batkube.execution.latencies import Delays
 from batkube.execution.leases import Leases
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
 from batkube.execution.profiles import run_time_on
 from batkube.execution.submission import Submission
-from batkube.execution.system_pods import node_of_each, system_pod_objects, without_system_pods
+from batkube.execution.system_pods import node_of_each, system_pod_objects
 from batkube.execution.workload_jobs import WorkloadJobs
 from batkube.kernel.clock import Clock
-from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
-from batkube.kernel.quantities import CPU, PODS
+from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
+from batkube.pacing.tally import Tally
 from batkube.platforms.model import Platform
-from batkube.platforms.reading import read_platform
-from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
-from batkube.simulation.attached import WARM_UP, Builder, OutsideRun, OutsideScheduler, RunServer
-from batkube.simulation.checks import check_jobs
-from batkube.simulation.cluster_parts import PolicyChoice, start_cluster, start_scheduler
+from batkube.programs.program import WARM_UP, OutsideRun, RunServer
+from batkube.programs.witness import Witness
+from batkube.scenarios.scenario import OnEviction, OnFailure
 from batkube.simulation.happening_parts import (
     Availability,
-    check_kinds,
-    objects_applied,
-    read_timetable,
     start_happenings,
 )
-from batkube.simulation.objects import check_objects, objects_of
-from batkube.simulation.paced.tally import Tally
-from batkube.simulation.real_controllers import note_order, watches_nodes, with_node_lifecycle
-from batkube.simulation.scenario import OUR_CONTROLLERS, POLICY_PREFIX, OnEviction, OnFailure, Resources, Scenario
-from batkube.simulation.witness import Witness
+from batkube.simulation.inputs import Inputs, note_inputs
 from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
-from batkube.workloads.model import Job, ObjectManifest, Workload
-from batkube.workloads.reading import read_workload
-from batkube.workloads.rules import ContainerRule, ContainerRules, refuse_idle
-from batkube.workloads.rules_reading import read_rules
+from batkube.workloads.model import Job
+from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
-    from batkube.simulation.controller_parts import Surroundings
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """Everything a scenario names, read and checked."""
-
-    scenario: Scenario
-    workloads: tuple[Workload, ...]
-    platform: Platform
-    #: The platform with what the cluster's own pods leave of it to jobs.
-    left: Platform
-    model: ResourceModel
-    #: The in-process scheduler, or None when there are outside programs.
-    policy: Policy | None
-    #: The outside programs, the main one first.
-    outside: tuple[OutsideScheduler, ...]
-    latencies: Latencies
-    #: What containers do.
-    rules: tuple[ContainerRule, ...]
-    #: The objects of all workloads, in the order in which they are applied.
-    objects: tuple[ObjectManifest, ...]
-    timetable: Timetable
-
-    @property
-    def has_own_controllers(self) -> bool:
-        """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
-        chosen = self.scenario.controllers
-        return chosen == OUR_CONTROLLERS or (chosen is None and bool(self.objects or self.timetable.objects))
-
-    @property
-    def are_nodes_watched(self) -> bool:
-        """Whether controllers notice that a node is silent, and evict its pods; else that is known at once."""
-        has_manager = self.scenario.controller_manager is not None
-        return self.has_own_controllers or has_manager or self.has_leases
-
-    @property
-    def has_leases(self) -> bool:
-        """Whether kubelets write their leases, because a program watches over nodes by them, and we do not."""
-        return any(watches_nodes(program) for program in self.outside)
-
-    @property
-    def needs_api(self) -> bool:
-        """Whether anybody reads or writes through the API: programs, controllers, or who applies objects."""
-        named = self.timetable.objects_named or self.timetable.objects
-        return bool(self.outside or self.objects or named) or self.has_own_controllers
-
-    @property
-    def job_count(self) -> int:
-        """How many jobs there are in all."""
-        return sum(len(workload.jobs) for workload in self.workloads)
-
-
-def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
-    """Read what `scenario` names and refuse what can never run, before anything is written.
-
-    `builder` gives the program of an outside scheduler by its name; it is built if need be.
-    """
-    policy = (
-        None
-        if scenario.is_outside
-        else load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args)
-    )
-    outside: tuple[OutsideScheduler, ...] = ()
-    if scenario.is_outside:
-        from batkube.simulation.choosing import outside_programs
-
-        outside = outside_programs(scenario, builder)
-    latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
-    rules = () if scenario.rules is None else read_rules(scenario.rules)
-    timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
-    platform = timetable.platform
-    workloads = tuple(
-        read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
-    )
-    model = _resource_model(scenario, workloads)
-    left = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
-    for workload in workloads:
-        check_jobs(workload, left, model)
-    objects = tuple(objects_of(workloads))
-    applied = objects_applied(timetable)
-    check_objects(objects, scenario.until, applied)
-    check_kinds(timetable, [*objects, *applied])
-    if not scenario.attach:
-        refuse_idle(rules, [manifest.fields for manifest in (*objects, *applied)])
-    if timetable.concerns_nodes and scenario.time.mode is TimeMode.EXACT:
-        # What programs make of their own accord nobody can tell beforehand.
-        kinds = None if scenario.attach else {manifest.kind for manifest in (*objects, *applied)}
-        outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
-    return Inputs(scenario, workloads, platform, left, model, policy, outside, latencies, rules, objects, timetable)
-
-
-def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
-    if scenario.resources is not Resources.AUTO:
-        return ResourceModel(scenario.resources.value)
-    jobs = [job for workload in workloads for job in workload.jobs]
-    return ResourceModel.REQUESTS if not jobs or any(job.requests for job in jobs) else ResourceModel.MACHINES
+    from batkube.components.controllers import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +114,7 @@ def assemble(
     )
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
-    _note_inputs(inputs, world.notes)
+    note_inputs(inputs, world.notes)
     if inputs.policy is not None:
         _schedule_in_process(world, inputs, inputs.policy, courses, server)
     nodes = [node_of(one, model, START) for one in machines if kube_name(one.name) not in inputs.timetable.added]
@@ -242,15 +136,15 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     if not inputs.needs_api:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
-    from batkube.simulation.launching import old_versions
-    from batkube.simulation.outside import make_server
+    from batkube.programs.command_lines import old_versions
+    from batkube.programs.launch import make_server
 
     return make_server(world, old_versions(inputs.outside))
 
 
 def _surroundings() -> Surroundings:
     from batkube.api.admission.usage import usage_by_storage
-    from batkube.simulation.controller_parts import Surroundings
+    from batkube.components.controllers import Surroundings
 
     return Surroundings(usage_by_storage(), has_readers=False)
 
@@ -270,7 +164,7 @@ def _arrivals(inputs: Inputs, notes: FidelityNotes) -> Iterable[Job]:
     """Return the jobs of all workloads in the order, at the times and for the schedulers they are submitted."""
     jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
     if inputs.outside:
-        from batkube.simulation.naming import served_jobs
+        from batkube.programs.scheduler_names import served_jobs
 
         jobs = served_jobs(jobs, inputs.outside, notes)
     return jobs if inputs.latencies.client is None else inputs.latencies.client.submit(jobs)
@@ -288,10 +182,10 @@ def _start_programs(
     """Start the outside schedulers; how time goes on for them is the scenario's choice."""
     scenario = inputs.scenario
     if scenario.time.mode is TimeMode.EXACT:
-        from batkube.simulation.outside import coordinate
+        from batkube.programs.launch import coordinate
 
         return coordinate(world, server, inputs.outside, scenario, witness, folder)
-    from batkube.simulation.paced.starting import pace
+    from batkube.pacing.launch import pace
 
     return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
 
@@ -315,32 +209,3 @@ def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
     """Return the function that tells how long a job takes on the slowest machine."""
     slowest = platform.slowest
     return lambda job: run_time_on(job.profile, [slowest] * job.size).length
-
-
-def _note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
-    """Say what a reader of the results should know of the inputs."""
-    sources: list[Workload | Platform] = [*inputs.workloads, inputs.platform]
-    for given in sources:
-        for note, count in given.notes:
-            notes.add(note, example=given.source, count=count)
-    jobs = [job for workload in inputs.workloads for job in workload.jobs]
-    named = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
-    if named and inputs.policy is not None:
-        note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
-        notes.add(note, example=f"job {named[0].key} asks for {named[0].scheduler!r}", count=len(named))
-    for program in inputs.outside:
-        note_order(program, notes)
-    gangs = [job for job in jobs if job.size > 1]
-    if gangs and inputs.outside:
-        note = FidelityNote(
-            "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
-        )
-        notes.add(note, example=f"job {gangs[0].key} has {gangs[0].size} pods", count=len(gangs))
-    if inputs.objects and jobs and inputs.model is ResourceModel.MACHINES:
-        note = FidelityNote("workload", "jobs take machines whole, and do not keep pods of objects off them")
-        notes.add(note, example=f"job {jobs[0].key}", count=len(jobs))
-    if inputs.model is ResourceModel.REQUESTS:
-        modest = [job for job in jobs if CPU not in dict(job.requests)]
-        if modest:
-            note = FidelityNote("workload", "jobs ask for no cpu, so any number of them shares a node")
-            notes.add(note, example=f"job {modest[0].key}", count=len(modest))

@@ -16,7 +16,7 @@ from batkube.execution.node_accounts import NodeAccounts
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 from batkube.platforms.model import Platform
-from batkube.simulation.attached import RunServer
+from batkube.programs.program import RunServer
 from batkube.workloads.fields import Place
 from batkube.workloads.happening_files import parse_events, read_events
 from batkube.workloads.happenings import Deed, Manifest, Scaling
@@ -37,7 +37,7 @@ def read_timetable(events: Path | Sequence[object], source: str, platform: Platf
     return Timetable(parse_events(list(events), Place(Path(source)) / "events", Path()), platform)
 
 
-def objects_applied(timetable: Timetable) -> list[ObjectManifest]:
+def objects_of_events(timetable: Timetable) -> list[ObjectManifest]:
     """Return the objects that events apply, in the order of time, so that they can be tried out."""
     objects = [
         ObjectManifest(

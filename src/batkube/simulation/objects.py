@@ -47,7 +47,7 @@ def check_objects(
         if until is None and never_ends(manifest):
             _refuse(manifest, "never ends, and so the run would not", "add --until, such as --until 1d")
     # Imported only where it is needed: loading it takes longer than a small run does to run.
-    from batkube.simulation.outside import make_server
+    from batkube.programs.launch import make_server
 
     world = World(Streams(0))
     server = make_server(world)

@@ -15,8 +15,9 @@ from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.jobs_csv import write_jobs
 from batkube.outputs.files.manifest import fingerprint, write_json
 from batkube.outputs.files.schedule_csv import summary_of, write_schedule
-from batkube.simulation.assembly import Inputs, Simulation
-from batkube.simulation.attempts import version_in_log
+from batkube.programs.attempts import version_in_log
+from batkube.simulation.assembly import Simulation
+from batkube.simulation.inputs import Inputs
 from batkube.version import __version__
 
 
@@ -93,7 +94,7 @@ class Record:
         programs = self.simulation.programs
         if programs is None:
             return []
-        from batkube.simulation.launching import names_served
+        from batkube.programs.command_lines import names_served
 
         return [
             {

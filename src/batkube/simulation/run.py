@@ -19,10 +19,12 @@ from batkube.kernel.temporary import temporary_files
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
-from batkube.simulation.assembly import Inputs, Simulation, assemble, read_inputs
-from batkube.simulation.attached import Builder
+from batkube.programs.program import Builder
+from batkube.scenarios.keys import KEYS, make_scenario
+from batkube.scenarios.scenario import Scenario
+from batkube.simulation.assembly import Simulation, assemble
+from batkube.simulation.inputs import Inputs, read_inputs
 from batkube.simulation.record import Record
-from batkube.simulation.scenario import KEYS, Scenario, make_scenario
 from batkube.simulation.time_limit import TimeIsUp, time_limit
 
 _CUT_OFF = FidelityNote("until", "had not ended, or not begun, when the run was over; jobs.csv has no row for them")
@@ -62,10 +64,10 @@ def run(
     folder is temporary and lives as long as the returned object. `more` are further keys of a scenario file, with
     underscores: `decision_cost="measured"`.
     """
-    given = [workload] if isinstance(workload, str | Path) else list(workload)
+    workloads = [workload] if isinstance(workload, str | Path) else list(workload)
     scenario = make_scenario(
         {
-            "workload": [str(one) for one in given],
+            "workload": [str(one) for one in workloads],
             "platform": str(platform),
             "scheduler": scheduler if isinstance(scheduler, str) else list(scheduler),
             "seed": seed,
@@ -157,10 +159,10 @@ def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None
         raise error
     what = "out of memory" if isinstance(error, MemoryError) else str(error) or "interrupted"
     place = inputs.policy and place_in(inputs.policy, error)  # where a policy loops for ever
-    told = f", in {place}" if place else ""
+    where = f", in {place}" if place else ""
     if simulation is None:
-        raise RunFailed(f"{what} before the first instant{told}") from error
-    return RunFailed(f"{what} at {human(simulation.world.clock.now)} of virtual time{told}")
+        raise RunFailed(f"{what} before the first instant{where}") from error
+    return RunFailed(f"{what} at {human(simulation.world.clock.now)} of virtual time{where}")
 
 
 def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener | None) -> None:
@@ -179,29 +181,29 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
             simulation.programs.stop()
         work.tell_the_rest()
     simulation.rules.note_idle(simulation.world.notes)
-    ended = {outcome.job.key for outcome in outcomes}
-    _check_invariants(simulation, ended, total)
-    names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in ended]
-    left = [*names, *work.left()] if len(ended) < total else work.left()
-    if left and work.is_time_up:
-        simulation.world.notes.add(_CUT_OFF, example=left[0], count=len(left))
-    elif left:
-        examples = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
+    done = {outcome.job.key for outcome in outcomes}
+    _check_invariants(simulation, done, total)
+    names = [job.key for workload in inputs.workloads for job in workload.jobs if job.key not in done]
+    rest = [*names, *work.left()] if len(done) < total else work.left()
+    if rest and work.is_time_up:
+        simulation.world.notes.add(_CUT_OFF, example=rest[0], count=len(rest))
+    elif rest:
+        examples = ", ".join(rest[:5]) + (", …" if len(rest) > 5 else "")
         raise RunFailed(
-            f"{inputs.scenario.scheduler} left {len(left)} of {work.job_count} jobs without an outcome: {examples}; "
-            f"nothing more was due, and it did not start them{_waited(inputs.scenario)}"
+            f"{inputs.scenario.scheduler} left {len(rest)} of {work.job_count} jobs without an outcome: {examples}; "
+            f"nothing more was due, and it did not start them{_patience(inputs.scenario)}"
         )
 
 
-def _waited(scenario: Scenario) -> str:
+def _patience(scenario: Scenario) -> str:
     return f" for {human(scenario.patience)} of virtual time" if scenario.is_outside else ""
 
 
-def _check_invariants(simulation: Simulation, ended: set[str], total: int) -> None:
+def _check_invariants(simulation: Simulation, done: set[str], total: int) -> None:
     """See that no job ended twice and that no pod of a job outlived the last one."""
-    if len(ended) != len(simulation.outcomes):
-        raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(ended)} jobs")
-    pods = simulation.world.store.all(POD) if len(ended) == total else {}
-    left = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
-    if left:
-        raise Bug(f"all jobs have ended, and {len(left)} pods are left: {left[0]} …")
+    if len(done) != len(simulation.outcomes):
+        raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(done)} jobs")
+    pods = simulation.world.store.all(POD) if len(done) == total else {}
+    rest = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
+    if rest:
+        raise Bug(f"all jobs have ended, and {len(rest)} pods are left: {rest[0]} …")

@@ -15,8 +15,8 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant
 from batkube.outputs.files.object_records import ObjectRecords
+from batkube.programs.witness import Witness
 from batkube.simulation.objects import ObjectSubmission, never_ends
-from batkube.simulation.witness import Witness
 from batkube.workloads.model import ObjectManifest
 
 if TYPE_CHECKING:

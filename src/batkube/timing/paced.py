@@ -8,7 +8,7 @@ to say: small after a decision, growing with every cycle that brings none, and w
 should it decide?).
 
 The guess can be wrong. A scheduler that needs longer than the cycle finds, when it speaks, that time has jumped; its
-decision is carried out late. Nothing here knows sockets or reads a clock: `simulation.paced` does that.
+decision is carried out late. Nothing here knows sockets or reads a clock: `pacing` does that.
 
 Source: oar-team/batkube, pkg/broker/broker.go (processMessagesToSend, getNextWakeUp). What its published runs show and
 its help texts leave open was taken from the data: a cycle lasts at least `min_delay` also when nothing is decided.
@@ -52,7 +52,7 @@ class Pacing:
     fast_forward: bool = True
     #: Whether nodes refuse pods that they have no room for, as kubelets do. The prototype's nodes ran everything.
     admission: bool = False
-    #: Whether watches of pods tell their past again and end, as the prototype's did (`simulation.paced.replay`).
+    #: Whether watches of pods tell their past again and end, as the prototype's did (`pacing.replay`).
     replay: bool = False
 
 

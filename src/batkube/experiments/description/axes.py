@@ -15,7 +15,7 @@ from pathlib import Path
 from batkube.experiments.description.ranges import RANGE_WORDS, spread
 from batkube.experiments.description.spelling import check_names, nearest
 from batkube.kernel.errors import InputError
-from batkube.simulation.scenario import KEYS
+from batkube.scenarios.keys import KEYS
 
 #: The words of an axis that is more than a list or labels.
 _AXIS_WORDS = ("key", "values", *RANGE_WORDS)

@@ -10,7 +10,7 @@ from batkube.outputs.files.schedule_csv import summary_of
 
 #: What says which run a row is of; the axes stand after the first.
 RUN, SEED, REPEAT, STATE = "run", "seed", "repeat", "state"
-#: What schedule.csv holds more where time is paced (`simulation.paced.tally`).
+#: What schedule.csv holds more where time is paced (`pacing.tally`).
 PACED = ("cycles", "cycles_cut_short", "decisions", "late_decisions", "mean_lateness", "max_lateness")
 #: How many pods were bound to a node without room for them: from schedule.csv where time is paced, which counts them
 #: under its own name, and else from the fidelity notes.

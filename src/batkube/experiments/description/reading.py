@@ -16,7 +16,8 @@ from batkube.experiments.description.ranges import spread
 from batkube.experiments.description.spelling import check_names, nearest
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
-from batkube.simulation.scenario import KEYS, TIME_LIMIT
+from batkube.scenarios.keys import KEYS
+from batkube.scenarios.scenario import TIME_LIMIT
 
 _WORDS = ("title", "description", "base", "axes", "seeds", "repeats", "exclude", "figures")
 #: What stands for the file where there is none, in messages and to resolve paths against.

@@ -22,9 +22,10 @@ from batkube.kernel.errors import InputError
 from batkube.outputs.files.manifest import fingerprint
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
-from batkube.simulation.attached import Builder
-from batkube.simulation.scenario import POLICY_PREFIX, REQUIRED, TIME_LIMIT, Scenario, make_scenario
-from batkube.simulation.scenario_file import scenario_values
+from batkube.programs.program import Builder
+from batkube.scenarios.files import scenario_values
+from batkube.scenarios.keys import REQUIRED, make_scenario
+from batkube.scenarios.scenario import POLICY_PREFIX, TIME_LIMIT, Scenario
 from batkube.workloads.rules_reading import read_rules
 
 _Found = TypeVar("_Found")
@@ -136,7 +137,7 @@ class _Planner:
 
     def _programs(self, scenario: Scenario) -> dict[str, Path]:
         """Return the programs of a scenario, which are checked with their configuration."""
-        from batkube.simulation.choosing import outside_programs
+        from batkube.programs.choice import outside_programs
 
         texts = (scenario.scheduler, *scenario.more_schedulers, "", *scenario.attach)
 

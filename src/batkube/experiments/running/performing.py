@@ -8,8 +8,8 @@ from pathlib import Path
 
 from batkube.kernel.faults import fault
 from batkube.kernel.stopwatch import forget_peak_memory
+from batkube.scenarios.scenario import Scenario
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)

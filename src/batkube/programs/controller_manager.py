@@ -6,8 +6,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
-from batkube.simulation.attached import OutsideScheduler
-from batkube.simulation.scenario import CONTROLLER_MANAGER
+from batkube.programs.program import OutsideScheduler
+from batkube.scenarios.scenario import CONTROLLER_MANAGER
 
 #: The argument that says so.
 CONTROLLERS = "--controllers="

@@ -8,16 +8,16 @@ from pathlib import Path
 from batkube.api.connections.connection import Handler
 from batkube.api.connections.doors import Door
 from batkube.cluster.world import World
-from batkube.simulation.attached import OutsideRun, OutsideScheduler, RunServer
-from batkube.simulation.outside import EPOCH_NS, start_all, start_program
-from batkube.simulation.paced.cycles import Paced
-from batkube.simulation.paced.programs import PacedProgram, PacedPrograms
-from batkube.simulation.paced.realtime import InRealTime
-from batkube.simulation.paced.replay import REPLAYED, ReplayingApi
-from batkube.simulation.paced.server import PacedServer
-from batkube.simulation.paced.tally import Tally
-from batkube.simulation.scenario import Scenario
-from batkube.simulation.witness import Witness
+from batkube.pacing.cycles import PacedTime
+from batkube.pacing.programs import PacedProgram, PacedPrograms
+from batkube.pacing.realtime import InRealTime
+from batkube.pacing.replay import REPLAYED, ReplayingApi
+from batkube.pacing.server import PacedServer
+from batkube.pacing.tally import Tally
+from batkube.programs.launch import EPOCH_NS, start_all, start_program
+from batkube.programs.program import OutsideRun, OutsideScheduler, RunServer
+from batkube.programs.witness import Witness
+from batkube.scenarios.scenario import Scenario
 from batkube.timing.loop import Loop
 from batkube.timing.paced_text import TimeMode
 
@@ -51,4 +51,4 @@ def pace(
     together = PacedPrograms(programs, witness, loop)
     if scenario.time.mode is TimeMode.REALTIME:
         return InRealTime(world, loop, scenario.time.speed, scenario.patience, together, tally)
-    return Paced(world, loop, scenario.time.pacing, together, tally)
+    return PacedTime(world, loop, scenario.time.pacing, together, tally)

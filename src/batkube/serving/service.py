@@ -28,6 +28,8 @@ from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
+from batkube.components.cluster import PolicyChoice, register_nodes, start_cluster, start_scheduler
+from batkube.components.controllers import Surroundings
 from batkube.execution.latencies import Delays, Latencies
 from batkube.execution.node_agents import NodeAgents
 from batkube.kernel.errors import InputError
@@ -40,14 +42,12 @@ from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
-from batkube.simulation.attached import OutsideScheduler
-from batkube.simulation.cluster_parts import PolicyChoice, register_nodes, start_cluster, start_scheduler
-from batkube.simulation.collecting import QuietCollector
-from batkube.simulation.compaction import Compaction
-from batkube.simulation.controller_parts import Surroundings
-from batkube.simulation.ending import Ending
-from batkube.simulation.served_manager import LOG, ServedManager
-from batkube.simulation.spare_log import spare_log
+from batkube.programs.program import OutsideScheduler
+from batkube.serving.collector import QuietCollector
+from batkube.serving.compaction import Compaction
+from batkube.serving.manager import LOG, ServedManager
+from batkube.serving.signals import Ending
+from batkube.serving.spare_log import spare_log
 from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
 from batkube.version import __version__

@@ -12,8 +12,8 @@ import msgspec
 
 from batkube.cluster.mapping import ANY_SCHEDULER
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
-from batkube.simulation.attached import OutsideScheduler
-from batkube.simulation.launching import names_served
+from batkube.programs.command_lines import names_served
+from batkube.programs.program import OutsideScheduler
 from batkube.workloads.model import Job
 
 _NOTE = FidelityNote("scheduler", "jobs ask for a scheduler that the run has not; its main one took them")

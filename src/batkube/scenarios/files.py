@@ -8,7 +8,8 @@ from pathlib import Path
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.platforms.reading import names_file
-from batkube.simulation.scenario import KEYS, POLICY_PREFIX, listed, named_scheduler, policy_file
+from batkube.scenarios.keys import KEYS, as_list, split_scheduler
+from batkube.scenarios.scenario import POLICY_PREFIX, policy_file
 from batkube.workloads.happening_files import with_resolved_files
 
 
@@ -38,17 +39,17 @@ def _check_texts(content: Mapping[str, object], path: Path) -> None:
         if value is not None and not isinstance(value, str):
             raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
     for key, kind in (("workload", "path"), ("scheduler", "scheduler"), ("attach", "command line")):
-        given = content.get(key) or ""
-        if not all(isinstance(one, str) for one in (given if isinstance(given, list) else [given])):
-            raise InputError(path, at=key, problem=f"{given!r} is not a {kind} or a list of {kind}s")
+        value = content.get(key) or ""
+        if not all(isinstance(one, str) for one in as_list(value)):
+            raise InputError(path, at=key, problem=f"{value!r} is not a {kind} or a list of {kind}s")
 
 
 def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, object]:
     resolved = dict(content)
     folder = path.parent
-    given = content.get("workload")
-    if given is not None:
-        resolved["workload"] = [str(folder / str(one)) for one in (given if isinstance(given, list) else [given])]
+    workload = content.get("workload")
+    if workload is not None:
+        resolved["workload"] = [str(folder / str(one)) for one in as_list(workload)]
     platform = content.get("platform")
     if isinstance(platform, str) and names_file(platform):
         resolved["platform"] = str(folder / platform)
@@ -61,14 +62,11 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     if isinstance(scheduler, str) and policy_file(scheduler) is not None:
         resolved["scheduler"] = f"{POLICY_PREFIX}{folder / scheduler.removeprefix(POLICY_PREFIX)}"
     elif isinstance(scheduler, str | list):
-        resolved["scheduler"] = [
-            _resolved_program(one, folder) for one in (scheduler if isinstance(scheduler, list) else [scheduler])
-        ]
+        resolved["scheduler"] = [_resolved_program(str(one), folder) for one in as_list(scheduler)]
     if isinstance(content.get("controllers"), str):
         resolved["controllers"] = _resolved_command(str(content["controllers"]), folder)
     if content.get("attach"):
-        given = content["attach"]
-        resolved["attach"] = [_resolved_command(str(one), folder) for one in listed(given)]
+        resolved["attach"] = [_resolved_command(str(one), folder) for one in as_list(content["attach"])]
     return resolved
 
 
@@ -82,6 +80,6 @@ def _resolved_command(text: str, folder: Path) -> str:
 
 def _resolved_program(scheduler: str, folder: Path) -> str:
     """Return a scheduler of a scenario file, its path made relative to the file's folder if it is one."""
-    serves, program = named_scheduler(scheduler)
+    serves, program = split_scheduler(scheduler)
     resolved = _resolved_command(program, folder) if policy_file(program) is None else program
     return f"{serves}={resolved}" if serves else resolved

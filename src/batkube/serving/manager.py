@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from batkube.kernel.errors import RunFailed
-from batkube.simulation.attached import OutsideScheduler
-from batkube.simulation.launching import arguments_of
-from batkube.simulation.real_controllers import CONTROLLERS, NODE_LIFECYCLE
+from batkube.programs.command_lines import arguments_of
+from batkube.programs.controller_manager import CONTROLLERS, NODE_LIFECYCLE
+from batkube.programs.program import OutsideScheduler
 from batkube.timing.orphans import ending_with_us
 from batkube.timing.processes import last_lines
 

@@ -12,9 +12,9 @@ from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Instant
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.simulation.attempts import AttemptLog
-from batkube.simulation.paced.server import PacedServer
-from batkube.simulation.witness import Witness
+from batkube.pacing.server import PacedServer
+from batkube.programs.attempts import AttemptLog
+from batkube.programs.witness import Witness
 from batkube.timing.live import RealTime
 from batkube.timing.loop import Loop
 from batkube.timing.processes import AttachedProcess

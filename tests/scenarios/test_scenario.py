@@ -11,9 +11,10 @@ import pytest
 import batkube
 from batkube import InputError
 from batkube.outputs.results import Results
+from batkube.scenarios.files import read_scenario_file, scenario_values
+from batkube.scenarios.keys import make_scenario
+from batkube.scenarios.scenario import policy_file
 from batkube.simulation.run import execute
-from batkube.simulation.scenario import make_scenario, policy_file
-from batkube.simulation.scenario_file import read_scenario_file, scenario_values
 
 WORKLOAD = {
     "jobs": [{"id": "1", "subtime": 0, "res": 1, "profile": "d"}],

@@ -28,9 +28,9 @@ from batkube.workloads.model import Job
 from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
+    from batkube.components.controllers import Surroundings
     from batkube.execution.containers import Containers
     from batkube.execution.node_agents import NodeAgents
-    from batkube.simulation.controller_parts import Surroundings
 
 ClientFor = Callable[[str], Client]
 """Gives the API to a component, by its name."""
@@ -74,7 +74,7 @@ def start_cluster(
         agents = _look_after_nodes(world, client_for, watches_nodes, has_readers)
     if client_for is not None and controllers is not None:
         # Imported only where they are needed: loading them takes as long as a small run does.
-        from batkube.simulation.controller_parts import start_controllers
+        from batkube.components.controllers import start_controllers
 
         start_controllers(world, client_for("kube-controller-manager"), controllers)
     # Before those who act on decisions, so that the journal tells a decision before what follows from it.

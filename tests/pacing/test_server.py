@@ -10,7 +10,7 @@ import pytest
 from tests.asked_paths import AskedPaths
 
 from batkube.api.connections.doors import Door
-from batkube.simulation.paced.server import PacedServer
+from batkube.pacing.server import PacedServer
 
 GET = b"GET /secret/api/v1/pods/a HTTP/1.1\r\nHost: x\r\n\r\n"
 LARGE = 20_000_000

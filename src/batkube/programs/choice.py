@@ -17,11 +17,12 @@ from msgspec.structs import replace
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import policy_names
+from batkube.programs.extenders import refuse_binding
+from batkube.programs.program import Builder, OutsideScheduler
+from batkube.scenarios.keys import split_scheduler
+from batkube.scenarios.scenario import CONTROLLER_MANAGER, Scenario
 from batkube.schedulers.installed import installed, user_catalogue
 from batkube.schedulers.programs import ProgramStart, start_of
-from batkube.simulation.attached import Builder, OutsideScheduler
-from batkube.simulation.extenders import refuse_binding
-from batkube.simulation.scenario import CONTROLLER_MANAGER, Scenario, named_scheduler
 from batkube.timing.paced_text import TimeMode
 
 
@@ -43,7 +44,7 @@ def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[Outsi
 
 def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
     """Return a scheduler by its text in the scenario, `[NAME=]PROGRAM [ARGUMENT…]`; number 0 is the main one."""
-    serves, command = named_scheduler(text)
+    serves, command = split_scheduler(text)
     name, *arguments = _words(command)
     known = [policy for policy, _ in policy_names()]
     if name in known or name.endswith(".py") or ".py:" in name:

@@ -8,8 +8,8 @@ import weakref
 from collections.abc import Callable
 from unittest import mock
 
-from batkube.simulation import collecting
-from batkube.simulation.collecting import QuietCollector
+from batkube.serving import collector
+from batkube.serving.collector import QuietCollector
 
 
 class _Cycle:
@@ -34,7 +34,7 @@ def _is_collected(changes: Callable[[int], int], ticks: int) -> bool:
                 await asyncio.sleep(0)
             return cycle() is None
 
-    with mock.patch.object(collecting, "_TICK_S", 0.0):
+    with mock.patch.object(collector, "_TICK_S", 0.0):
         return asyncio.run(watch())
 
 
@@ -48,8 +48,8 @@ def test_where_nothing_ever_happens_there_is_nothing_to_collect() -> None:
 
 
 def test_it_is_put_off_while_things_change_but_not_for_ever() -> None:
-    assert not _is_collected(lambda tick: tick, ticks=collecting._TICKS_AT_MOST - 1)
-    assert _is_collected(lambda tick: tick, ticks=collecting._TICKS_AT_MOST)
+    assert not _is_collected(lambda tick: tick, ticks=collector._TICKS_AT_MOST - 1)
+    assert _is_collected(lambda tick: tick, ticks=collector._TICKS_AT_MOST)
 
 
 def test_the_collector_is_left_as_it_was_found() -> None:

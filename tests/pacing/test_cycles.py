@@ -15,8 +15,8 @@ import pytest
 
 import batkube
 from batkube import InputError, RunFailed
-from batkube.simulation.scenario import make_scenario
-from batkube.simulation.scenario_file import read_scenario_file
+from batkube.scenarios.files import read_scenario_file
+from batkube.scenarios.keys import make_scenario
 from batkube.timing.paced_text import parse_time
 from conftest import Simulate
 

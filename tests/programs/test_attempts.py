@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.kernel.instants import EPOCH, Instant
-from batkube.simulation.attempts import AttemptLog, instant_in_log, version_in_log
+from batkube.programs.attempts import AttemptLog, instant_in_log, version_in_log
 
 YEAR_NS = 366 * 86_400 * 10**9
 NO_FIT = (

@@ -1,80 +1,17 @@
-"""What a run knows of its outside scheduler. The server for it is in `outside`, and imported only where one is used:
-it takes longer to load than a small run does to run."""
+"""How time goes on in a run with outside programs: not before all of them are idle."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Sequence
 
 from batkube.cluster.world import World
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant
-from batkube.schedulers.programs import ProgramStart
-from batkube.simulation.attempts import AttemptLog
-from batkube.simulation.witness import Witness
+from batkube.kernel.instants import Duration, Instant
+from batkube.programs.attempts import AttemptLog
+from batkube.programs.witness import Witness
 from batkube.timing.coordinator import Attachment, Coordinator
-from batkube.timing.loop import Passage
-from batkube.timing.processes import AttachedProcess
-
-if TYPE_CHECKING:
-    from batkube.api.assembly import Api
-
-#: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
-WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
-
-Builder = Callable[[str], Path]
-"""Gives the program of a scheduler's name, building it if need be."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideScheduler:
-    """A program to attach, and how to start it."""
-
-    #: As the scenario names it: `kube-scheduler@1.34.4`.
-    name: str
-    binary: Path
-    start: ProgramStart
-    #: More arguments, after those of its start.
-    arguments: tuple[str, ...] = ()
-    #: The content of its configuration file, with places left open as in its start; empty if it needs none.
-    configuration: Mapping[str, Any] = field(default_factory=dict)
-    #: The `schedulerName` of the pods it serves; "" for the run's main scheduler, which serves whatever no other does.
-    serves: str = ""
-    #: The folder of its files, within that of the main scheduler's.
-    folder: str = ""
-
-
-class RunServer(NamedTuple):
-    """The API server of a run, and its administrator's token."""
-
-    api: Api
-    token: str
-
-
-class Attached(Protocol):
-    """One outside program of a run."""
-
-    @property
-    def process(self) -> AttachedProcess:
-        """The program."""
-
-
-class OutsideRun(Passage, Protocol):
-    """The outside programs of a run, and how time goes on for them."""
-
-    @property
-    def attachments(self) -> Sequence[Attached]:
-        """The programs, in the order of the scenario's schedulers."""
-
-    def columns(self) -> dict[str, str | int]:
-        """Return what schedule.csv tells of these time rules alone."""
-
-    def stop(self) -> None:
-        """End every program."""
-
-
-class Coordinated:
+class Coordination:
     """Outside programs whose clock moves only when all of them are idle."""
 
     def __init__(

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from batkube.cluster.world import World
 from batkube.kernel.instants import START, Duration, Instant
-from batkube.simulation.paced.programs import TICK_S, PacedProgram, PacedPrograms
-from batkube.simulation.paced.tally import Tally
+from batkube.pacing.programs import TICK_S, PacedProgram, PacedPrograms
+from batkube.pacing.tally import Tally
 from batkube.timing.live import RealTime
 from batkube.timing.loop import Loop
 

@@ -20,11 +20,12 @@ from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import UNIX_START, Instant, as_float_s
-from batkube.simulation.attached import Coordinated, OutsideScheduler, RunServer
-from batkube.simulation.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
-from batkube.simulation.launching import command_line, names_served
-from batkube.simulation.scenario import Scenario
-from batkube.simulation.witness import Witness
+from batkube.programs.command_lines import command_line, names_served
+from batkube.programs.coordination import Coordination
+from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
+from batkube.programs.program import OutsideScheduler, RunServer
+from batkube.programs.witness import Witness
+from batkube.scenarios.scenario import Scenario
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
 from batkube.timing.paced_text import TimeMode
@@ -78,7 +79,7 @@ def coordinate(
     scenario: Scenario,
     witness: Witness,
     folder: Path,
-) -> Coordinated:
+) -> Coordination:
     """Start the schedulers of a run on its clock, before the first job arrives."""
     attachments = start_all(
         schedulers,
@@ -86,7 +87,7 @@ def coordinate(
         lambda scheduler, own: _attach(scheduler, server, own, world, scenario),
         lambda started: Coordinator(started, EPOCH_NS).stop(),
     )
-    return Coordinated(world, attachments, witness, scenario.patience, EPOCH_NS)
+    return Coordination(world, attachments, witness, scenario.patience, EPOCH_NS)
 
 
 _Started = TypeVar("_Started")

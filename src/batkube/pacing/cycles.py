@@ -14,8 +14,8 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, as_float_s, human
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.simulation.paced.programs import TICK_S, PacedProgram, PacedPrograms
-from batkube.simulation.paced.tally import Tally
+from batkube.pacing.programs import TICK_S, PacedProgram, PacedPrograms
+from batkube.pacing.tally import Tally
 from batkube.timing.loop import Loop
 from batkube.timing.paced import MILLISECOND, Pace, Pacing, to_millisecond
 
@@ -23,7 +23,7 @@ from batkube.timing.paced import MILLISECOND, Pace, Pacing, to_millisecond
 _NEWS = (Rank.FINISH, Rank.SUBMIT)
 
 
-class Paced:
+class PacedTime:
     """One run by these rules."""
 
     def __init__(self, world: World, loop: Loop, pacing: Pacing, programs: PacedPrograms, tally: Tally) -> None:

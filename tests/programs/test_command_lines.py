@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batkube.kernel.errors import InputError
+from batkube.programs.choice import configuration, outside_programs
+from batkube.programs.command_lines import command_line, names_served, old_versions
+from batkube.programs.extenders import Extenders
+from batkube.programs.program import OutsideScheduler
+from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.programs import ProgramStart, start_of
-from batkube.simulation.attached import OutsideScheduler
-from batkube.simulation.choosing import configuration, outside_programs
-from batkube.simulation.extenders import Extenders
-from batkube.simulation.launching import command_line, names_served, old_versions
-from batkube.simulation.scenario import Scenario
 
 V1 = "kubescheduler.config.k8s.io/v1"
 

@@ -9,9 +9,9 @@ import yaml
 
 from batkube.cluster.mapping import DEFAULT_SCHEDULER
 from batkube.kernel.private_files import write_private
+from batkube.programs.extenders import Extenders
+from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.programs import fill_all
-from batkube.simulation.attached import OutsideScheduler
-from batkube.simulation.extenders import Extenders
 
 
 def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: str, extenders: Extenders) -> list[str]:

@@ -14,7 +14,7 @@ from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.journal import Journal
 from batkube.kernel.streams import Streams
-from batkube.simulation.paced.tally import Tally
+from batkube.pacing.tally import Tally
 
 
 class Cluster:

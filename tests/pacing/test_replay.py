@@ -12,8 +12,8 @@ from batkube.cluster.store import Key
 from batkube.cluster.world import World
 from batkube.kernel.instants import START
 from batkube.kernel.streams import Streams
-from batkube.simulation.outside import make_server
-from batkube.simulation.paced.replay import ReplayingApi
+from batkube.pacing.replay import ReplayingApi
+from batkube.programs.launch import make_server
 
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 

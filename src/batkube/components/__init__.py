@@ -1,0 +1,1 @@
+"""Kubernetes' components, put on a world: kubelets, controllers, a scheduler. `run` and `serve` have the same ones."""

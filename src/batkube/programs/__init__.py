@@ -1,0 +1,1 @@
+"""Outside programs of a run: which ones, how they are started, and how time goes on for them."""

@@ -1,0 +1,218 @@
+"""The keys of a scenario: what each may be, and which go together."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TypeVar
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Duration, duration
+from batkube.scenarios.scenario import (
+    CONTROLLER_MANAGER,
+    CONTROLLERS_REMEDY,
+    NO_CONTROLLERS,
+    OUR_CONTROLLERS,
+    POLICY_PREFIX,
+    TIME_LIMIT,
+    OnEviction,
+    OnFailure,
+    Resources,
+    Scenario,
+)
+from batkube.timing.coordinator import PATIENCE, WATCHDOG
+from batkube.timing.costs import ZERO, parse_cost
+from batkube.timing.paced_text import TimeMode, TimeRules, WrongTime, parse_time
+
+_Choice = TypeVar("_Choice", bound=enum.StrEnum)
+_Default = TypeVar("_Default", bound=Duration | None)
+
+#: The keys without which there is no run.
+REQUIRED = ("workload", "platform")
+_NO_KEYS = ("workloads", "more_schedulers", "events_source")
+KEYS = ("workload", *(entry.name.replace("_", "-") for entry in fields(Scenario) if entry.name not in _NO_KEYS))
+
+
+def as_list(value: object) -> list[object]:
+    """Return what may be given once or as a list, as a list."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+_NAME_AND_SCHEDULER = re.compile(r"([a-z0-9][a-z0-9.-]*)=(.+)")
+
+
+def split_scheduler(text: str) -> tuple[str, str]:
+    """Return the two parts of `NAME=SCHEDULER`; the name is "" when there is none."""
+    match = _NAME_AND_SCHEDULER.fullmatch(text)
+    return (match[1], match[2]) if match else ("", text)
+
+
+def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
+    """Return the scenario of `values`, keyed as in a scenario file; `source` is named in error messages."""
+    for required in REQUIRED:
+        if not values.get(required):
+            raise InputError(source, problem=f"no {required} given", remedy=f"add --{required}")
+    seed = values.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise InputError(source, at="seed", problem=f"{seed!r} is not a whole number")
+    arguments = values.get("scheduler-args") or {}
+    if not isinstance(arguments, Mapping):
+        raise InputError(source, at="scheduler-args", problem="is not a mapping of names to values")
+    deterministic = values.get("deterministic")
+    if deterministic is not None and not isinstance(deterministic, bool):
+        raise InputError(source, at="deterministic", problem=f"{deterministic!r} is neither true nor false")
+    scheduler, *more = _schedulers(values, source)
+    time = _time(values, scheduler, source)
+    return Scenario(
+        workloads=tuple(Path(str(one)) for one in as_list(values["workload"])),
+        platform=str(values["platform"]),
+        scheduler=scheduler,
+        scheduler_args={str(name): str(value) for name, value in arguments.items()},
+        seed=seed,
+        time=time,
+        resources=_choice(Resources, values, "resources", source),
+        latencies=_path(values, "latencies"),
+        rules=_path(values, "rules"),
+        on_eviction=_choice(OnEviction, values, "on-eviction", source),
+        on_failure=_choice(OnFailure, values, "on-failure", source),
+        events=_events(values.get("events"), source),
+        events_source=str(source),
+        scheduler_config=_path(values, "scheduler-config"),
+        deterministic=time.mode is TimeMode.EXACT and deterministic is not False,
+        decision_cost=_decision_cost(values, source),
+        patience=_duration(values, "patience", PATIENCE, source),
+        watchdog=_duration(values, "watchdog", WATCHDOG, source),
+        more_schedulers=tuple(more),
+        attach=_programs(values, scheduler, source),
+        controllers=_controllers(values, scheduler, source),
+        until=_duration(values, "until", None, source),
+        time_limit=_duration(values, TIME_LIMIT, None, source),
+    )
+
+
+def _controllers(values: Mapping[str, object], scheduler: str, source: str | Path) -> str | None:
+    """Return who looks after objects; a program can, where time is shared with one anyway."""
+    choice = values.get("controllers")
+    if choice is None or choice in (OUR_CONTROLLERS, NO_CONTROLLERS):
+        return None if choice is None else str(choice)
+    if not is_controller_manager(str(choice)):
+        problem = f"{choice!r} is not possible"
+        raise InputError(source, at="controllers", problem=problem, remedy=CONTROLLERS_REMEDY)
+    if scheduler.startswith(POLICY_PREFIX):
+        raise _not_attachable(source, "controllers", scheduler)
+    return str(choice)
+
+
+def is_controller_manager(text: str) -> bool:
+    """Return whether a command line is that of a kube-controller-manager, by its name or path."""
+    program = text.partition(" ")[0]
+    return program.rpartition("/")[2].partition("@")[0] == CONTROLLER_MANAGER
+
+
+def _programs(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
+    """Return the programs to attach, which is possible only where time is shared with a program anyway."""
+    programs = tuple(str(one) for one in as_list(values.get("attach") or []))
+    if programs and scheduler.startswith(POLICY_PREFIX):
+        raise _not_attachable(source, "attach", scheduler)
+    return programs
+
+
+def _not_attachable(source: str | Path, key: str, scheduler: str) -> InputError:
+    problem = f"{scheduler} decides within the simulation, where nothing can be attached"
+    return InputError(source, at=key, problem=problem, remedy="use a real scheduler, such as kube-scheduler")
+
+
+def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> TimeRules:
+    """Return how time moves; what follows the real time can neither be repeated nor be any use to a policy."""
+    try:
+        rules = parse_time(values.get("time") or TimeMode.EXACT)
+    except WrongTime as error:
+        raise InputError(source, at="time", problem=str(error), remedy=error.remedy) from error
+    if rules.mode is TimeMode.EXACT:
+        return rules
+    follows = f"{rules.mode} time follows the real one"
+    if scheduler.startswith(POLICY_PREFIX):
+        raise InputError(
+            source, at="time", problem=f"{follows}, and {scheduler} needs none to decide", remedy="leave it out"
+        )
+    if values.get("deterministic"):
+        raise InputError(
+            source, at="deterministic", problem=f"{follows}, so no two runs are the same", remedy="leave it out"
+        )
+    if (values.get("decision-cost") or ZERO) != ZERO:
+        raise InputError(
+            source, at="decision-cost", problem=f"{follows}, in which decisions take what they take", remedy="zero"
+        )
+    return rules
+
+
+def _schedulers(values: Mapping[str, object], source: str | Path) -> list[str]:
+    """Return the run's schedulers, the main one first."""
+    schedulers = [str(one) for one in as_list(values.get("scheduler") or "policy:fcfs")]
+    policies = [one for one in schedulers if split_scheduler(one)[1].startswith(POLICY_PREFIX)]
+    if policies and (len(schedulers) > 1 or split_scheduler(policies[0])[0]):
+        raise InputError(
+            source,
+            at="scheduler",
+            problem="a policy schedules every job of a run, whatever scheduler a job names",
+            remedy=f"write --scheduler {split_scheduler(policies[0])[1]} alone",
+        )
+    names = [split_scheduler(scheduler)[0] for scheduler in schedulers[1:]]
+    if "" in names or len(set(names)) < len(names):
+        raise InputError(
+            source,
+            at="scheduler",
+            problem="several schedulers need a name each, from the second on",
+            remedy="write NAME=SCHEDULER, and in the workload give jobs that scheduler's NAME",
+        )
+    return schedulers
+
+
+def _decision_cost(values: Mapping[str, object], source: str | Path) -> str:
+    text = str(values.get("decision-cost") or ZERO)
+    try:
+        parse_cost(text)
+    except ValueError as error:
+        remedy = "zero, measured, or model:CONSTANT,PER-NODE,PER-PENDING-POD such as model:5ms,10us"
+        raise InputError(source, at="decision-cost", problem=str(error), remedy=remedy) from error
+    return text
+
+
+def _duration(values: Mapping[str, object], key: str, default: _Default, source: str | Path) -> Duration | _Default:
+    text = values.get(key)
+    if text is None:
+        return default
+    try:
+        length = duration(str(text))
+    except ValueError as error:
+        raise InputError(source, at=key, problem=str(error)) from error
+    if length <= 0:
+        raise InputError(source, at=key, problem=f"{text} is not a length of time")
+    return length
+
+
+def _events(events: object, source: str | Path) -> Path | tuple[object, ...]:
+    if isinstance(events, list | tuple):
+        return tuple(events)
+    if events is not None and not isinstance(events, str | Path):
+        problem = f"{events!r} is neither a path nor a list of events"
+        raise InputError(source, at="events", problem=problem, remedy="see `events` in docs/reference/events.md")
+    return () if not events else Path(events)
+
+
+def _path(values: Mapping[str, object], key: str) -> Path | None:
+    value = values.get(key)
+    return None if value is None else Path(str(value))
+
+
+def _choice(kind: type[_Choice], values: Mapping[str, object], key: str, source: str | Path) -> _Choice:
+    members = list(kind)
+    value = str(values.get(key) or members[0].value)
+    try:
+        return kind(value)
+    except ValueError:
+        choices = ", ".join(member.value for member in members)
+        raise InputError(source, at=key, problem=f"{value!r} is not possible", remedy=f"one of {choices}") from None

@@ -1,0 +1,145 @@
+"""A scenario: the full description of one run.
+
+It comes from the command line, from keyword arguments, or from a YAML file whose keys are the fields below with dashes;
+paths in a file are relative to that file. What is given twice is taken from the more specific place: option over file.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from batkube.kernel.instants import Duration, format_seconds
+from batkube.platforms.reading import names_file
+from batkube.timing.coordinator import PATIENCE, WATCHDOG
+from batkube.timing.costs import ZERO
+from batkube.timing.paced_text import EXACT, TimeRules
+
+
+class Resources(enum.StrEnum):
+    """Which resource model a run uses."""
+
+    AUTO = "auto"  # requests when any job states cpu, memory or other requests, machines otherwise
+    MACHINES = "machines"
+    REQUESTS = "requests"
+
+
+class OnEviction(enum.StrEnum):
+    """What becomes of a job that is stopped to make room."""
+
+    RESUBMIT = "resubmit"  # it is queued again and starts over
+    FAIL = "fail"  # it ends as COMPLETED_KILLED
+
+
+class OnFailure(enum.StrEnum):
+    """What becomes of a job of which a pod was lost because its node failed or is gone."""
+
+    RESUBMIT = "resubmit"  # it is queued again and starts over
+    FAIL = "fail"  # it ends as COMPLETED_FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """The full description of one run."""
+
+    workloads: tuple[Path, ...]
+    platform: str
+    scheduler: str = "policy:fcfs"
+    scheduler_args: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    time: TimeRules = EXACT
+    resources: Resources = Resources.AUTO
+    latencies: Path | None = None
+    #: What containers do, by their image or pod.
+    rules: Path | None = None
+    on_eviction: OnEviction = OnEviction.RESUBMIT
+    on_failure: OnFailure = OnFailure.RESUBMIT
+    #: What happens to the cluster meanwhile: an events file, or its entries.
+    events: Path | tuple[object, ...] = ()
+    #: Where such entries stand, for messages.
+    events_source: str = "scenario"
+    #: The configuration file of an outside scheduler, handed to it untouched.
+    scheduler_config: Path | None = None
+    #: Whether an outside scheduler runs such that the same scenario gives the same bytes.
+    deterministic: bool = True
+    #: `zero`, `measured` or `model:CONSTANT[,PER-NODE[,PER-PENDING-POD]]`: how long a decision takes (`timing.costs`).
+    decision_cost: str = ZERO
+    #: In virtual time: when nothing is due and an outside scheduler does nothing for so long, the run is given up.
+    patience: Duration = PATIENCE
+    #: In real time: an outside scheduler that does not become idle for so long is stuck.
+    watchdog: Duration = WATCHDOG
+    #: More outside schedulers, `NAME=SCHEDULER` each, for the jobs that ask for them by name.
+    more_schedulers: tuple[str, ...] = ()
+    #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
+    attach: tuple[str, ...] = ()
+    #: Who looks after objects: `ours`, `none` or `kube-controller-manager@1.34.4`, on the run's clock, with its
+    #: arguments; None for ours where a workload has any.
+    controllers: str | None = None
+    #: In virtual time: when the run ends, whatever has not ended by then.
+    until: Duration | None = None
+    #: In real time: a run that is not over after so long is stopped. It has no part in the results of one that is.
+    time_limit: Duration | None = None
+
+    @property
+    def controller_manager(self) -> str | None:
+        """The command line of the program that looks after objects, if one does."""
+        return None if self.controllers in (None, OUR_CONTROLLERS, NO_CONTROLLERS) else self.controllers
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the scheduler is a program of its own rather than a policy of ours."""
+        return not self.scheduler.startswith(POLICY_PREFIX)
+
+    @property
+    def input_files(self) -> list[Path]:
+        """The files that a run of this scenario reads; programs are not among them."""
+        platform = Path(self.platform) if names_file(self.platform) else None
+        events = self.events if isinstance(self.events, Path) else None
+        maybe = (platform, self.latencies, self.rules, policy_file(self.scheduler), self.scheduler_config, events)
+        return [*self.workloads, *(path for path in maybe if path is not None)]
+
+    def describe(self) -> dict[str, object]:
+        """Return the scenario as the keys of a scenario file, as the manifest holds it."""
+        return {
+            "workload": [str(path) for path in self.workloads],
+            "platform": self.platform,
+            "scheduler": [self.scheduler, *self.more_schedulers] if self.more_schedulers else self.scheduler,
+            "scheduler-args": dict(self.scheduler_args),
+            "seed": self.seed,
+            "time": self.time.describe(),
+            "resources": self.resources.value,
+            "latencies": None if self.latencies is None else str(self.latencies),
+            "rules": None if self.rules is None else str(self.rules),
+            "on-eviction": self.on_eviction.value,
+            "on-failure": self.on_failure.value,
+            "events": str(self.events) if isinstance(self.events, Path) else list(self.events),
+            "scheduler-config": None if self.scheduler_config is None else str(self.scheduler_config),
+            "deterministic": self.deterministic,
+            "decision-cost": self.decision_cost,
+            "patience": format_seconds(self.patience),
+            "watchdog": format_seconds(self.watchdog),
+            "attach": list(self.attach),
+            "controllers": self.controllers,
+            "until": None if self.until is None else format_seconds(self.until),
+            TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
+        }
+
+
+#: The key of a scenario that says how long it may take, and nothing of what it is.
+TIME_LIMIT = "time-limit"
+#: What `controllers` may be.
+OUR_CONTROLLERS, NO_CONTROLLERS, CONTROLLER_MANAGER = "ours", "none", "kube-controller-manager"
+CONTROLLERS_REMEDY = f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}, {CONTROLLER_MANAGER}@1.34.4"
+#: What tells an in-process policy from an outside program in `--scheduler`.
+POLICY_PREFIX = "policy:"
+
+
+def policy_file(scheduler: str) -> Path | None:
+    """Return the user's own file that `policy:FILE:CLASS` names; None for a built-in policy."""
+    name = scheduler.removeprefix(POLICY_PREFIX)
+    if name == scheduler:
+        return None
+    path = name if name.endswith(".py") else name.rpartition(":")[0]
+    return Path(path) if path else None

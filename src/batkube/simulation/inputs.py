@@ -1,0 +1,152 @@
+"""What a scenario names: read and checked before anything is written, and noted where results depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
+from batkube.cluster.timetable import Timetable
+from batkube.execution.latencies import NO_LATENCIES, Latencies, read_latencies
+from batkube.execution.system_pods import without_system_pods
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.kernel.quantities import CPU
+from batkube.platforms.model import Platform
+from batkube.platforms.reading import read_platform
+from batkube.policies.catalogue import load_policy
+from batkube.policies.interface import Policy
+from batkube.programs.controller_manager import note_order, watches_nodes, with_node_lifecycle
+from batkube.programs.program import Builder, OutsideScheduler
+from batkube.scenarios.scenario import OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
+from batkube.simulation.checks import check_jobs
+from batkube.simulation.happening_parts import check_kinds, objects_of_events, read_timetable
+from batkube.simulation.objects import check_objects, objects_of
+from batkube.timing.paced_text import TimeMode
+from batkube.workloads.model import ObjectManifest, Workload
+from batkube.workloads.reading import read_workload
+from batkube.workloads.rules import ContainerRule, refuse_idle
+from batkube.workloads.rules_reading import read_rules
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything a scenario names, read and checked."""
+
+    scenario: Scenario
+    workloads: tuple[Workload, ...]
+    platform: Platform
+    model: ResourceModel
+    #: The in-process scheduler, or None when there are outside programs.
+    policy: Policy | None
+    #: The outside programs, the main one first.
+    outside: tuple[OutsideScheduler, ...]
+    latencies: Latencies
+    #: What containers do.
+    rules: tuple[ContainerRule, ...]
+    #: The objects of all workloads, in the order in which they are applied.
+    objects: tuple[ObjectManifest, ...]
+    timetable: Timetable
+
+    @property
+    def has_own_controllers(self) -> bool:
+        """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
+        choice = self.scenario.controllers
+        return choice == OUR_CONTROLLERS or (choice is None and bool(self.objects or self.timetable.objects))
+
+    @property
+    def are_nodes_watched(self) -> bool:
+        """Whether controllers notice that a node is silent, and evict its pods; else that is known at once."""
+        has_manager = self.scenario.controller_manager is not None
+        return self.has_own_controllers or has_manager or self.has_leases
+
+    @property
+    def has_leases(self) -> bool:
+        """Whether kubelets write their leases, because a program watches over nodes by them, and we do not."""
+        return any(watches_nodes(program) for program in self.outside)
+
+    @property
+    def needs_api(self) -> bool:
+        """Whether anybody reads or writes through the API: programs, controllers, or who applies objects."""
+        has_objects = bool(self.objects or self.timetable.objects or self.timetable.objects_named)
+        return bool(self.outside) or has_objects or self.has_own_controllers
+
+    @property
+    def job_count(self) -> int:
+        """How many jobs there are in all."""
+        return sum(len(workload.jobs) for workload in self.workloads)
+
+
+def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
+    """Read what `scenario` names and refuse what can never run, before anything is written.
+
+    `builder` gives the program of an outside scheduler by its name; it is built if need be.
+    """
+    policy, outside = _schedulers(scenario, builder)
+    latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
+    rules = () if scenario.rules is None else read_rules(scenario.rules)
+    timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
+    platform = timetable.platform
+    workloads = tuple(
+        read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
+    )
+    model = _resource_model(scenario, workloads)
+    # What the cluster's own pods leave of it to jobs.
+    rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
+    for workload in workloads:
+        check_jobs(workload, rest, model)
+    objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
+    all_objects = [*objects, *later_objects]
+    check_objects(objects, scenario.until, later_objects)
+    check_kinds(timetable, all_objects)
+    if not scenario.attach:
+        refuse_idle(rules, [manifest.fields for manifest in all_objects])
+    if timetable.concerns_nodes and scenario.time.mode is TimeMode.EXACT:
+        # What programs make of their own accord nobody can tell beforehand.
+        kinds = None if scenario.attach else {manifest.kind for manifest in all_objects}
+        outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
+    return Inputs(scenario, workloads, platform, model, policy, outside, latencies, rules, objects, timetable)
+
+
+def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
+    """Return the policy that schedules, or the programs that do."""
+    if not scenario.is_outside:
+        return load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args), ()
+    from batkube.programs.choice import outside_programs
+
+    return None, outside_programs(scenario, builder)
+
+
+def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
+    if scenario.resources is not Resources.AUTO:
+        return ResourceModel(scenario.resources.value)
+    jobs = [job for workload in workloads for job in workload.jobs]
+    return ResourceModel.REQUESTS if not jobs or any(job.requests for job in jobs) else ResourceModel.MACHINES
+
+
+def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
+    """Say what a reader of the results should know of the inputs."""
+    sources: list[Workload | Platform] = [*inputs.workloads, inputs.platform]
+    for source in sources:
+        for note, count in source.notes:
+            notes.add(note, example=source.source, count=count)
+    jobs = [job for workload in inputs.workloads for job in workload.jobs]
+    choosy = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
+    if choosy and inputs.policy is not None:
+        note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
+        notes.add(note, example=f"job {choosy[0].key} asks for {choosy[0].scheduler!r}", count=len(choosy))
+    for program in inputs.outside:
+        note_order(program, notes)
+    gangs = [job for job in jobs if job.size > 1]
+    if gangs and inputs.outside:
+        note = FidelityNote(
+            "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
+        )
+        notes.add(note, example=f"job {gangs[0].key} has {gangs[0].size} pods", count=len(gangs))
+    if inputs.objects and jobs and inputs.model is ResourceModel.MACHINES:
+        note = FidelityNote("workload", "jobs take machines whole, and do not keep pods of objects off them")
+        notes.add(note, example=f"job {jobs[0].key}", count=len(jobs))
+    if inputs.model is ResourceModel.REQUESTS:
+        modest = [job for job in jobs if CPU not in dict(job.requests)]
+        if modest:
+            note = FidelityNote("workload", "jobs ask for no cpu, so any number of them shares a node")
+            notes.add(note, example=f"job {modest[0].key}", count=len(modest))
