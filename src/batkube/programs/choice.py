@@ -6,6 +6,7 @@ is started as kube-scheduler is. What cannot be started is refused here, before 
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,10 +18,12 @@ from msgspec.structs import replace
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import policy_names
+from batkube.programs.commands import commanded
 from batkube.programs.extenders import refuse_binding
 from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.keys import split_scheduler
 from batkube.scenarios.scenario import CONTROLLER_MANAGER, Scenario
+from batkube.schedulers.clocks import split_clock
 from batkube.schedulers.installed import installed, user_catalogue
 from batkube.schedulers.programs import ProgramStart, start_of
 from batkube.timing.paced_text import TimeMode
@@ -45,6 +48,12 @@ def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[Outsi
 def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
     """Return a scheduler by its text in the scenario, `[NAME=]PROGRAM [ARGUMENT…]`; number 0 is the main one."""
     serves, command = split_scheduler(text)
+    kind, rest = split_clock(command)
+    if kind is not None:
+        program = commanded(kind, command, _words(rest), scenario)
+        given = tuple(f"--{key}={value}" for key, value in scenario.scheduler_args.items()) if number == 0 else ()
+        own = program.arguments + given
+        return dataclasses.replace(program, arguments=own, serves=serves, folder=serves if number else "")
     name, *arguments = _words(command)
     known = [policy for policy, _ in policy_names()]
     if name in known or name.endswith(".py") or ".py:" in name:

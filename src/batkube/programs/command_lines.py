@@ -27,6 +27,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
         "scheduler-name": "".join(names_served(scheduler)[:1]),
         # As long as we hold the port, no other run takes it on the loopback's second address.
         "address": f"127.0.0.2:{port}",
+        "proxy": f"http://127.0.0.1:{port}",
     }
     content = fill_all(extenders.led_through(scheduler.configuration, server), places)
     if content:
@@ -34,7 +35,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
         # It has the secret as well, where extenders are asked through the server.
         write_private(path, yaml.safe_dump(content, sort_keys=False))
         places["configuration"] = str(path)
-    return [str(scheduler.binary), *arguments_of(scheduler, places)]
+    return [*(scheduler.command or [str(scheduler.binary)]), *arguments_of(scheduler, places)]
 
 
 def arguments_of(scheduler: OutsideScheduler, places: Mapping[str, str]) -> list[str]:

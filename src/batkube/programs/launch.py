@@ -24,13 +24,16 @@ from batkube.programs.command_lines import command_line, names_served
 from batkube.programs.coordination import Coordination
 from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
 from batkube.programs.program import OutsideScheduler, RunServer
+from batkube.programs.surroundings import PROXY_PORT, environment_of
 from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import Scenario
+from batkube.schedulers.clocks import ClockKind
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
 from batkube.timing.paced_text import TimeMode
 from batkube.timing.page import ClockPage
 from batkube.timing.processes import AttachedProcess
+from batkube.timing.sessions import SessionPage
 
 EPOCH_NS = -int(UNIX_START)
 
@@ -48,10 +51,14 @@ def _nothing() -> None:
 
 
 class _Gate:
-    """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without."""
+    """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without.
 
-    def __init__(self, api: Api, secret: str, token: str, extenders: Extenders) -> None:
+    One that is open asks nobody who he is, as `kubectl proxy` does: the door lets nobody but the program come here.
+    """
+
+    def __init__(self, api: Api, secret: str, token: str, extenders: Extenders, *, is_open: bool = False) -> None:
         self._api = api
+        self._is_open = is_open
         self._extenders = extenders
         self._prefix = f"/{secret}"
         self._authorization = f"Bearer {token}"
@@ -65,6 +72,8 @@ class _Gate:
             if request.path.startswith(EXTENDERS):
                 return self._extenders.ask(request)
             request.headers["authorization"] = self._authorization
+        elif self._is_open:
+            request.headers.setdefault("authorization", self._authorization)
         return self._api.handle(request)
 
     def too_large(self) -> Response:
@@ -155,18 +164,31 @@ def start_program(
     secret = secrets.token_urlsafe()
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
-    door = Door(secret)
-    listener = listen(_Gate(server.api, secret, server.token, extenders), door)
-    command = command_line(scheduler, folder, door.port, secret, extenders)
-    page = ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
-    # Without TZ, Go would log in the machine's own time zone.
+    door, kind = Door(secret), scheduler.start.clock
+    listener = listen(_Gate(server.api, secret, server.token, extenders, is_open=kind is not ClockKind.GO), door)
     try:
-        process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", {"TZ": "UTC"})
+        command = command_line(scheduler, folder, door.port, secret, extenders)
+        environment = environment_of(scheduler, folder, door.port, scenario.seed)
+        page = _page(kind, now, door.port, scenario)
+        process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", environment)
     except InputError:
         listener.close()
         raise
     door.invite(process.pid)
     return process, listener
+
+
+def _page(kind: ClockKind, now: Instant, port: int, scenario: Scenario) -> ClockPage:
+    """Return the clock of a program; one that lives on real time leaves it unread."""
+    if kind in (ClockKind.GO, ClockKind.REAL):
+        return ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
+    return SessionPage(
+        now + EPOCH_NS,
+        deterministic=scenario.deterministic,
+        seed=scenario.seed,
+        port=port,
+        proxy_port=PROXY_PORT if kind is ClockKind.PRELOAD else 0,
+    )
 
 
 def _cost(scenario: Scenario, process: AttachedProcess, store: Store) -> DecisionCost | None:

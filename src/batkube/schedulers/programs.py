@@ -11,6 +11,7 @@ import msgspec
 
 from batkube.kernel.errors import InputError
 from batkube.schedulers.catalogue import Catalogue, Entry, Variant, read_catalogue
+from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.recipes import Program
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.\d+[\w.+-]*")
@@ -28,6 +29,8 @@ class ProgramStart(msgspec.Struct, frozen=True):
     needs: tuple[str, ...] = ()
     #: Whether it is built for virtual time.
     virtual: bool = True
+    #: What gives it its time.
+    clock: ClockKind = ClockKind.GO
 
     @property
     def configuration_flags(self) -> list[str]:

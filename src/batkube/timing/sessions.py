@@ -73,10 +73,13 @@ class SessionPage(ClockPage):
     def probe(self) -> int:
         """Ask whether everybody is asleep; return the number of the question."""
         self._number += 1
+        self._ring()
         return self._number
 
     def is_idle_since(self, number: int) -> bool:
-        """Return whether everybody was asleep after the question `number` was put."""
+        """Return whether everybody was asleep after the question `number` was put, or is now."""
+        if self._answered < number:
+            self.wait(0.0)
         return self._answered >= number
 
     def wait(self, timeout_s: float) -> bool:

@@ -1,0 +1,1 @@
+"""The run's clock for programs in Python."""
