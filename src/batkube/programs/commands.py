@@ -32,8 +32,8 @@ def commanded(kind: ClockKind, name: str, words: list[str], scenario: Scenario) 
     script = next((Path(word) for word in words if "/" in word and Path(word).is_file()), program)
     command = (str(program),)
     if kind is ClockKind.PYTHON and program.suffix == ".py":
-        # The module is a file that needs nothing else, so any interpreter can run it.
-        command = (sys.executable, str(Path(clock.__file__)), str(program))
+        # The package needs nothing else, and is run by its path.
+        command = (sys.executable, str(Path(clock.__file__).parent), str(program))
     start = ProgramStart((), {}, DEFAULT_SCHEDULER, clock=kind)
     return OutsideScheduler(name, script.resolve(), start, tuple(arguments), command=command)
 

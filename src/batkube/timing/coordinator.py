@@ -224,7 +224,7 @@ class Attachment:
 
     def _collect(self) -> bool:
         """Read everything the program wrote; return whether there was anything."""
-        if self._counts and self._has_received_all():
+        if self._counts and self.page.counts_all and self._has_received_all():
             return False
         before = self.server.received, self.server.door.let_in
         watch = Stopwatch()
@@ -233,7 +233,7 @@ class Attachment:
             if not self._counts:
                 if not came:
                     break
-            elif self._has_received_all():
+            elif self._has_received_all() and (self.page.counts_all or not came):
                 break
             elif not came:
                 self.server.collect(wait_s=0.001)

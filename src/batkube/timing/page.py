@@ -149,6 +149,11 @@ class ClockPage:
         return bool(self._slots[_FLAGS] & _COLLECT)
 
     @property
+    def counts_all(self) -> bool:
+        """Whether nothing can reach the run's server that the program has not counted."""
+        return True
+
+    @property
     def elsewhere(self) -> int:
         """How many connections to others than the run the program knows of; a Go program counts all alike."""
         return 0

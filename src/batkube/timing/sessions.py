@@ -173,6 +173,11 @@ class SessionPage(ClockPage):
         """Ask for nothing: whose garbage it is cannot be told."""
 
     @property
+    def counts_all(self) -> bool:
+        """A process that is statically linked counts nothing, and neither does one that writes as the library does."""
+        return False
+
+    @property
     def elsewhere(self) -> int:
         """How many connections to others than the run were begun."""
         return self._slots[_ELSEWHERE]
