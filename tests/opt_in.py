@@ -6,9 +6,27 @@ import os
 
 import pytest
 
+from batkube.kernel.errors import RunFailed
+from batkube.schedulers.builds import build_path
+from batkube.schedulers.installed import cache_folder
+from batkube.schedulers.programs import program
+
 WANTED = os.environ.get("BATKUBE_SLOW_TESTS") == "1"
 
 
 def slow(reason: str) -> pytest.MarkDecorator:
     """Return the mark of such a test; `reason` is what takes so long."""
     return pytest.mark.skipif(not WANTED, reason=f"{reason}: make test-all, or BATKUBE_SLOW_TESTS=1")
+
+
+def require_built(*titles: str) -> None:
+    """Skip a test of programs that take long to build, unless they are built or slow tests are wanted."""
+    if WANTED:
+        return
+    for title in titles:
+        try:
+            is_built = build_path(program(title), cache_folder()).exists()
+        except RunFailed as problem:
+            pytest.skip(f"needs {title}: {problem}")
+        if not is_built:
+            pytest.skip(f"needs {title}, which takes minutes to build: `batkube schedulers build {title}`")

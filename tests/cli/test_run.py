@@ -59,6 +59,7 @@ def test_quiet_prints_results_and_nothing_else(tmp_path: Path) -> None:
     assert list(values) == [
         "nb_jobs",
         "nb_jobs_success",
+        "nb_jobs_finished",
         "makespan",
         "mean_waiting_time",
         "max_waiting_time",

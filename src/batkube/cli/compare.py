@@ -15,7 +15,7 @@ from rich.text import Text
 from batkube.kernel.errors import InputError
 
 if TYPE_CHECKING:
-    from batkube.outputs.measures.comparison import Comparison, JobDifferences, MetricRow
+    from batkube.outputs.measures.comparison import Comparison, JobDifferences
 
 
 def compare(
@@ -29,6 +29,13 @@ def compare(
     baseline: Annotated[
         int, typer.Option("--baseline", metavar="N", help="Differences are to the N-th run given.")
     ] = 1,
+    warm_up: Annotated[
+        str | None,
+        typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs."),
+    ] = None,
+    cool_down: Annotated[
+        str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Compare runs of one workload, metric by metric.
@@ -49,7 +56,9 @@ def compare(
         raise InputError("--baseline", problem=f"{baseline} is not one of the {len(runs)} runs given")
     if csv is not None and csv.exists() and not force:
         raise InputError(csv, problem="exists already", remedy="choose another --csv, or add --force to replace it")
-    comparison = compare_runs([Results(run) for run in runs], baseline=baseline - 1)
+    comparison = compare_runs(
+        [Results(run, warm_up=warm_up, cool_down=cool_down) for run in runs], baseline=baseline - 1
+    )
     if csv is not None:
         write_product(csv, comparison.csv().encode())
     show(comparison, Console(highlight=False))
@@ -81,19 +90,20 @@ def _metrics_table(comparison: Comparison) -> Table:
         for run, rows in enumerate(comparison.rows):
             cells.append(rows[number].text)
             if run != comparison.baseline:
-                cells.append(_change(comparison.change(run, number), row))
+                possible = comparison.is_possible[run] and comparison.is_possible[comparison.baseline]
+                cells.append(_change(comparison.change(run, number), row.better if possible else 0))
         table.add_row(*cells)
     return table
 
 
-def _change(change: float | None, row: MetricRow) -> Text:
+def _change(change: float | None, better: int) -> Text:
     if change is None:
         return Text("")
     if change == 0:
         return Text("=", style="dim")
     if abs(change) < 0.0005:
         return Text("±0.0", style="dim")
-    verdict = change * row.better
+    verdict = change * better
     return Text(f"{change * 100:+.1f}", style="green" if verdict > 0 else "red" if verdict < 0 else "")
 
 

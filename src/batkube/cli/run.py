@@ -13,9 +13,11 @@ from typing import Annotated, Any
 
 import typer
 
+from batkube.cli.exit_codes import FAILED
 from batkube.cli.progress import progress_display
 from batkube.cluster.outcomes import FinalState
 from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import Severity
 from batkube.kernel.instants import human, seconds
 from batkube.scenarios.files import read_scenario_file
 from batkube.scenarios.keys import make_scenario
@@ -70,6 +72,13 @@ _Controllers = Annotated[
 _Until = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="End the run at this virtual time, e.g. 3d; needed where something never ends."),
+]
+_WarmUp = Annotated[
+    str | None,
+    typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs."),
+]
+_CoolDown = Annotated[
+    str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
 ]
 _Deterministic = Annotated[
     bool | None,
@@ -149,8 +158,13 @@ def run(
     on_eviction: _OnEviction = None,
     on_failure: _OnFailure = None,
     events: _Events = None,
+    warm_up: _WarmUp = None,
+    cool_down: _CoolDown = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if the scheduler did what no cluster allows.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,
 ) -> None:
     """Run a workload on a simulated cluster."""
@@ -177,6 +191,8 @@ def run(
         "on-eviction": on_eviction,
         "on-failure": on_failure,
         "events": None if events is None else str(events),
+        "warm-up": warm_up,
+        "cool-down": cool_down,
     }
     values |= {key: value for key, value in given.items() if value is not None}
     if out is None:
@@ -186,7 +202,9 @@ def run(
         record = execute(
             described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress, builder=build_scheduler
         )
-    print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
+    violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
+    if strict and violations:
+        raise typer.Exit(FAILED)
 
 
 def build_scheduler(name: str) -> Path:
@@ -211,6 +229,7 @@ def policy_arguments(texts: list[str]) -> dict[str, str]:
 _QUIET = (
     "nb_jobs",
     "nb_jobs_success",
+    "nb_jobs_finished",
     "makespan",
     "mean_waiting_time",
     "max_waiting_time",
@@ -227,19 +246,32 @@ _STATES = {
 }
 
 
-def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> None:
-    """Print the results of a run's folder; `done` says what was done with the time that passed in it."""
+def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> int:
+    """Print the results of a run's folder and return its violations; `done` says what was done with its time.
+
+    Violations go to standard error in any case: a script that reads the numbers must not take them for a schedule.
+    """
     with (out / "schedule.csv").open(encoding="utf-8", newline="") as file:
         summary = next(csv.DictReader(file))
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    notes = json.loads((out / "fidelity.json").read_text(encoding="utf-8"))
+    violations = [note for note in notes if note["severity"] == Severity.VIOLATION]
+    for note in violations:
+        typer.echo(_note_line(note), err=True)
     if quiet:
         for name in _QUIET:
             typer.echo(f"{name}={summary[name]}")
         typer.echo(f"digest={manifest['digest']}")
-        return
-    notes = json.loads((out / "fidelity.json").read_text(encoding="utf-8"))
-    for line in _report(summary, manifest, notes, ended, out, done):
-        typer.echo(line)
+    else:
+        warnings = [note for note in notes if note not in violations]
+        for line in _report(summary, manifest, warnings, ended, out, done):
+            typer.echo(line)
+    return sum(note["count"] for note in violations)
+
+
+def _note_line(note: dict[str, Any]) -> str:
+    often = "once" if note["count"] == 1 else f"{note['count']:,} times"
+    return f"{note['severity']}: {note['subject']}: {note['message']} ({often}, e.g. {note['example']})"
 
 
 def _report(
@@ -250,10 +282,9 @@ def _report(
     out: Path,
     done: str,
 ) -> Iterator[str]:
-    """Yield the lines a person reads at the end of a run: first what was wrong, then the numbers."""
-    for note in sorted(notes, key=lambda note: note["severity"] != "violation"):
-        often = "once" if note["count"] == 1 else f"{note['count']:,} times"
-        yield f"{note['severity']}: {note['subject']}: {note['message']} ({often}, e.g. {note['example']})"
+    """Yield the lines a person reads at the end of a run: first what to check, then the numbers."""
+    for note in notes:
+        yield _note_line(note)
     states = ", ".join(f"{ended[state]:,} {said}" for state, said in _STATES.items() if ended[state])
     yield ""
     yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
@@ -262,7 +293,7 @@ def _report(
         yield f"  mean wait          {_time(summary['mean_waiting_time'])}"
         yield f"  longest wait       {_time(summary['max_waiting_time'])}"
         yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}"
-        yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %"
+        yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %   {_window(summary)}".rstrip()
     if float(summary["work_lost"]):
         yield f"  work lost          {_time(summary['work_lost'])}"
     yield ""
@@ -271,6 +302,15 @@ def _report(
     yield f"{manifest['scheduler']}: {human(seconds(virtual_s))} {done} in {real_s:.2f} s{pace}"
     folder = shlex.quote(str(out))
     yield f"outputs in {out}; draw them with: batkube gantt {folder} -o gantt.svg"
+
+
+def _window(summary: dict[str, str]) -> str:
+    """Say which part of the run the means are of, unless it is all of it."""
+    jobs, begin = int(summary["nb_jobs_measured"]), float(summary["measured_from"])
+    if not begin and jobs == int(summary["nb_jobs_finished"]):
+        return ""
+    end = float(summary["measured_until"])
+    return f"from {human(seconds(begin))} to {human(seconds(end))}; means of {jobs:,} jobs"
 
 
 def _time(text: str) -> str:

@@ -21,7 +21,7 @@ class Controlled:
 
     def __init__(self, store: Store, kind: str) -> None:
         self._store = store
-        self._kind = kind
+        self.kind = kind
         #: Keys by the controller's uid; under "namespace/" those without a controller. Dicts for their order.
         self._members: dict[str, dict[Key, None]] = {}
         self._listeners: list[ChangeListener] = []
@@ -41,7 +41,7 @@ class Controlled:
 
     def _objects(self, group: str) -> list[KubeObject]:
         members = self._members.get(group)
-        return self._store.objects(self._kind, list(members)) if members else []
+        return self._store.objects(self.kind, list(members)) if members else []
 
     def _group(self, key: Key, obj: KubeObject) -> dict[Key, None]:
         reference = controller_of(obj)

@@ -10,14 +10,14 @@ import email.utils
 from collections.abc import Sequence
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.event_recorder import EventRecorder, EventType
-from batkube.cluster.references import controller_reference, has_condition, is_being_deleted, namespace_of
-from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.references import controller_reference, has_condition, is_being_deleted, key_of
+from batkube.cluster.store import Change, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
+from batkube.controllers.controller import Controller
 from batkube.controllers.jobs import JOB, is_finished
-from batkube.controllers.pod_control import owner_key_if
-from batkube.controllers.work_queue import WorkQueue
+from batkube.controllers.pod_control import owner_key
 from batkube.kernel.cron import BadSchedule, read_schedule
 from batkube.kernel.cron_times import Schedule
 from batkube.kernel.go_text import go_quote
@@ -45,32 +45,23 @@ _UNSUPPORTED_ZONE = (
 _NEVER = "time difference between two schedules is less than 1 second"
 
 
-class CronJobs:
+class CronJobs(Controller):
     """Starts Jobs on time."""
 
+    storage = CRON_JOB
+
     def __init__(self, world: World, client: Client, events: EventRecorder, jobs: Controlled) -> None:
-        self._store = world.store
-        self._client = client
-        self._events = events
+        super().__init__(world, client, events)
         self._jobs = jobs
-        self._queue = WorkQueue(world, self._reconcile)
-        world.store.listen(CRON_JOB, self._hear)
         jobs.listen(self._hear_job)
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is not DELETED:
-            for key in batch.keys:
-                self._queue.add(key, now)
-
     def _hear_job(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
-        name = owner_key_if(controller, "batch", "CronJob")
-        if name is not None:
-            self._queue.add(Key(f"{namespace_of(change.key)}/{name}"), now)
+        owner = owner_key(controller, "batch", "CronJob", change.key)
+        if owner is not None:
+            self.queue.add(owner, now)
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        cron_job = self._store.get(CRON_JOB, key)
-        if cron_job is None:
-            return
+    def reconcile(self, key: Key, cron_job: KubeObject, now: Instant) -> None:
+        """Start the Job that is due, and forget old ones."""
         jobs = self._jobs.of(cron_job["metadata"]["uid"])
         self._forget_old(cron_job, jobs, now)
         status = self._reviewed(cron_job, jobs, now)
@@ -79,9 +70,7 @@ class CronJobs:
             if schedule is not None:
                 self._start_due({**cron_job, "status": status}, schedule, status, now)
                 self._book_next(key, {**cron_job, "status": status}, schedule, now)
-        kept = {name: value for name, value in status.items() if value}
-        if kept != cron_job.get("status", {}):
-            self._client.update(CRON_JOB, {**cron_job, "status": kept}, now, subresource="status")
+        self.write_status(cron_job, {name: value for name, value in status.items() if value}, now)
 
     def _schedule(self, cron_job: KubeObject, now: Instant) -> Schedule | None:
         """Return the schedule in its time zone; what is wrong with one that is of no use is told in an event."""
@@ -90,16 +79,16 @@ class CronJobs:
             zone_of(zone or "")
             schedule = read_schedule(f"TZ={zone} {text}" if zone and "TZ" not in text else text)
         except UnknownZone as error:
-            self._tell(cron_job, "Warning", "UnknownTimeZone", f"invalid timeZone: {go_quote(zone)}: {error}", now)
+            self.tell(cron_job, "Warning", "UnknownTimeZone", f"invalid timeZone: {go_quote(zone)}: {error}", now)
             return None
         except BadSchedule as error:
             message = f"unparseable schedule: {go_quote(text)} : {error}"
-            self._tell(cron_job, "Warning", "UnparseableSchedule", message, now)
+            self.tell(cron_job, "Warning", "UnparseableSchedule", message, now)
             return None
         if "TZ" in text:
-            self._tell(cron_job, "Warning", "UnsupportedSchedule", _UNSUPPORTED_ZONE.format(go_quote(text)), now)
+            self.tell(cron_job, "Warning", "UnsupportedSchedule", _UNSUPPORTED_ZONE.format(go_quote(text)), now)
         if schedule.next_after(now) is None:
-            self._tell(cron_job, "Warning", "InvalidSchedule", f"invalid schedule: {text} : {_NEVER}", now)
+            self.tell(cron_job, "Warning", "InvalidSchedule", f"invalid schedule: {text} : {_NEVER}", now)
             return None
         return schedule
 
@@ -111,11 +100,11 @@ class CronJobs:
         for reference in status.get("active") or ():
             job = by_uid.get(reference["uid"])
             if job is None:
-                self._tell(cron_job, "Normal", "MissingJob", f"Active job went missing: {reference['name']}", now)
+                self.tell(cron_job, "Normal", "MissingJob", f"Active job went missing: {reference['name']}", now)
             elif is_finished(job):
                 how = "Complete" if has_condition(job, "Complete") else "Failed"
                 message = f"Saw completed job: {reference['name']}, condition: {how}"
-                self._tell(cron_job, "Normal", "SawCompletedJob", message, now)
+                self.tell(cron_job, "Normal", "SawCompletedJob", message, now)
             else:
                 active.append(reference)
         status["active"] = active
@@ -133,14 +122,14 @@ class CronJobs:
             return
         deadline_s = spec.get("startingDeadlineSeconds")
         if deadline_s is not None and due + seconds(deadline_s) < now:
-            self._tell(
+            self.tell(
                 cron_job, "Warning", "MissSchedule", f"Missed scheduled time to start a job: {_mail_date(due)}", now
             )
             return
         policy = spec.get("concurrencyPolicy", "Allow")
         if policy == "Forbid" and status["active"]:
             message = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._tell(cron_job, "Normal", "JobAlreadyActive", message, now)
+            self.tell(cron_job, "Normal", "JobAlreadyActive", message, now)
             return
         if policy == "Replace":
             for reference in status["active"]:
@@ -153,31 +142,30 @@ class CronJobs:
 
     def _create(self, cron_job: KubeObject, due: Instant, now: Instant) -> KubeObject | None:
         try:
-            job = self._client.create(JOB, _job(cron_job, due), now)
+            job = self.client.create(JOB, _job(cron_job, due), now)
         except Refused as refusal:
             if refusal.reason == "AlreadyExists":
                 return None
-            self._tell(cron_job, "Warning", "FailedCreate", f"Error creating job: {refusal.message}", now)
+            self.tell(cron_job, "Warning", "FailedCreate", f"Error creating job: {refusal.message}", now)
             raise
-        self._tell(cron_job, "Normal", "SuccessfulCreate", f"Created job {job['metadata']['name']}", now)
+        self.tell(cron_job, "Normal", "SuccessfulCreate", f"Created job {job['metadata']['name']}", now)
         return job
 
     def _reference(self, job: KubeObject) -> KubeObject:
         metadata = job["metadata"]
-        key = Key(f"{metadata['namespace']}/{metadata['name']}")
         return {
             "kind": "Job",
             "namespace": metadata["namespace"],
             "name": metadata["name"],
             "uid": metadata["uid"],
             "apiVersion": "batch/v1",
-            "resourceVersion": str(self._store.version_of(JOB, key) or ""),
+            "resourceVersion": str(self.store.version_of(JOB, key_of(job)) or ""),
         }
 
     def _book_next(self, key: Key, cron_job: KubeObject, schedule: Schedule, now: Instant) -> None:
         following = schedule.next_after(max(_latest_due(cron_job, schedule, now) or now, now))
         if following is not None:
-            self._queue.add_after(key, now, Duration(following + _DELTA - now))
+            self.queue.add_after(key, now, Duration(following + _DELTA - now))
 
     def _forget_old(self, cron_job: KubeObject, jobs: Sequence[KubeObject], now: Instant) -> None:
         """Delete finished Jobs beyond the limits of the history, the oldest first."""
@@ -194,14 +182,11 @@ class CronJobs:
     def _delete(self, cron_job: KubeObject, name: str, now: Instant) -> None:
         key = Key(f"{cron_job['metadata']['namespace']}/{name}")
         try:
-            self._client.delete(JOB, key, now, propagation="Background")
+            self.client.delete(JOB, key, now, propagation="Background")
         except Refused as refusal:
-            self._tell(cron_job, "Warning", "FailedDelete", f"Deleted job: {refusal.message}", now)
+            self.tell(cron_job, "Warning", "FailedDelete", f"Deleted job: {refusal.message}", now)
             return
-        self._tell(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name}", now)
-
-    def _tell(self, cron_job: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
-        self._events.record(cron_job, CRON_JOB, kind, reason, message, now)
+        self.tell(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name}", now)
 
 
 def _latest_due(cron_job: KubeObject, schedule: Schedule, now: Instant) -> Instant | None:

@@ -55,21 +55,21 @@ class DaemonSets(PodKeeper):
         for key in self.store.entries(DAEMON_SET):
             self.queue.add(key, now)
 
-    def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
+    def reconcile(self, key: Key, owner: KubeObject, now: Instant) -> None:
         """Make pods where they are missing, end them where they should not be, and renew old ones."""
-        revision = self._revisions.present(obj, now)
-        self.claimed(obj, now)
+        revision = self._revisions.present(owner, now)
+        self.claimed(owner, now)
         nodes = self.store.all(NODE)
-        rules = NodeRules({**obj["spec"]["template"]["spec"], "tolerations": _tolerations(obj)})
+        rules = NodeRules({**owner["spec"]["template"]["spec"], "tolerations": _tolerations(owner)})
         eligible = [name for name, node in nodes.items() if rules.objection(node) is None]
-        if not is_being_deleted(obj):
-            self._manage(key, obj, nodes, eligible, hash_of(revision), now)
-            self._renew(obj, eligible, hash_of(revision), now)
-        pods = self._by_node(obj)
-        self.write_status(obj, _status(obj, pods, eligible, hash_of(revision), now), now)
-        hashes = {hash_of(one): one["metadata"]["name"] for one in self._revisions.of(obj)}
+        if not is_being_deleted(owner):
+            self._manage(key, owner, nodes, eligible, hash_of(revision), now)
+            self._renew(owner, eligible, hash_of(revision), now)
+        pods = self._by_node(owner)
+        self.write_status(owner, _status(owner, pods, eligible, hash_of(revision), now), now)
+        hashes = {hash_of(one): one["metadata"]["name"] for one in self._revisions.of(owner)}
         used = [hashes.get(_hash(pod), "") for some in pods.values() for pod in some]
-        self._revisions.forget_old(obj, {*used, revision["metadata"]["name"]}, now)
+        self._revisions.forget_old(owner, {*used, revision["metadata"]["name"]}, now)
 
     def _by_node(self, owner: KubeObject) -> PodsByNode:
         by_node: PodsByNode = {}

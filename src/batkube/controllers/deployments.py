@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import is_finished
-from batkube.cluster.references import is_being_deleted, namespace_of, with_metadata
-from batkube.cluster.selectors import selector_of
-from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
+from batkube.cluster.references import is_being_deleted, key_of, namespace_of, with_metadata
+from batkube.cluster.store import DELETED, Change, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers import rollout_plan as plan
 from batkube.controllers import rollout_status as progress
 from batkube.controllers.controlled import Controlled, may_be_adopted_anew
-from batkube.controllers.pod_control import claim, owner_key_if
+from batkube.controllers.controller import Controller
+from batkube.controllers.pod_control import claim, owner_key
 from batkube.controllers.replica_sets import REPLICA_SET
 from batkube.controllers.rollbacks import rolled_back
 from batkube.controllers.rollout_plan import size
-from batkube.controllers.work_queue import REACTION, WorkQueue
+from batkube.controllers.work_queue import REACTION
 from batkube.kernel.instants import Duration, Instant
 
 DEPLOYMENT = "deployments.apps"
@@ -33,8 +33,10 @@ _ALREADY_EXISTS = "AlreadyExists"
 _NO_LIMIT = 2**31 - 1
 
 
-class Deployments:
+class Deployments(Controller):
     """Rolls every Deployment out."""
+
+    storage = DEPLOYMENT
 
     def __init__(
         self,
@@ -44,53 +46,40 @@ class Deployments:
         pods: Controlled,
         replica_sets: Controlled,
     ) -> None:
-        self._store = world.store
-        self._client = client
-        self._events = events
+        super().__init__(world, client, events, reaction=_REACTION)
         self._pods = pods
         self._replica_sets = replica_sets
-        self._queue = WorkQueue(world, self._reconcile, _REACTION)
-        world.store.listen(DEPLOYMENT, self._hear)
         replica_sets.listen(self._hear_replica_set)
         pods.listen(self._hear_pod)
 
     # What it hears
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is not DELETED:
-            for key in batch.keys:
-                self._queue.add(key, now)
-
     def _hear_replica_set(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
-        namespace = namespace_of(change.key)
         if controller is None:
             if may_be_adopted_anew(change):
-                for key in self._store.entries(DEPLOYMENT):
-                    if namespace_of(key) == namespace:
-                        self._queue.add(key, now)
-        elif (name := owner_key_if(controller, "apps", "Deployment")) is not None:
-            self._queue.add(Key(f"{namespace}/{name}"), now)
+                for key in self.store.entries(DEPLOYMENT):
+                    if namespace_of(key) == namespace_of(change.key):
+                        self.queue.add(key, now)
+        elif (owner := owner_key(controller, "apps", "Deployment", change.key)) is not None:
+            self.queue.add(owner, now)
 
     def _hear_pod(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
         """Recreation waits for the last of the old pods, of which no ReplicaSet may know any more."""
-        if change.type is not DELETED or (name := owner_key_if(controller, "apps", "ReplicaSet")) is None:
+        if change.type is not DELETED or (owner := owner_key(controller, "apps", "ReplicaSet", change.key)) is None:
             return
-        replica_set = self._store.get(REPLICA_SET, Key(f"{namespace_of(change.key)}/{name}"))
+        replica_set = self.store.get(REPLICA_SET, owner)
         if replica_set is not None:
             for reference in replica_set["metadata"].get("ownerReferences", ()):
-                if owner_key_if(reference, "apps", "Deployment") is not None:
-                    self._queue.add(Key(f"{namespace_of(change.key)}/{reference['name']}"), now)
+                if (deployment := owner_key(reference, "apps", "Deployment", owner)) is not None:
+                    self.queue.add(deployment, now)
 
     # What it does
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        deployment = self._store.get(DEPLOYMENT, key)
-        if deployment is None:
-            return
-        owned = self._claimed(deployment, now)
-        new, others = plan.split(deployment, owned)
+    def reconcile(self, key: Key, deployment: KubeObject, now: Instant) -> None:
+        """Take the next step of the rollout, or of a change of size."""
+        new, others = plan.split(deployment, claim(self.client, self._replica_sets, deployment, now))
         if is_being_deleted(deployment):
-            self._write_status(deployment, progress.counted(deployment, new, others, now), now)
+            self.write_status(deployment, progress.counted(deployment, new, others, now), now)
             return
         deployment = self._note_pause(deployment, now)
         if not deployment["spec"].get("paused") and plan.ROLLBACK_TO in plan.annotations_of(deployment):
@@ -105,12 +94,6 @@ class Deployments:
         else:
             self._recreate(deployment, new, others, now)
 
-    def _claimed(self, deployment: KubeObject, now: Instant) -> list[KubeObject]:
-        metadata = deployment["metadata"]
-        selector = selector_of(deployment["spec"].get("selector"))
-        own, orphans = self._replica_sets.of(metadata["uid"]), self._replica_sets.orphans(metadata["namespace"])
-        return claim(self._client, REPLICA_SET, deployment, selector, own, orphans, now)
-
     def _note_pause(self, deployment: KubeObject, now: Instant) -> KubeObject:
         """Say that the deployment is paused, or goes on: a pause does not count as lack of progress."""
         status = deployment.get("status", {})
@@ -123,7 +106,7 @@ class Deployments:
         word = ("DeploymentPaused", "paused") if paused else ("DeploymentResumed", "resumed")
         condition = progress.new_condition(progress.PROGRESSING, "Unknown", word[0], f"Deployment is {word[1]}", now)
         conditions = progress.with_set(status.get("conditions") or (), condition)
-        return self._write_status(deployment, {**status, "conditions": conditions}, now)
+        return self.write_status(deployment, {**status, "conditions": conditions}, now)
 
     # The new ReplicaSet
 
@@ -138,7 +121,7 @@ class Deployments:
             spec = {name: value for name, value in new["spec"].items() if name != "minReadySeconds"}
             if min_ready_s:
                 spec["minReadySeconds"] = min_ready_s
-            new = self._client.update(REPLICA_SET, {**with_metadata(new, annotations=annotations), "spec": spec}, now)
+            new = self.client.update(REPLICA_SET, {**with_metadata(new, annotations=annotations), "spec": spec}, now)
         message = f'Found new replica set "{new["metadata"]["name"]}"'
         deployment = self._note_new(deployment, new, ("FoundNewReplicaSet", message), now, only_if_silent=True)
         return deployment, new
@@ -163,7 +146,7 @@ class Deployments:
         if annotations == plan.annotations_of(deployment) and status is deployment.get("status"):
             return deployment
         changed = {**with_metadata(deployment, annotations=annotations), "status": status}
-        return self._client.update(DEPLOYMENT, changed, now, subresource="status")
+        return self.client.update(DEPLOYMENT, changed, now, subresource="status")
 
     def _create_new(
         self, deployment: KubeObject, others: Sequence[KubeObject], now: Instant
@@ -172,13 +155,13 @@ class Deployments:
         replica_set = plan.new_replica_set(deployment, others)
         name = replica_set["metadata"]["name"]
         try:
-            new = self._client.create(REPLICA_SET, replica_set, now)
+            new = self.client.create(REPLICA_SET, replica_set, now)
         except Refused as refusal:
             self._explain_failure(deployment, name, refusal, now)
             raise
         if size(new):
             message = f"Scaled up replica set {name} from 0 to {size(new)}"
-            self._tell(deployment, "Normal", "ScalingReplicaSet", message, now)
+            self.tell(deployment, "Normal", "ScalingReplicaSet", message, now)
         message = f'Created new replica set "{name}"'
         deployment = self._note_new(deployment, new, ("NewReplicaSetCreated", message), now, only_if_silent=False)
         return deployment, new
@@ -188,14 +171,14 @@ class Deployments:
         if refusal.reason == _ALREADY_EXISTS:
             # Another ReplicaSet has the name, by chance: the next attempt hashes the template differently.
             collisions = status.get("collisionCount", 0) + 1
-            self._write_status(deployment, {**status, "collisionCount": collisions}, now)
+            self.write_status(deployment, {**status, "collisionCount": collisions}, now)
             return
         message = f'Failed to create new replica set "{name}": {refusal.message}'
         if progress.has_deadline(deployment):
             condition = progress.new_condition(progress.PROGRESSING, "False", "ReplicaSetCreateError", message, now)
             conditions = progress.with_set(status.get("conditions") or (), condition)
-            self._write_status(deployment, {**status, "conditions": conditions}, now)
-        self._tell(deployment, "Warning", "ReplicaSetCreateError", message, now)
+            self.write_status(deployment, {**status, "conditions": conditions}, now)
+        self.tell(deployment, "Warning", "ReplicaSetCreateError", message, now)
 
     # The three ways of going on
 
@@ -217,7 +200,7 @@ class Deployments:
         others = [changed.get(one["metadata"]["uid"], one) for one in others]
         if deployment["spec"].get("paused"):
             self._forget_old(deployment, others, now)
-        self._write_status(deployment, progress.counted(deployment, new, others, now), now)
+        self.write_status(deployment, progress.counted(deployment, new, others, now), now)
 
     def _roll(self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant) -> None:
         """Take one step of a rolling update: grow the new ReplicaSet, or shrink the old ones."""
@@ -280,8 +263,8 @@ class Deployments:
     def _roll_back(self, deployment: KubeObject, owned: Sequence[KubeObject], now: Instant) -> None:
         """Take the template of an earlier revision, as the annotation of the old API asks."""
         changed, kind, reason, message = rolled_back(deployment, owned)
-        self._tell(deployment, kind, reason, message, now)
-        self._client.update(DEPLOYMENT, changed, now)
+        self.tell(deployment, kind, reason, message, now)
+        self.client.update(DEPLOYMENT, changed, now)
 
     # Writing
 
@@ -295,11 +278,11 @@ class Deployments:
             **with_metadata(replica_set, annotations=annotations),
             "spec": {**replica_set["spec"], "replicas": count},
         }
-        written = self._client.update(REPLICA_SET, changed, now)
+        written = self.client.update(REPLICA_SET, changed, now)
         if before != count:
             direction, name = "up" if before < count else "down", replica_set["metadata"]["name"]
             message = f"Scaled {direction} replica set {name} from {before} to {count}"
-            self._tell(deployment, "Normal", "ScalingReplicaSet", message, now)
+            self.tell(deployment, "Normal", "ScalingReplicaSet", message, now)
         return written
 
     def _forget_old(self, deployment: KubeObject, others: Sequence[KubeObject], now: Instant) -> None:
@@ -310,25 +293,16 @@ class Deployments:
             status, metadata = one.get("status", {}), one["metadata"]
             is_seen = metadata.get("generation", 0) <= status.get("observedGeneration", 0)
             if not size(one) and not status.get("replicas", 0) and is_seen:
-                self._client.delete(REPLICA_SET, Key(f"{metadata['namespace']}/{metadata['name']}"), now)
+                self.client.delete(REPLICA_SET, key_of(one), now)
 
     def _write_progress(
         self, deployment: KubeObject, new: KubeObject | None, others: Sequence[KubeObject], now: Instant
     ) -> None:
         status = progress.during_rollout(deployment, new, others, now)
-        if self._write_status(deployment, status, now) is deployment:
+        if self.write_status(deployment, status, now) is deployment:
             wait = progress.next_check(deployment, status, now)
             if wait is not None:
-                metadata = deployment["metadata"]
-                self._queue.add_after(Key(f"{metadata['namespace']}/{metadata['name']}"), now, wait)
-
-    def _write_status(self, deployment: KubeObject, status: KubeObject, now: Instant) -> KubeObject:
-        if status == deployment.get("status", {}):
-            return deployment
-        return self._client.update(DEPLOYMENT, {**deployment, "status": status}, now, subresource="status")
-
-    def _tell(self, deployment: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
-        self._events.record(deployment, DEPLOYMENT, kind, reason, message, now)
+                self.queue.add_after(key_of(deployment), now, wait)
 
 
 def _available(replica_set: KubeObject) -> int:

@@ -13,10 +13,10 @@ from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import is_ready
 from batkube.cluster.references import Condition, controller_of, is_being_deleted, namespace_of, with_condition
 from batkube.cluster.selectors import selector_of
-from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
+from batkube.controllers.controller import Controller
 from batkube.controllers.scaling import scaled
-from batkube.controllers.work_queue import WorkQueue
 from batkube.kernel.instants import Duration, Instant, instant_of, seconds
 
 BUDGET, POD = "poddisruptionbudgets.policy", "pods"
@@ -31,55 +31,44 @@ _SCALED = {
 }
 
 
-class Disruption:
+class Disruption(Controller):
     """Keeps the status of every budget."""
 
+    storage = BUDGET
+
     def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
-        self._store = world.store
-        self._client = client
-        self._events = events
-        self._queue = WorkQueue(world, self._reconcile)
-        world.store.listen(BUDGET, self._hear)
+        super().__init__(world, client, events)
         world.store.listen(POD, self._hear_pods)
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is not DELETED:
-            for key in batch.keys:
-                self._queue.add(key, now)
-
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
-        budgets = self._store.entries(BUDGET)
+        budgets = self.store.entries(BUDGET)
         if not budgets:
             return
         for change in batch.changes():
             namespace = namespace_of(change.key)
             for key, (budget, _) in budgets.items():
                 if namespace_of(key) == namespace and _selects(budget, change.object):
-                    self._queue.add(key, now)
+                    self.queue.add(key, now)
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        budget = self._store.get(BUDGET, key)
-        if budget is None:
-            return
+    def reconcile(self, key: Key, budget: KubeObject, now: Instant) -> None:
+        """Count the pods of a budget, and how many of them may go."""
         prefix = f"{namespace_of(key)}/"
         pods = [
             pod
-            for pod_key, (pod, _) in self._store.entries(POD).items()
+            for pod_key, (pod, _) in self.store.entries(POD).items()
             if pod_key.startswith(prefix) and _selects(budget, pod)
         ]
         if not pods:
-            self._events.record(budget, BUDGET, "Normal", "NoPods", "No matching pods found", now)
+            self.tell(budget, "Normal", "NoPods", "No matching pods found", now)
         disrupted = self._still_expected(budget, pods, now)
         expected, desired = self._expected(budget, pods)
         healthy = sum(
             is_ready(pod) and not is_being_deleted(pod) and pod["metadata"]["name"] not in disrupted for pod in pods
         )
         allowed = max(0, healthy - desired) if expected > 0 else 0
-        status = _status(budget, (healthy, desired, expected, allowed), disrupted, now)
-        if status != budget.get("status"):
-            self._client.update(BUDGET, {**budget, "status": status}, now, subresource="status")
+        self.write_status(budget, _status(budget, (healthy, desired, expected, allowed), disrupted, now), now)
         if disrupted:
-            self._queue.add_after(key, now, _DELETION_TIMEOUT)
+            self.queue.add_after(key, now, _DELETION_TIMEOUT)
 
     def _still_expected(self, budget: KubeObject, pods: Sequence[KubeObject], now: Instant) -> dict[str, str]:
         """Return the evicted pods that are about to go, with when they were evicted."""
@@ -119,7 +108,7 @@ class Disruption:
 
     def _owner(self, reference: KubeObject, namespace: str) -> KubeObject | None:
         storage = _SCALED.get(reference["kind"])
-        owner = None if storage is None else self._store.get(storage, Key(f"{namespace}/{reference['name']}"))
+        owner = None if storage is None else self.store.get(storage, Key(f"{namespace}/{reference['name']}"))
         return owner if owner is not None and owner["metadata"]["uid"] == reference["uid"] else None
 
 

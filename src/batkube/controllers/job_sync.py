@@ -190,8 +190,8 @@ class JobSync:
                 self.status[name] = self.status.get(name, 0) + len(settled)
                 uncounted[:] = [uid for uid in uncounted if uid not in gone]
 
-    def written(self, active: int, now: Instant) -> KubeObject:
-        """Return the Job with the status as it stands."""
+    def written_status(self, active: int) -> KubeObject:
+        """Return the Job's status as it stands."""
         status = self.status
         status |= {"active": active, "ready": self.ready, "terminating": self.terminating}
         if not active:
@@ -205,8 +205,7 @@ class JobSync:
         status["uncountedTerminatedPods"] = {name: uids for name, uids in uncounted.items() if uids}
         if self.conditions:
             status["conditions"] = list(self.conditions)
-        kept = {name: value for name, value in status.items() if value or name not in _OMITTED_WHEN_EMPTY}
-        return {**self.job, "status": kept}
+        return {name: value for name, value in status.items() if value or name not in _OMITTED_WHEN_EMPTY}
 
 
 #: Fields of a Job's status that are left out of JSON when they are empty (the others are pointers).

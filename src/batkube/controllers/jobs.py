@@ -7,17 +7,17 @@ then the finalizers go, then the counters grow, so that no pod is counted twice 
 from __future__ import annotations
 
 from batkube.cluster.client import Client, Refused
-from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import is_ready
-from batkube.cluster.references import condition_of, has_condition, is_being_deleted, namespace_of, with_metadata
-from batkube.cluster.selectors import selector_of
+from batkube.cluster.references import condition_of, has_condition, is_being_deleted, key_of, with_metadata
 from batkube.cluster.store import DELETED, Batch, Change, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
+from batkube.controllers.controller import Controller
 from batkube.controllers.job_ends import completion_of, failure_of
 from batkube.controllers.job_pods import plan_pods, surplus
 from batkube.controllers.job_sync import FINALIZER, JobSync, has_finalizer, is_suspended, new_condition
-from batkube.controllers.pod_control import NOT_FOUND, POD, PodControl, claim, owner_key_if
+from batkube.controllers.pod_control import NOT_FOUND, POD, PodControl, claim, owner_key
 from batkube.controllers.pod_failures import Failures
 from batkube.controllers.work_queue import WorkQueue
 from batkube.kernel.instants import Duration, Instant, instant_of, rfc3339, seconds
@@ -31,62 +31,61 @@ _BATCH: Duration = seconds(1)
 _TERMINAL = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
 
 
-class Jobs:
+class Jobs(Controller):
     """Brings every Job to its end."""
 
+    storage = JOB
+
     def __init__(self, world: World, client: Client, events: EventRecorder, pods: Controlled) -> None:
-        self._store = world.store
-        self._client = client
-        self._events = events
+        super().__init__(world, client, events)
         self._pods = pods
         self._pod_control = PodControl(client, events, JOB)
-        self._queue = WorkQueue(world, self._reconcile)
         self._orphans = WorkQueue(world, self._free_orphan)
         #: By Job: the failures since its last success, which decide how long to wait before the next pod.
         self._failures: dict[Key, Failures] = {}
-        world.store.listen(JOB, self._hear)
         pods.listen(self._hear_pod)
 
     # What it hears
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
+    def hear(self, batch: Batch, now: Instant) -> None:
+        """Queue Jobs, at once if something else is asked of them; of those that are gone, the pods."""
         for change in batch.changes():
             key, metadata, previous = change.key, change.object["metadata"], change.previous
             if batch.type is DELETED:
                 self._failures.pop(key, None)
                 for pod in self._pods.of(metadata["uid"]):
-                    self._orphans.add(Key(f"{namespace_of(key)}/{pod['metadata']['name']}"), now)
+                    self._orphans.add(key_of(pod), now)
             elif previous is not None and previous["metadata"].get("generation") == metadata.get("generation"):
-                self._queue.add_after(key, now, _BATCH)
+                self.queue.add_after(key, now, _BATCH)
             else:
-                self._queue.add(key, now)
+                self.queue.add(key, now)
 
     def _hear_pod(self, controller: KubeObject | None, change: Change, now: Instant) -> None:
-        name = owner_key_if(controller, "batch", "Job")
-        if name is not None:
-            self._queue.add_after(Key(f"{namespace_of(change.key)}/{name}"), now, _BATCH)
+        owner = owner_key(controller, "batch", "Job", change.key)
+        if owner is not None:
+            self.queue.add_after(owner, now, _BATCH)
         if change.type is not DELETED and has_finalizer(change.object) and is_being_deleted(change.object):
             self._orphans.add(change.key, now)
 
     def _free_orphan(self, key: Key, now: Instant) -> None:
         """Take the finalizer from a pod whose Job no longer counts it."""
-        pod = self._store.get(POD, key)
+        pod = self.store.get(POD, key)
         if pod is None or not has_finalizer(pod):
             return
         for reference in pod["metadata"].get("ownerReferences", ()):
-            if owner_key_if(reference, "batch", "Job") is not None:
-                job = self._store.get(JOB, Key(f"{namespace_of(key)}/{reference['name']}"))
+            if (owner := owner_key(reference, "batch", "Job", key)) is not None:
+                job = self.store.get(JOB, owner)
                 if job is not None and job["metadata"]["uid"] == reference["uid"] and not is_finished(job):
                     return
         self._drop_finalizer(pod, now)
 
     # One look
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        job = self._store.get(JOB, key)
-        if job is None or is_finished(job) or job["spec"].get("managedBy", _OURS) != _OURS:
+    def reconcile(self, key: Key, job: KubeObject, now: Instant) -> None:
+        """Make, delete and count pods, and end the Job when that is decided."""
+        if is_finished(job) or job["spec"].get("managedBy", _OURS) != _OURS:
             return
-        sync = JobSync(job, self._claimed(job, now))
+        sync = JobSync(job, claim(self.client, self._pods, job, now, finalizer=FINALIZER))
         if not sync.status.get("startTime") and not is_suspended(job):
             sync.status["startTime"] = rfc3339(now)
         failures = self._failures.get(key, Failures()).after(sync.new_succeeded, sync.new_failed)
@@ -106,17 +105,11 @@ class Jobs:
         if problem is not None:
             raise problem
 
-    def _claimed(self, job: KubeObject, now: Instant) -> list[KubeObject]:
-        metadata = job["metadata"]
-        own, orphans = self._pods.of(metadata["uid"]), self._pods.orphans(metadata["namespace"])
-        selector = selector_of(job["spec"].get("selector"))
-        return claim(self._client, POD, job, selector, own, orphans, now, finalizer=FINALIZER)
-
     def _book_deadline(self, key: Key, sync: JobSync, now: Instant) -> None:
         limit_s = sync.spec.get("activeDeadlineSeconds")
         if limit_s is not None and sync.verdict is None and not is_suspended(sync.job):
             due = instant_of(sync.status["startTime"]) + seconds(limit_s)
-            self._queue.add_after(key, now, Duration(max(0, due - now)))
+            self.queue.add_after(key, now, Duration(max(0, due - now)))
 
     # Pods
 
@@ -143,7 +136,7 @@ class Jobs:
             return self._delete(sync, victims, now)
         plan = plan_pods(sync, failures, now)
         if plan.wait:
-            self._queue.add_after(key, now, max(plan.wait, _BATCH))
+            self.queue.add_after(key, now, max(plan.wait, _BATCH))
         if not plan.templates:
             return len(sync.active), None
         made, problem = self._pod_control.create_many(sync.job, plan.templates[:_AT_ONCE], now)
@@ -166,7 +159,7 @@ class Jobs:
     def _drop_finalizer(self, pod: KubeObject, now: Instant) -> None:
         finalizers = [one for one in pod["metadata"].get("finalizers", ()) if one != FINALIZER]
         try:
-            self._client.update(POD, with_metadata(pod, finalizers=finalizers or None), now)
+            self.client.update(POD, with_metadata(pod, finalizers=finalizers or None), now)
         except Refused as refusal:
             if refusal.code != NOT_FOUND:
                 raise
@@ -183,7 +176,7 @@ class Jobs:
         word = "suspended" if suspended else "resumed"
         new = new_condition("Suspended", status, f"Job{word.capitalize()}", f"Job {word}", now)
         sync.conditions = [new if one is old else one for one in sync.conditions] if old else [*sync.conditions, new]
-        self._tell(sync.job, "Normal", word.capitalize(), f"Job {word}", now)
+        self.tell(sync.job, "Normal", word.capitalize(), f"Job {word}", now)
         if not suspended:
             sync.status["startTime"] = rfc3339(now)
 
@@ -223,21 +216,16 @@ class Jobs:
         return verdict
 
     def _write(self, sync: JobSync, active: int, now: Instant) -> None:
-        changed = sync.written(active, now)
-        if changed["status"] != sync.job.get("status"):
-            sync.job = self._client.update(JOB, changed, now, subresource="status")
+        sync.job = self.write_status(sync.job, sync.written_status(active), now)
 
     def _tell_end(self, sync: JobSync, condition: KubeObject, now: Instant) -> None:
         if condition["type"] == "Complete":
             if sync.completions is not None and sync.status.get("succeeded", 0) > sync.completions:
                 message = "Too many succeeded pods running after completion count reached"
-                self._tell(sync.job, "Warning", "TooManySucceededPods", message, now)
-            self._tell(sync.job, "Normal", "Completed", "Job completed", now)
+                self.tell(sync.job, "Warning", "TooManySucceededPods", message, now)
+            self.tell(sync.job, "Normal", "Completed", "Job completed", now)
         else:
-            self._tell(sync.job, "Warning", condition["reason"], condition["message"], now)
-
-    def _tell(self, job: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
-        self._events.record(job, JOB, kind, reason, message, now)
+            self.tell(sync.job, "Warning", condition["reason"], condition["message"], now)
 
 
 def is_finished(job: KubeObject) -> bool:
@@ -245,30 +233,27 @@ def is_finished(job: KubeObject) -> bool:
     return has_condition(job, "Complete") or has_condition(job, "Failed")
 
 
-class FinishedJobs:
+class FinishedJobs(Controller):
     """Deletes finished Jobs when their time to live is over (Kubernetes: pkg/controller/ttlafterfinished)."""
 
-    def __init__(self, world: World, client: Client) -> None:
-        self._store = world.store
-        self._client = client
-        self._queue = WorkQueue(world, self._reconcile)
-        world.store.listen(JOB, self._hear)
+    storage = JOB
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
+    def hear(self, batch: Batch, now: Instant) -> None:
+        """Queue the finished ones that have a time to live."""
         if batch.type is not DELETED:
             for key, job in zip(batch.keys, batch.objects, strict=True):
                 if "ttlSecondsAfterFinished" in job["spec"] and is_finished(job):
-                    self._queue.add(key, now)
+                    self.queue.add(key, now)
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        job = self._store.get(JOB, key)
-        if job is None or "ttlSecondsAfterFinished" not in job["spec"] or is_being_deleted(job):
+    def reconcile(self, key: Key, job: KubeObject, now: Instant) -> None:
+        """Delete a Job whose time is over."""
+        if "ttlSecondsAfterFinished" not in job["spec"] or is_being_deleted(job):
             return
         end = condition_of(job, "Complete") or condition_of(job, "Failed")
         if end is None:
             return
         due = instant_of(end["lastTransitionTime"]) + seconds(job["spec"]["ttlSecondsAfterFinished"])
         if due > now:
-            self._queue.add_after(key, now, Duration(due - now))
+            self.queue.add_after(key, now, Duration(due - now))
             return
-        self._client.delete(JOB, key, now, propagation="Foreground", uid=job["metadata"]["uid"])
+        self.client.delete(JOB, key, now, propagation="Foreground", uid=job["metadata"]["uid"])

@@ -11,8 +11,8 @@ from batkube.cluster.client import Client, Refused
 from batkube.cluster.references import Condition, is_being_deleted, with_condition
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
+from batkube.controllers.controller import Controller
 from batkube.controllers.object_graph import ObjectGraph, ObjectPlace
-from batkube.controllers.work_queue import WorkQueue
 from batkube.kernel.instants import Instant
 
 NAMESPACE = "namespaces"
@@ -36,36 +36,34 @@ _ALL_WELL = {
 }
 
 
-class Namespaces:
+class Namespaces(Controller):
     """Empties namespaces that were deleted."""
 
+    storage = NAMESPACE
+
     def __init__(self, world: World, client: Client, graph: ObjectGraph) -> None:
-        self._store = world.store
-        self._client = client
+        super().__init__(world, client)
         self._graph = graph
-        self._queue = WorkQueue(world, self._reconcile)
-        world.store.listen(NAMESPACE, self._hear)
         graph.listen(self._hear_content)
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
+    def hear(self, batch: Batch, now: Instant) -> None:
+        """Queue those that are being deleted."""
         if batch.type is not DELETED:
             for key, namespace in zip(batch.keys, batch.objects, strict=True):
                 if is_being_deleted(namespace):
-                    self._queue.add(key, now)
+                    self.queue.add(key, now)
 
     def _hear_content(self, uid: str, before: KubeObject | None, after: KubeObject | None, now: Instant) -> None:
         """Look again when something left a namespace that waits for it."""
         if after is None and before is not None:
             key = Key(before["metadata"].get("namespace", ""))
-            namespace = self._store.get(NAMESPACE, key) if key else None
+            namespace = self.store.get(NAMESPACE, key) if key else None
             if namespace is not None and is_being_deleted(namespace):
-                self._queue.add(key, now)
+                self.queue.add(key, now)
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        namespace = self._store.get(NAMESPACE, key)
-        if namespace is None or not is_being_deleted(namespace):
-            return
-        if _FINALIZER not in namespace["spec"].get("finalizers", ()):
+    def reconcile(self, key: Key, namespace: KubeObject, now: Instant) -> None:
+        """Delete what a namespace holds, and let it go when it is empty."""
+        if not is_being_deleted(namespace) or _FINALIZER not in namespace["spec"].get("finalizers", ()):
             return
         failures = self._delete_content(key, now)
         left = self._graph.content(key)
@@ -73,17 +71,17 @@ class Namespaces:
         if not left and not failures:
             finalizers = [one for one in namespace["spec"]["finalizers"] if one != _FINALIZER]
             spec = {"finalizers": finalizers} if finalizers else {}
-            self._client.update(NAMESPACE, {**namespace, "spec": spec}, now, subresource="finalize")
+            self.client.update(NAMESPACE, {**namespace, "spec": spec}, now, subresource="finalize")
 
     def _delete_content(self, key: Key, now: Instant) -> list[str]:
         """Delete everything in the namespace that is not going already; return what could not be."""
         failures = []
         for place in self._graph.content(key):
-            obj = self._store.get(*place)
+            obj = self.store.get(*place)
             if obj is None or is_being_deleted(obj):
                 continue
             try:
-                self._client.delete(*place, now, propagation="Background")
+                self.client.delete(*place, now, propagation="Background")
             except Refused as refusal:
                 if refusal.code not in (404, 405):
                     failures.append(refusal.message)
@@ -99,10 +97,7 @@ class Namespaces:
             if trouble is not None:
                 new |= {"status": "True", "reason": trouble[0], "message": trouble[1]}
             conditions = with_condition(conditions, new, now)
-        if conditions == status.get("conditions"):
-            return namespace
-        changed = {**namespace, "status": {**status, "conditions": conditions}}
-        return self._client.update(NAMESPACE, changed, now, subresource="status")
+        return self.write_status(namespace, {**status, "conditions": conditions}, now)
 
     def _troubles(self, left: list[ObjectPlace], failures: list[str]) -> dict[str, tuple[str, str]]:
         troubles = {}
@@ -116,7 +111,7 @@ class Namespaces:
         finalizers = Counter(
             finalizer
             for place in left
-            for finalizer in (self._store.get(*place) or {"metadata": {}})["metadata"].get("finalizers", ())
+            for finalizer in (self.store.get(*place) or {"metadata": {}})["metadata"].get("finalizers", ())
         )
         if finalizers:
             listed = ", ".join(sorted(f"{name} in {count} resource instances" for name, count in finalizers.items()))
@@ -125,68 +120,53 @@ class Namespaces:
         return troubles
 
 
-class DefaultAccounts:
+class DefaultAccounts(Controller):
     """Sees that every namespace has its account `default`, without which no pod could be made there."""
 
-    def __init__(self, world: World, client: Client) -> None:
-        self._store = world.store
-        self._client = client
-        self._queue = WorkQueue(world, self._reconcile)
-        world.store.listen(NAMESPACE, self._hear)
-        world.store.listen(SERVICE_ACCOUNT, self._hear_accounts)
+    storage = NAMESPACE
 
-    def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is not DELETED:
-            for key in batch.keys:
-                self._queue.add(key, now)
+    def __init__(self, world: World, client: Client) -> None:
+        super().__init__(world, client)
+        world.store.listen(SERVICE_ACCOUNT, self._hear_accounts)
 
     def _hear_accounts(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
             for key in batch.keys:
-                self._queue.add(Key(key.partition("/")[0]), now)
+                self.queue.add(Key(key.partition("/")[0]), now)
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        namespace = self._store.get(NAMESPACE, key)
-        if namespace is None or is_being_deleted(namespace):
-            return
-        if self._store.get(SERVICE_ACCOUNT, Key(f"{key}/default")) is None:
+    def reconcile(self, key: Key, namespace: KubeObject, now: Instant) -> None:
+        """Make the account if it is missing."""
+        if not is_being_deleted(namespace) and self.store.get(SERVICE_ACCOUNT, Key(f"{key}/default")) is None:
             account = {
                 "apiVersion": "v1",
                 "kind": "ServiceAccount",
                 "metadata": {"name": "default", "namespace": str(key)},
             }
-            self._client.create(SERVICE_ACCOUNT, account, now)
+            self.client.create(SERVICE_ACCOUNT, account, now)
 
 
-class RootCertificates:
+class RootCertificates(Controller):
     """Publishes the certificate authority in every namespace, where pods expect it (rootcacertpublisher)."""
 
     NAME = "kube-root-ca.crt"
+    storage = NAMESPACE
 
     def __init__(self, world: World, client: Client, authority: str) -> None:
-        self._store = world.store
-        self._client = client
+        super().__init__(world, client)
         self._authority = authority
-        self._queue = WorkQueue(world, self._reconcile)
-        world.store.listen(NAMESPACE, self._hear)
         world.store.listen(CONFIG_MAP, self._hear_config_maps)
-
-    def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is not DELETED:
-            for key in batch.keys:
-                self._queue.add(key, now)
 
     def _hear_config_maps(self, batch: Batch, now: Instant) -> None:
         for key in batch.keys:
             namespace, _, name = key.partition("/")
             if name == self.NAME:
-                self._queue.add(Key(namespace), now)
+                self.queue.add(Key(namespace), now)
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        namespace = self._store.get(NAMESPACE, key)
-        if namespace is None or is_being_deleted(namespace):
+    def reconcile(self, key: Key, namespace: KubeObject, now: Instant) -> None:
+        """Publish the certificate authority, or correct it."""
+        if is_being_deleted(namespace):
             return
-        present = self._store.get(CONFIG_MAP, Key(f"{key}/{self.NAME}"))
+        present = self.store.get(CONFIG_MAP, Key(f"{key}/{self.NAME}"))
         data = {"ca.crt": self._authority}
         if present is None:
             made = {
@@ -195,6 +175,6 @@ class RootCertificates:
                 "metadata": {"name": self.NAME, "namespace": str(key)},
                 "data": data,
             }
-            self._client.create(CONFIG_MAP, made, now)
+            self.client.create(CONFIG_MAP, made, now)
         elif present.get("data") != data:
-            self._client.update(CONFIG_MAP, {**present, "data": data}, now)
+            self.client.update(CONFIG_MAP, {**present, "data": data}, now)

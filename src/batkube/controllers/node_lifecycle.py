@@ -10,17 +10,18 @@ from __future__ import annotations
 import functools
 
 from batkube.cluster.client import Client
-from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import is_finished, is_ready, node_of_pod
 from batkube.cluster.references import condition_of, with_condition
 from batkube.cluster.scheduling_rules import UNSCHEDULABLE_TAINT
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
-from batkube.controllers.work_queue import REACTION, WorkQueue
+from batkube.controllers.controller import Controller
+from batkube.controllers.work_queue import REACTION
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, duration, rfc3339, seconds
 
-NODE, POD = "nodes", "pods"
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 
 #: By condition and status: the taint that it means.
@@ -52,38 +53,31 @@ _COLLECTOR_PERIOD: Duration = seconds(20)
 _QUARANTINE: Duration = seconds(40)
 
 
-class NodeLifecycle:
+class NodeLifecycle(Controller):
     """Says of silent nodes that nobody knows how they are, and taints nodes as their conditions say."""
+
+    storage = NODE
 
     def __init__(
         self, world: World, client: Client, events: EventRecorder | None = None, *, notices_at_once: bool = False
     ) -> None:
         """With `notices_at_once` silence is noticed as it falls: for clusters that have no other controllers."""
-        self._store = world.store
+        super().__init__(world, client, events, reaction=Duration(0) if notices_at_once else REACTION)
         self._agenda = world.agenda
         self._heartbeats = world.heartbeats
-        self._client = client
-        self._events = events
         self._notices_at_once = notices_at_once
         #: The monitor looks at this instant and every five seconds from then on.
         self._first_look = Instant(world.clock.now + _COMING_UP)
         #: Before this instant no further node gets a taint that evicts its pods.
         self._next_eviction = world.clock.now
-        self._queue = WorkQueue(world, self._reconcile, Duration(0) if notices_at_once else REACTION)
-        world.store.listen(NODE, self._hear)
         world.heartbeats.listen(self._hear_silence)
-
-    def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is not DELETED:
-            for key in batch.keys:
-                self._queue.add(key, now)
 
     # Silence
 
     def _hear_silence(self, node: str, now: Instant) -> None:
         if self._notices_at_once:
             self._mark(node, now)
-            self._reconcile(Key(node), now)
+            self._look(Key(node), now)
             return
         # A look sees the last renewal; the first look more than the grace period after that one has had enough.
         seen = self._look_at(self._heartbeats.last_renewal(node))
@@ -105,7 +99,7 @@ class NodeLifecycle:
 
     def _mark(self, name: str, now: Instant) -> None:
         """Say that nobody knows how a node is, and that its pods are not ready."""
-        node = self._store.get(NODE, Key(name))
+        node = self.store.get(NODE, Key(name))
         if node is None:
             return
         status = node.get("status", {})
@@ -113,9 +107,9 @@ class NodeLifecycle:
         for kind in _POSTED:
             old = condition_of(node, kind) or {}
             conditions = with_condition(conditions, {**old, "type": kind, **_UNKNOWN}, now)
-        self._client.update(NODE, {**node, "status": {**status, "conditions": conditions}}, now, subresource="status")
-        self._tell(node, NODE, "Normal", f"Node {name} status is now: NodeNotReady", now)
-        for pod, _ in list(self._store.entries(POD).values()):
+        self.write_status(node, {**status, "conditions": conditions}, now)
+        self.tell(node, "Normal", "NodeNotReady", f"Node {name} status is now: NodeNotReady", now)
+        for pod, _ in list(self.store.entries(POD).values()):
             if node_of_pod(pod) == name and is_ready(pod):
                 self._mark_pod(pod, now)
 
@@ -125,19 +119,14 @@ class NodeLifecycle:
         conditions = with_condition(
             status["conditions"], {**(condition_of(pod, "Ready") or {}), "status": "False"}, now
         )
-        self._client.update(POD, {**pod, "status": {**status, "conditions": conditions}}, now, subresource="status")
-        self._tell(pod, POD, "Warning", "Node is not ready", now)
-
-    def _tell(self, obj: KubeObject, storage: str, kind: EventType, message: str, now: Instant) -> None:
-        if self._events is not None:
-            self._events.record(obj, storage, kind, "NodeNotReady", message, now)
+        self.client.update(POD, {**pod, "status": {**status, "conditions": conditions}}, now, subresource="status")
+        if self.events is not None:
+            self.events.record(pod, POD, "Warning", "NodeNotReady", "Node is not ready", now)
 
     # Taints
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        node = self._store.get(NODE, key)
-        if node is None:
-            return
+    def reconcile(self, key: Key, node: KubeObject, now: Instant) -> None:
+        """Give a node the taints that its conditions mean."""
         present = node["spec"].get("taints") or []
         wanted = _with_own_taints(node, present, now)
         if not self._notices_at_once:
@@ -146,7 +135,7 @@ class NodeLifecycle:
             spec = {name: value for name, value in node["spec"].items() if name != "taints"}
             if wanted:
                 spec["taints"] = wanted
-            self._client.update(NODE, {**node, "spec": spec}, now)
+            self.client.update(NODE, {**node, "spec": spec}, now)
 
     def _in_time(self, key: Key, present: list[KubeObject], wanted: list[KubeObject], now: Instant) -> list[KubeObject]:
         """Return the taints there should be now: those that evict pods come to one node at a time, and go at a look."""
@@ -154,12 +143,12 @@ class NodeLifecycle:
         meant = [taint for taint in wanted if _is_evicting(taint)]
         others = [taint for taint in wanted if not _is_evicting(taint)]
         if had and not meant and now != (look := self._look_at(now)):
-            self._queue.add_after(key, now, Duration(look - now))
+            self.queue.add_after(key, now, Duration(look - now))
             return [*others, *had]
         if meant and not had:
             due = self._next(_EVICTION_PERIOD, max(now, self._next_eviction))
             if now < due:
-                self._queue.add_after(key, now, Duration(due - now))
+                self.queue.add_after(key, now, Duration(due - now))
                 return others
             self._next_eviction = Instant(now + _EVICTION_PAUSE)
         return wanted
@@ -195,38 +184,38 @@ def _is_own(taint: KubeObject) -> bool:
     return taint["key"] in _OWN and taint["effect"] in effects
 
 
-class PodsOfLostNodes:
+class PodsOfLostNodes(Controller):
     """Deletes the pods of nodes that do not exist."""
 
+    storage = POD
+
     def __init__(self, world: World, client: Client) -> None:
-        self._store = world.store
-        self._client = client
+        super().__init__(world, client)
         self._first_look = Instant(world.clock.now + _COMING_UP)
-        self._queue = WorkQueue(world, self._reconcile)
         world.store.listen(NODE, self._hear_nodes)
-        world.store.listen(POD, self._hear_pods)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
             gone = frozenset(batch.keys)
-            for key, (pod, _) in self._store.entries(POD).items():
+            for key, (pod, _) in self.store.entries(POD).items():
                 if node_of_pod(pod) in gone:
-                    self._queue.add_after(key, now, self._time_left(now))
+                    self.queue.add_after(key, now, self._time_left(now))
 
     def _time_left(self, now: Instant) -> Duration:
         return Duration((self._first_look - now) % _COLLECTOR_PERIOD + _QUARANTINE + _COLLECTOR_PERIOD)
 
-    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+    def hear(self, batch: Batch, now: Instant) -> None:
+        """Queue pods that were bound to a node that is not there."""
         if batch.type is DELETED:
             return
         for key, pod in zip(batch.keys, batch.objects, strict=True):
             node = node_of_pod(pod)
-            if node and self._store.get(NODE, Key(node)) is None:
-                self._queue.add_after(key, now, self._time_left(now))
+            if node and self.store.get(NODE, Key(node)) is None:
+                self.queue.add_after(key, now, self._time_left(now))
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        pod = self._store.get(POD, key)
-        if pod is None or not node_of_pod(pod) or self._store.get(NODE, Key(node_of_pod(pod))) is not None:
+    def reconcile(self, key: Key, pod: KubeObject, now: Instant) -> None:
+        """Delete a pod whose node is still not there; one that ran has failed."""
+        if not node_of_pod(pod) or self.store.get(NODE, Key(node_of_pod(pod))) is not None:
             return
         if not is_finished(pod):
             status = pod.get("status", {})
@@ -238,6 +227,5 @@ class PodsOfLostNodes:
                 "message": "PodGC: node no longer exists",
             }
             conditions = with_condition(status.get("conditions") or [], condition, now)
-            changed = {**pod, "status": {**status, "phase": "Failed", "conditions": conditions}}
-            self._client.update(POD, changed, now, subresource="status")
-        self._client.delete(POD, key, now, grace_s=0)
+            self.write_status(pod, {**status, "phase": "Failed", "conditions": conditions}, now)
+        self.client.delete(POD, key, now, grace_s=0)

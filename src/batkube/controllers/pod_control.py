@@ -5,14 +5,15 @@ Kubernetes: pkg/controller/controller_utils.go (RealPodControl) and controller_r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder, EventType
-from batkube.cluster.references import controller_reference, is_being_deleted, key_of, with_metadata
-from batkube.cluster.selectors import LabelSelector
-from batkube.cluster.store import KubeObject
+from batkube.cluster.references import controller_reference, is_being_deleted, key_of, namespace_of, with_metadata
+from batkube.cluster.selectors import selector_of
+from batkube.cluster.store import Key, KubeObject
+from batkube.controllers.controlled import Controlled
 from batkube.kernel.instants import Instant
 
 POD = "pods"
@@ -117,31 +118,32 @@ class PodControl:
 
 def claim(
     client: Client,
-    storage: str,
+    members: Controlled,
     owner: KubeObject,
-    selector: LabelSelector,
-    own: Iterable[KubeObject],
-    orphans: Iterable[KubeObject],
     now: Instant,
     *,
+    wanted: Callable[[KubeObject], bool] = lambda obj: True,
     finalizer: str = "",
 ) -> list[KubeObject]:
-    """Return the objects that `owner` controls, after releasing what no longer matches and adopting what does.
+    """Return which of `members` an `owner` controls, after releasing what no longer matches and adopting what does.
 
-    Adopted objects get `finalizer` too. An owner that is being deleted claims what it has and changes nothing.
+    Adopted objects get `finalizer` too. What is not `wanted` is left alone. An owner that is being deleted claims what
+    it has and changes nothing.
     """
+    metadata, selector = owner["metadata"], selector_of(owner["spec"].get("selector"))
     is_leaving = is_being_deleted(owner)
+    orphans = [obj for obj in members.orphans(metadata["namespace"]) if wanted(obj)]
     claimed = []
-    for obj in own:
+    for obj in filter(wanted, members.of(metadata["uid"])):
         if selector.matches(obj["metadata"].get("labels")):
             claimed.append(obj)
         elif not is_leaving:
-            _write(client, storage, _released(obj, owner, finalizer), now)
+            _write(client, members.kind, _released(obj, owner, finalizer), now)
     if is_leaving:
         return claimed
     for obj in orphans:
         if not is_being_deleted(obj) and selector.matches(obj["metadata"].get("labels")):
-            adopted = _write(client, storage, _adopted(obj, owner, finalizer), now)
+            adopted = _write(client, members.kind, _adopted(obj, owner, finalizer), now)
             if adopted is not None:
                 claimed.append(adopted)
     return claimed
@@ -173,9 +175,8 @@ def _write(client: Client, storage: str, obj: KubeObject, now: Instant) -> KubeO
         raise
 
 
-def owner_key_if(reference: KubeObject | None, group: str, kind: str) -> str | None:
-    """Return the name of the controller when `reference` is to a `kind` of API group `group`, else None."""
+def owner_key(reference: KubeObject | None, group: str, kind: str, dependent: Key) -> Key | None:
+    """Return the key of the owner of `dependent` if `reference` is to a `kind` of API group `group`, else None."""
     if reference is None or reference["kind"] != kind or reference["apiVersion"].partition("/")[0] != group:
         return None
-    name: str = reference["name"]
-    return name
+    return Key(f"{namespace_of(dependent)}/{reference['name']}")

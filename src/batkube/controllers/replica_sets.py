@@ -35,16 +35,16 @@ class ReplicaSets(PodKeeper):
         super().__init__(world, client, events, pods)
         self._replica_sets = replica_sets
 
-    def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
+    def reconcile(self, key: Key, replica_set: KubeObject, now: Instant) -> None:
         """Create or delete pods until there are as many as asked for."""
-        pods = self.claimed(obj, now, is_active)
+        pods = self.claimed(replica_set, now, is_active)
         problem: Refused | None = None
-        if not is_being_deleted(obj):
-            problem = self._manage(obj, pods, now)
-        self.write_status(obj, _status(obj, pods, problem, now), now)
+        if not is_being_deleted(replica_set):
+            problem = self._manage(replica_set, pods, now)
+        self.write_status(replica_set, _status(replica_set, pods, problem, now), now)
         if problem is not None:
             raise problem
-        self._look_again_when_available(key, obj, pods, now)
+        self._look_again_when_available(key, replica_set, pods, now)
 
     def _manage(self, replica_set: KubeObject, pods: Sequence[KubeObject], now: Instant) -> Refused | None:
         """Create or delete pods; return what could not be done."""

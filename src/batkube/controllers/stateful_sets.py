@@ -41,20 +41,20 @@ class StatefulSets(PodKeeper):
         super().__init__(world, client, events, pods)
         self._revisions = revisions
 
-    def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
+    def reconcile(self, key: Key, owner: KubeObject, now: Instant) -> None:
         """Make, end or renew the pod whose turn it is; of a set that is parallel, all of them."""
-        update = self._revisions.present(obj, now)
-        named = obj.get("status", {}).get("currentRevision")
-        kept = {revision["metadata"]["name"]: revision for revision in self._revisions.of(obj)}
+        update = self._revisions.present(owner, now)
+        named = owner.get("status", {}).get("currentRevision")
+        kept = {revision["metadata"]["name"]: revision for revision in self._revisions.of(owner)}
         current = kept.get(named, update)
-        self.claimed(obj, now)
-        if not is_being_deleted(obj):
-            self._manage(obj, current, update, now)
-        pods = self.pods.of(obj["metadata"]["uid"])
-        self.write_status(obj, _status(obj, pods, current, update, now), now)
+        self.claimed(owner, now)
+        if not is_being_deleted(owner):
+            self._manage(owner, current, update, now)
+        pods = self.pods.of(owner["metadata"]["uid"])
+        self.write_status(owner, _status(owner, pods, current, update, now), now)
         used = {pod["metadata"].get("labels", {}).get(REVISION_LABEL, "") for pod in pods}
-        self._revisions.forget_old(obj, used | {_name(current), _name(update)}, now)
-        waits = [wait for pod in pods if (wait := available_in(pod, _min_ready_s(obj), now))]
+        self._revisions.forget_old(owner, used | {_name(current), _name(update)}, now)
+        waits = [wait for pod in pods if (wait := available_in(pod, _min_ready_s(owner), now))]
         if waits:
             self.queue.add_after(key, now, min(waits))
 

@@ -9,29 +9,26 @@ from collections.abc import Sequence
 
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import node_of_pod
 from batkube.cluster.references import is_being_deleted, with_condition
 from batkube.cluster.scheduling_rules import tolerates
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
-from batkube.controllers.work_queue import WorkQueue
+from batkube.controllers.controller import Controller
 from batkube.kernel.instants import Duration, Instant, seconds
 
-NODE, POD = "nodes", "pods"
 
-
-class TaintEviction:
+class TaintEviction(Controller):
     """Evicts pods from tainted nodes."""
 
+    storage = POD
+
     def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
-        self._store = world.store
-        self._client = client
-        self._events = events
-        self._queue = WorkQueue(world, self._reconcile)
+        super().__init__(world, client, events)
         #: Since when each pod's toleration runs out.
         self._since: dict[Key, Instant] = {}
         world.store.listen(NODE, self._hear_nodes)
-        world.store.listen(POD, self._hear_pods)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
         if batch.type is DELETED:
@@ -40,11 +37,12 @@ class TaintEviction:
             before = [] if change.previous is None else _evicting(change.previous)
             if before != _evicting(change.object):
                 name = change.object["metadata"]["name"]
-                for key, (pod, _) in self._store.entries(POD).items():
+                for key, (pod, _) in self.store.entries(POD).items():
                     if node_of_pod(pod) == name:
-                        self._queue.add(key, now)
+                        self.queue.add(key, now)
 
-    def _hear_pods(self, batch: Batch, now: Instant) -> None:
+    def hear(self, batch: Batch, now: Instant) -> None:
+        """Queue pods that have come to a node with such taints."""
         for change in batch.changes():
             if batch.type is DELETED:
                 self._since.pop(change.key, None)
@@ -52,29 +50,29 @@ class TaintEviction:
             name = node_of_pod(change.object)
             if not name or (change.previous is not None and node_of_pod(change.previous) == name):
                 continue
-            node = self._store.get(NODE, Key(name))
+            node = self.store.get(NODE, Key(name))
             if node is not None and _evicting(node):
-                self._queue.add(change.key, now)
+                self.queue.add(change.key, now)
 
-    def _reconcile(self, key: Key, now: Instant) -> None:
-        pod = self._store.get(POD, key)
-        node = None if pod is None else self._store.get(NODE, Key(node_of_pod(pod)))
-        if pod is None or node is None or is_being_deleted(pod):
+    def reconcile(self, key: Key, pod: KubeObject, now: Instant) -> None:
+        """Evict a pod whose time on its node is over."""
+        node = self.store.get(NODE, Key(node_of_pod(pod)))
+        if node is None or is_being_deleted(pod):
             self._since.pop(key, None)
             return
         tolerated = _tolerated_for(pod, _evicting(node))
         if tolerated is None:
             if self._since.pop(key, None) is not None:
-                self._tell(pod, f"Cancelling deletion of Pod {key}", now)
+                self.tell(pod, "Normal", "TaintManagerEviction", f"Cancelling deletion of Pod {key}", now)
             return
         due = Instant(self._since.setdefault(key, now) + tolerated)
         if now < due:
-            self._queue.add_after(key, now, Duration(due - now))
+            self.queue.add_after(key, now, Duration(due - now))
             return
         self._evict(key, pod, now)
 
     def _evict(self, key: Key, pod: KubeObject, now: Instant) -> None:
-        self._tell(pod, f"Marking for deletion Pod {key}", now)
+        self.tell(pod, "Normal", "TaintManagerEviction", f"Marking for deletion Pod {key}", now)
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -84,11 +82,8 @@ class TaintEviction:
         }
         status = pod.get("status", {})
         conditions = with_condition(status.get("conditions") or [], condition, now)
-        self._client.update(POD, {**pod, "status": {**status, "conditions": conditions}}, now, subresource="status")
-        self._client.delete(POD, key, now)
-
-    def _tell(self, pod: KubeObject, message: str, now: Instant) -> None:
-        self._events.record(pod, POD, "Normal", "TaintManagerEviction", message, now)
+        self.client.update(POD, {**pod, "status": {**status, "conditions": conditions}}, now, subresource="status")
+        self.client.delete(POD, key, now)
 
 
 def _evicting(node: KubeObject) -> list[KubeObject]:

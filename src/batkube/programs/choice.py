@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import policy_names
+from batkube.programs.command_lines import names_served
 from batkube.programs.commands import commanded
 from batkube.programs.extenders import refuse_binding
 from batkube.programs.program import Builder, OutsideScheduler
@@ -25,24 +26,26 @@ from batkube.scenarios.keys import split_scheduler
 from batkube.scenarios.scenario import CONTROLLER_MANAGER, Scenario
 from batkube.schedulers.clocks import split_clock
 from batkube.schedulers.installed import installed, user_catalogue
-from batkube.schedulers.programs import ProgramStart, start_of
+from batkube.schedulers.programs import ProgramStart, fill_all, start_of
 from batkube.timing.paced_text import TimeMode
 
 
 def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[OutsideScheduler, ...]:
-    """Return the programs of a scenario: its schedulers, the main one first, then its controllers, then all else.
+    """Return the programs of a scenario: its schedulers, the main one first, what belongs to them, its controllers, all
+    else.
 
     Raises InputError for one that cannot be started. `builder` gives the program of a name; without one it is built.
     """
     texts = (scenario.scheduler, *scenario.more_schedulers)
     schedulers = [_scheduler(text, number, scenario, builder) for number, text in enumerate(texts)]
+    companions = [one for scheduler in schedulers for one in _companions(scheduler, builder)]
     text = scenario.controller_manager
     managers = [] if text is None else [controller_manager(text, builder)]
     others = [
         _attached(text, f"attached-{number}-{_words(text)[0].rpartition('/')[2].partition('@')[0]}", builder)
         for number, text in enumerate(scenario.attach, start=1)
     ]
-    return (*schedulers, *managers, *others)
+    return (*schedulers, *companions, *managers, *others)
 
 
 def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
@@ -71,6 +74,21 @@ def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | No
         refuse_binding(content, file)
     folder = serves if number else ""
     return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, serves, folder)
+
+
+def _companions(scheduler: OutsideScheduler, builder: Builder | None) -> list[OutsideScheduler]:
+    """Return the programs that belong to a scheduler; one that is a scheduler itself serves the same pods."""
+    served = names_served(scheduler)[0]
+    programs = []
+    for text in scheduler.start.companions:
+        name, *arguments = _words(fill_all(text, {"scheduler-name": served}))
+        start = _start(name)
+        serves = scheduler.serves if start.scheduler_name else ""
+        content = configuration(name, start, serves=serves)
+        folder = str(Path(scheduler.folder, name.partition("@")[0]))
+        binary = _binary(name, builder)
+        programs.append(OutsideScheduler(name, binary, start, tuple(arguments), content, serves, folder))
+    return programs
 
 
 def controller_manager(text: str, builder: Builder | None) -> OutsideScheduler:
@@ -137,7 +155,7 @@ def _without_configuration(arguments: Sequence[str], start: ProgramStart) -> tup
 def configuration(name: str, start: ProgramStart, file: Path | None = None, serves: str = "") -> dict[str, Any]:
     """Return the content of a program's configuration file: its default, with the user's `file` on top.
 
-    Where a default has profiles, a scheduler that serves a name of its own gets one of that name.
+    Where a default may have profiles, a scheduler that serves a name of its own has its first one under that name.
     """
     if file is not None:
         if not start.configuration_flags:
@@ -145,7 +163,8 @@ def configuration(name: str, start: ProgramStart, file: Path | None = None, serv
         merged: dict[str, Any] = _merged(start.configuration, _read_like(start.configuration, file))
         return merged
     if serves and start.has_profiles:
-        return {**start.configuration, "profiles": [{"schedulerName": serves}]}
+        first, *others = start.configuration.get("profiles") or [{}]
+        return {**start.configuration, "profiles": [{**first, "schedulerName": serves}, *others]}
     return start.configuration
 
 

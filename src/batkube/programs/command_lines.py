@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -12,6 +13,8 @@ from batkube.kernel.private_files import write_private
 from batkube.programs.extenders import Extenders
 from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.programs import fill_all
+
+_SECOND_LOOPBACK = "127.0.0.2"
 
 
 def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: str, extenders: Extenders) -> list[str]:
@@ -22,23 +25,37 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     kubeconfig = folder / "kubeconfig"
     server = f"http://127.0.0.1:{port}/{secret}"
     write_private(kubeconfig, _kubeconfig(server))
-    places = {
+    places: dict[str, str | int] = {
         "kubeconfig": str(kubeconfig),
         "scheduler-name": "".join(names_served(scheduler)[:1]),
         # As long as we hold the port, no other run takes it on the loopback's second address.
-        "address": f"127.0.0.2:{port}",
+        "address": f"{_SECOND_LOOPBACK}:{port}",
+        "host": _SECOND_LOOPBACK,
+        "port": port,
         "proxy": f"http://127.0.0.1:{port}",
     }
+    if "{certificates}" in str(scheduler):
+        from batkube.programs.certificates import write_certificates
+
+        places["certificates"] = write_certificates(folder / "certificates", scheduler.name)
+    for name, content in scheduler.start.files.items():
+        places[f"file:{name}"] = _written(folder / "files" / name, fill_all(content, places))
     content = fill_all(extenders.led_through(scheduler.configuration, server), places)
     if content:
-        path = folder / "configuration.yaml"
         # It has the secret as well, where extenders are asked through the server.
-        write_private(path, yaml.safe_dump(content, sort_keys=False))
-        places["configuration"] = str(path)
+        own = folder / "configuration" if scheduler.start.watches_configuration else folder
+        places["configuration"] = _written(own / "configuration.yaml", content)
     return [*(scheduler.command or [str(scheduler.binary)]), *arguments_of(scheduler, places)]
 
 
-def arguments_of(scheduler: OutsideScheduler, places: Mapping[str, str]) -> list[str]:
+def _written(path: Path, content: str | dict[str, Any]) -> str:
+    """Write a file for nobody else to read, a text or what YAML is made of, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
+    return str(path)
+
+
+def arguments_of(scheduler: OutsideScheduler, places: Mapping[str, str | int]) -> list[str]:
     """Return the arguments of a program: its own, but for those that the user's replace, and the user's."""
     replaced = [text.partition("=")[0] for text in scheduler.arguments]
     if "configuration" not in places:

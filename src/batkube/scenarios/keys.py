@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration
+from batkube.kernel.windows import NO_TRIM, TRIM_WORDS, Trim, parse_trim
 from batkube.scenarios.scenario import (
     CONTROLLER_MANAGER,
     CONTROLLERS_REMEDY,
@@ -89,6 +90,8 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         attach=_programs(values, scheduler, source),
         controllers=_controllers(values, scheduler, source),
         until=_duration(values, "until", None, source),
+        warm_up=_trim(values, "warm-up", source),
+        cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
     )
 
@@ -192,6 +195,14 @@ def _duration(values: Mapping[str, object], key: str, default: _Default, source:
     if length <= 0:
         raise InputError(source, at=key, problem=f"{text} is not a length of time")
     return length
+
+
+def _trim(values: Mapping[str, object], key: str, source: str | Path) -> Trim:
+    text = values.get(key)
+    try:
+        return NO_TRIM if text is None else parse_trim(str(text))
+    except ValueError as error:
+        raise InputError(source, at=key, problem=str(error), remedy=f"write {TRIM_WORDS}") from error
 
 
 def _events(events: object, source: str | Path) -> Path | tuple[object, ...]:

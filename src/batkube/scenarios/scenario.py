@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from batkube.kernel.instants import Duration, format_seconds
+from batkube.kernel.windows import NO_TRIM, Trim
 from batkube.platforms.reading import names_file
 from batkube.timing.coordinator import PATIENCE, WATCHDOG
 from batkube.timing.costs import ZERO
@@ -79,6 +80,9 @@ class Scenario:
     controllers: str | None = None
     #: In virtual time: when the run ends, whatever has not ended by then.
     until: Duration | None = None
+    #: What of the beginning and of the end of a run does not count in its means.
+    warm_up: Trim = NO_TRIM
+    cool_down: Trim = NO_TRIM
     #: In real time: a run that is not over after so long is stopped. It has no part in the results of one that is.
     time_limit: Duration | None = None
 
@@ -123,6 +127,8 @@ class Scenario:
             "attach": list(self.attach),
             "controllers": self.controllers,
             "until": None if self.until is None else format_seconds(self.until),
+            "warm-up": self.warm_up.text or None,
+            "cool-down": self.cool_down.text or None,
             TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
         }
 

@@ -9,18 +9,27 @@ where it was, since what Go had downloaded and compiled is in Go's own caches.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from batkube.schedulers.compiling import check_target, compile_program
+from batkube.schedulers.compiling import check_target, compile_program, download
+from batkube.schedulers.definitions import encode, read_definitions
 from batkube.schedulers.guarding import check_kept, make_closed
 from batkube.schedulers.overlay import digest, overlay_files, write_overlay
 from batkube.schedulers.recipes import GoMod, Program, go_mod, missing_folder
-from batkube.schedulers.records import OVERLAY, PARTIAL, SOURCE, BuildRecord, lock_of, programs_folder, write_record
-from batkube.schedulers.toolchains import Report, Toolchain, find_go, locked, run_go, toolchain
+from batkube.schedulers.records import (
+    DEFINITIONS,
+    OVERLAY,
+    PARTIAL,
+    SOURCE,
+    BuildRecord,
+    lock_of,
+    programs_folder,
+    write_record,
+)
+from batkube.schedulers.toolchains import Report, Toolchain, find_go, locked, toolchain
 
 
 def built(wanted: Program, cache: Path, report: Report = lambda _: None, *, go_version: str = "") -> Path:
@@ -70,6 +79,7 @@ class _Build:
         wanted = self._wanted
         parts = [wanted.module, wanted.version, wanted.package, wanted.main, str(wanted.variables), go_mod(wanted, "")]
         parts += [text for file in wanted.beside for text in file]
+        parts += wanted.definitions
         if self._go is not None:
             parts += [self._go.version, digest(self._overlay), str(wanted.folder)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
@@ -117,10 +127,14 @@ class _Build:
         work = self._source
         shutil.rmtree(work, ignore_errors=True)
         self._report(f"downloading {wanted.module} {wanted.version}")
-        described = run_go(self._line(["mod", "download", "-json", f"{wanted.module}@{wanted.version}"]), self.folder)
-        source = json.loads(described)
+        source = download(wanted, self._line(["mod", "download", "-json"]), self.folder)
+        if wanted.definitions:
+            definitions = read_definitions(Path(source["Dir"]), wanted.definitions)
+            (self.folder / DEFINITIONS).write_bytes(encode(definitions))
         if wanted.go_mod is GoMod.COPY:
-            shutil.copytree(source["Dir"], work, copy_function=shutil.copyfile)
+            # What is vendored of a published module is what its tools need, not its programs.
+            without = shutil.ignore_patterns("vendor")
+            shutil.copytree(source["Dir"], work, copy_function=shutil.copyfile, ignore=without)
             for folder in [work, *(path for path in work.rglob("*") if path.is_dir())]:
                 folder.chmod(0o755)
         else:

@@ -27,15 +27,19 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     needs: tuple[GroupVersion, ...] = ()
     #: What differs in its configuration file.
     configuration: dict[str, Any] = {}
+    #: Where its definitions are, if elsewhere.
+    definitions: tuple[str, ...] = ()
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """A program by name. Texts may hold `{version}`, `{major}`, `{minor}`; see `programs` for those of a start."""
 
     about: str
-    module: str
-    #: The version that is meant when none is given.
-    default: str
+    #: The module that it is published in; "" if it is in a `folder` of the user's.
+    module: str = ""
+    folder: str = ""
+    #: The version that is meant when none is given; a folder has none.
+    default: str = ""
     #: The import path of the main package, or the source of one.
     package: str = ""
     main: str = ""
@@ -51,6 +55,23 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     arguments: tuple[str, ...] = ()
     #: Its configuration file, if it wants one.
     configuration: dict[str, Any] = {}
+    #: Whether it takes every change in the folder of its configuration for one of it.
+    watches_configuration: bool = False
+    #: More files that it reads, by name: texts, or what is written as YAML.
+    files: dict[str, str | dict[str, Any]] = {}
+    #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
+    needs: tuple[GroupVersion, ...] = ()
+    #: Folders and files of the module that hold the definitions of its own kinds.
+    definitions: tuple[str, ...] = ()
+    #: What must exist before it starts.
+    objects: tuple[dict[str, Any], ...] = ()
+    #: Other programs, with their arguments, that belong to it and are started beside it.
+    companions: tuple[str, ...] = ()
+    #: How jobs of several pods are given to it.
+    submit_as: str = "pods"
+    #: The API version of its PodGroups, and the annotation or label by which a pod names its group.
+    pod_group: str = ""
+    pod_group_key: str = ""
 
 
 Catalogue = Mapping[str, Entry]
@@ -72,8 +93,17 @@ def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
 
 def _entry(path: Path, name: str, content: object) -> Entry:
     try:
-        return msgspec.convert(content, Entry)
+        entry = msgspec.convert(content, Entry)
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at ")
         key = place.strip("`").removeprefix("$")
         raise InputError(path, at=f"{name}{key}", problem=problem, remedy=_REMEDY) from error
+    if bool(entry.module) == bool(entry.folder):
+        raise InputError(path, at=name, problem="needs either a `module` or a `folder`", remedy=_REMEDY)
+    if entry.module and not entry.default:
+        raise InputError(path, at=name, problem="needs a `default` version", remedy=_REMEDY)
+    folder = path.parent / Path(entry.folder).expanduser()
+    if entry.folder and not (folder / "go.mod").is_file():
+        problem = f"{folder} is not a folder with a go.mod"
+        raise InputError(path, at=f"{name}.folder", problem=problem, remedy="give the root of a Go module")
+    return msgspec.structs.replace(entry, folder=str(folder.resolve())) if entry.folder else entry

@@ -6,6 +6,8 @@ a published program is not: then the build has failed.
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import subprocess
 from collections import deque
@@ -20,6 +22,31 @@ from batkube.schedulers.toolchains import GoFailed, Report, run_go
 #: Progress is told so many times while packages are compiled.
 _TOLD = 20
 _KEPT_LINES = 60
+#: What Go says of a module or version that is not there (cmd/go, and the answers of proxies that it passes on).
+_UNKNOWN = re.compile(
+    r"unknown revision|invalid version|malformed module path|\b(403 Forbidden|404 Not Found|410 Gone)\b|no such file"
+)
+
+
+def download(wanted: Program, download_line: Sequence[str], folder: Path) -> dict[str, str]:
+    """Return where the source of a published program is, having downloaded it: `Dir` and `GoMod`.
+
+    `download_line` is the command `go mod download -json`, which prints what went wrong as it prints all else.
+    """
+    command = [*download_line, f"{wanted.module}@{wanted.version}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, umask=OWNER_ALONE)
+    try:
+        answer: dict[str, str] = json.loads(done.stdout or "{}")
+    except json.JSONDecodeError:
+        answer = {}
+    if not done.returncode:
+        return answer
+    complaint = answer.get("Error") or done.stderr
+    if _UNKNOWN.search(complaint):
+        problem = f"{wanted.module} has no version {wanted.version} that can be downloaded:\n{complaint.strip()}"
+        remedy = f"`batkube schedulers list` shows the versions of {wanted.name} that are known"
+        raise InputError(wanted.title, problem=problem, remedy=remedy)
+    raise GoFailed(command, complaint)
 
 
 def check_target(wanted: Program, list_line: Sequence[str], target: str, work: Path) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from batkube.kernel.errors import InputError
 from batkube.schedulers.catalogue import Catalogue, Entry, Variant, read_catalogue
 from batkube.schedulers.clocks import ClockKind
-from batkube.schedulers.recipes import Program
+from batkube.schedulers.recipes import Program, local_program
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.\d+[\w.+-]*")
 
@@ -29,6 +30,23 @@ class ProgramStart(msgspec.Struct, frozen=True):
     needs: tuple[str, ...] = ()
     #: Whether it is built for virtual time.
     virtual: bool = True
+    #: Whether it takes every change in the folder of its configuration for one of it.
+    watches_configuration: bool = False
+    #: More files that it reads, by name.
+    files: Mapping[str, str | dict[str, Any]] = {}
+    #: Folders and files of its module that hold the definitions of its own kinds.
+    definitions: tuple[str, ...] = ()
+    #: The user's folder that it is built from; "" for one that is published.
+    folder: str = ""
+    #: What must exist before it starts.
+    objects: tuple[dict[str, Any], ...] = ()
+    #: The command lines of the programs that belong to it.
+    companions: tuple[str, ...] = ()
+    #: How jobs of several pods are given to it.
+    submit_as: str = "pods"
+    #: The API version of its PodGroups, and the annotation or label by which a pod names its group.
+    pod_group: str = ""
+    pod_group_key: str = ""
     #: What gives it its time.
     clock: ClockKind = ClockKind.GO
 
@@ -52,6 +70,8 @@ def our_catalogue() -> Catalogue:
 def program(title: str, catalogue: Catalogue | None = None) -> Program:
     """Return the program called `NAME` or `NAME@VERSION`."""
     name, entry, version = find(title, catalogue)
+    if entry.folder:
+        return local_program(Path(entry.folder), entry.package or ".")
     variant = _variant(entry, version)
     return Program(
         name,
@@ -61,10 +81,11 @@ def program(title: str, catalogue: Catalogue | None = None) -> Program:
         main=entry.main,
         beside=tuple(entry.beside.items()),
         go_mod=entry.go_mod,
-        variables=tuple((key, _fill(text, _of_version(version))) for key, text in entry.variables.items()),
+        variables=tuple(fill_all(entry.variables, _of_version(version)).items()),
         virtual=entry.virtual,
         go=variant.go,
         missing=variant.missing,
+        definitions=variant.definitions or entry.definitions,
     )
 
 
@@ -76,6 +97,10 @@ def find(title: str, catalogue: Catalogue | None = None) -> tuple[str, Entry, st
     if entry is None:
         raise InputError(title, problem="there is no such program", remedy=f"choose one of {', '.join(entries)}")
     version = version.removeprefix("v")
+    if at and entry.folder:
+        raise InputError(title, problem=f"{name} is built from a folder, which has no versions", remedy=f"write {name}")
+    if entry.folder:
+        return name, entry, ""
     if at and not version:
         remedy = f"write {name}@{entry.default}, or {name} alone, which means the same"
         raise InputError(title, problem="has no version after the @", remedy=remedy)
@@ -90,9 +115,27 @@ def start_of(title: str, catalogue: Catalogue | None = None) -> ProgramStart:
     """Return how the program called `NAME` or `NAME@VERSION` is started."""
     _, entry, version = find(title, catalogue)
     variant = _variant(entry, version)
-    content: dict[str, Any] = fill_all({**entry.configuration, **variant.configuration}, _of_version(version))
-    arguments = tuple(_fill(text, _of_version(version)) for text in entry.arguments)
-    return ProgramStart(arguments, content, entry.scheduler_name, variant.needs, entry.virtual)
+    places = _of_version(version)
+
+    def filled(value: Any) -> Any:  # noqa: ANN401 - any YAML
+        return fill_all(value, places)
+
+    return ProgramStart(
+        tuple(filled(list(entry.arguments))),
+        filled({**entry.configuration, **variant.configuration}),
+        entry.scheduler_name,
+        tuple(dict.fromkeys((*entry.needs, *variant.needs))),
+        entry.virtual,
+        watches_configuration=entry.watches_configuration,
+        files=filled(entry.files),
+        definitions=variant.definitions or entry.definitions,
+        folder=entry.folder,
+        objects=tuple(filled(list(entry.objects))),
+        companions=tuple(filled(list(entry.companions))),
+        submit_as=entry.submit_as,
+        pod_group=entry.pod_group,
+        pod_group_key=entry.pod_group_key,
+    )
 
 
 def _variant(entry: Entry, version: str) -> Variant:
@@ -103,18 +146,22 @@ def _variant(entry: Entry, version: str) -> Variant:
     return next((variant for known, variant in entry.versions.items() if known.startswith(minor)), Variant())
 
 
-def _fill(text: str, places: Mapping[str, str]) -> str:
+def _fill(text: str, places: Mapping[str, str | int]) -> str | int:
+    """Return a text with its places filled; one that is nothing but a place becomes a number where that is one."""
     for name, value in places.items():
-        text = text.replace(f"{{{name}}}", value)
+        if text == f"{{{name}}}":
+            return value
+        text = text.replace(f"{{{name}}}", str(value))
     return text
 
 
 def _of_version(version: str) -> dict[str, str]:
-    major, minor, _ = version.split(".", 2)
+    """Return what stands for the version in texts; a folder has none."""
+    major, minor, *_ = (*version.split(".", 2), "")
     return {"version": version, "major": major, "minor": minor}
 
 
-def fill_all(value: Any, places: Mapping[str, str]) -> Any:  # noqa: ANN401 - any YAML
+def fill_all(value: Any, places: Mapping[str, str | int]) -> Any:  # noqa: ANN401 - any YAML
     """Return `value` with each `{place}` that is known filled, in all its texts."""
     if isinstance(value, dict):
         return {key: fill_all(each, places) for key, each in value.items()}

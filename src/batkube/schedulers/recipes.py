@@ -51,6 +51,8 @@ class Program(msgspec.Struct, frozen=True):
     missing: tuple[str, ...] = ()
     #: The user's own module; `module` and `version` are "" then.
     folder: Path | None = None
+    #: Folders and files of the module with the definitions of its kinds, which are kept with the program.
+    definitions: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

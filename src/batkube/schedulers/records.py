@@ -19,6 +19,8 @@ from batkube.schedulers.toolchains import Toolchain, locked
 _FILE = "build.json"
 #: What else builds write: the files that replace Go's, the folder they are made in, the program until it is whole.
 OVERLAY, SOURCE, PARTIAL = ".overlay", ".source", ".partial"
+#: The definitions of the program's own kinds.
+DEFINITIONS = "definitions.json"
 
 
 class BuildRecord(msgspec.Struct, frozen=True):
@@ -112,7 +114,9 @@ def remove(kept: Kept) -> str:
 
 def _is_of_build(path: Path, kept: Kept) -> bool:
     """Say whether something in the folder of a build is what builds write there (`builds`)."""
-    return path.name in (_FILE, OVERLAY, SOURCE, kept.record and kept.record.name) or path.suffix == PARTIAL
+    return (
+        path.name in (_FILE, OVERLAY, SOURCE, DEFINITIONS, kept.record and kept.record.name) or path.suffix == PARTIAL
+    )
 
 
 def _busy() -> None:

@@ -137,9 +137,12 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
     from batkube.programs.command_lines import old_versions
+    from batkube.programs.foundations import lay
     from batkube.programs.launch import make_server
 
-    return make_server(world, old_versions(inputs.outside))
+    server = make_server(world, old_versions(inputs.outside))
+    lay(inputs.foundations, server.api.manifests(server.token))
+    return server
 
 
 def _surroundings() -> Surroundings:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
 from batkube.cluster.timetable import Timetable
@@ -27,6 +28,9 @@ from batkube.workloads.reading import read_workload
 from batkube.workloads.rules import ContainerRule, refuse_idle
 from batkube.workloads.rules_reading import read_rules
 
+if TYPE_CHECKING:
+    from batkube.programs.foundations import Foundations
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -46,6 +50,8 @@ class Inputs:
     #: The objects of all workloads, in the order in which they are applied.
     objects: tuple[ObjectManifest, ...]
     timetable: Timetable
+    #: What is there before the outside programs start.
+    foundations: Foundations = ()
 
     @property
     def has_own_controllers(self) -> bool:
@@ -96,7 +102,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         check_jobs(workload, rest, model)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
-    check_objects(objects, scenario.until, later_objects)
+    foundations = _foundations(outside, platform, model)
+    check_objects(objects, scenario.until, later_objects, foundations)
     check_kinds(timetable, all_objects)
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in all_objects])
@@ -104,7 +111,9 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         # What programs make of their own accord nobody can tell beforehand.
         kinds = None if scenario.attach else {manifest.kind for manifest in all_objects}
         outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
-    return Inputs(scenario, workloads, platform, model, policy, outside, latencies, rules, objects, timetable)
+    return Inputs(
+        scenario, workloads, platform, model, policy, outside, latencies, rules, objects, timetable, foundations
+    )
 
 
 def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
@@ -114,6 +123,15 @@ def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | N
     from batkube.programs.choice import outside_programs
 
     return None, outside_programs(scenario, builder)
+
+
+def _foundations(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Foundations:
+    """Return what must be there before the outside programs start."""
+    if not outside:
+        return ()
+    from batkube.programs.foundations import foundations_of
+
+    return foundations_of(outside, platform.machines, model)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:

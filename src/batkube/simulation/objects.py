@@ -23,6 +23,7 @@ from batkube.workloads.model import ObjectManifest, Workload
 
 if TYPE_CHECKING:
     from batkube.api.manifests import Manifests
+    from batkube.programs.foundations import Foundations
 
 _REFUSED = FidelityNote("workload", "the API refused objects when they were applied")
 #: What stays until somebody deletes it.
@@ -36,10 +37,16 @@ def objects_of(workloads: Iterable[Workload]) -> list[ObjectManifest]:
 
 
 def check_objects(
-    objects: Sequence[ObjectManifest], until: Duration | None, others: Sequence[ObjectManifest] = ()
+    objects: Sequence[ObjectManifest],
+    until: Duration | None,
+    others: Sequence[ObjectManifest] = (),
+    foundations: Foundations = (),
 ) -> None:
-    """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end."""
-    if not objects and not others:
+    """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end.
+
+    `foundations` are there before all of them.
+    """
+    if not objects and not others and not foundations:
         return
     for manifest in objects:
         if manifest.kind == "Node":
@@ -47,11 +54,13 @@ def check_objects(
         if until is None and never_ends(manifest):
             _refuse(manifest, "never ends, and so the run would not", "add --until, such as --until 1d")
     # Imported only where it is needed: loading it takes longer than a small run does to run.
+    from batkube.programs.foundations import lay
     from batkube.programs.launch import make_server
 
     world = World(Streams(0))
     server = make_server(world)
     manifests = server.api.manifests(server.token)
+    lay(foundations, manifests)
     for manifest in heapq.merge(objects, others, key=lambda manifest: manifest.at):
         world.clock.advance(manifest.at)
         try:

@@ -48,6 +48,8 @@ class Record:
             busy_until=states.busy_until,
             job_count=self.simulation.work.job_count,
             version=__version__,
+            warm_up=self.inputs.scenario.warm_up,
+            cool_down=self.inputs.scenario.cool_down,
         )
         write_jobs(folder.file("jobs.csv"), outcomes)
         if self.simulation.programs is not None:

@@ -77,6 +77,10 @@ class Server(Protocol):
         """Whether anything is on its way between the program and the server, as the kernel sees it."""
 
     @property
+    def unread(self) -> int:
+        """How many bytes have arrived at the program that it has not read, as the kernel sees it."""
+
+    @property
     def dropped(self) -> int:
         """How many connections have ended since the start; a change of it tells of one that broke."""
 
@@ -187,6 +191,9 @@ class Attachment:
 
     def _has_read_all(self, watch: Stopwatch) -> bool:
         if not self._counts or self.page.bytes_read >= self.server.sent:
+            return True
+        # Nobody need be waiting for what has arrived: a thread may have asked for something else meanwhile.
+        if not self.page.counts_all and self.page.bytes_read + self.server.unread >= self.server.sent:
             return True
         self._doubt_counts(watch)
         return False

@@ -16,7 +16,7 @@ from batkube.cli.main import main
 from batkube.experiments.description.column_labels import column_of
 from batkube.experiments.report.document import report_page, write_report
 from batkube.experiments.report.gantts import representative_runs
-from batkube.experiments.report.results import best_of, grid_points
+from batkube.experiments.report.grid_points import best_of, grid_points
 from batkube.experiments.results.findings import read_findings
 from batkube.experiments.running.workers import Here, worker_processes
 from report_pages import Page, read_page, write_experiment
@@ -48,7 +48,7 @@ def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> 
     assert page.problems == []
     for words in ("Two & two", "Which is better?", "Everything that the runs asked for is modelled", "seeds0, 1"):
         assert words in page.text
-    assert page.tables[0][1][:2] == ["policy:fcfs", "2"]
+    assert page.tables[0][1][:2] == ["policy:fcfs", "1 of 2"]
     digests = [run["digest"] for run in json.loads((study.out / "experiment.json").read_text())["runs"]]
     assert all(digest[:12] in page.text for digest in digests)
     assert page.tags.count("svg") == 3  # a figure and two Gantt charts
@@ -111,6 +111,41 @@ def test_identical_repeats_are_said_to_be_so_and_count_once(tmp_path: Path) -> N
     assert [row[1] for row in page.tables[0][1:]] == ["1 of 3", "1 of 3"]
     assert "Repeats are identical to the byte: one digest for each of the 2 points" in page.text
     assert "2 of 6 runs count" in page.text
+
+
+def test_seeds_that_change_nothing_are_no_replicates_anywhere_on_the_page(tmp_path: Path) -> None:
+    runs = [
+        {"scheduler": name, "seed": seed, "digest": name, "makespan": span}
+        for name, span in (("fcfs", 2_832_978.0), ("easy", 2_832_900.0))
+        for seed in (0, 1)
+    ]
+    page = told(write_experiment(tmp_path, {"scheduler": ["fcfs", "easy"]}, runs, seeds=[0, 1]))
+
+    assert page.tables[0][1:] == [["fcfs", "1 of 2", "2,832,978.00"], ["easy", "1 of 2", "2,832,900.00★"]]
+    assert "± 0" not in page.text
+    assert "there the seed changes nothing" in page.text
+    assert "2 of 4 runs count" in page.text
+    assert "Every value is of one run, so there are no intervals." in page.text
+
+
+def test_schedulers_are_compared_seed_by_seed_so_that_hard_workloads_cancel_out(tmp_path: Path) -> None:
+    hard = [100.0, 500.0, 900.0, 1300.0]
+    runs = runs_of("a", hard) + runs_of("b", [span + gain for span, gain in zip(hard, [9, 10, 11, 10], strict=True)])
+
+    page = told(write_experiment(tmp_path, {"scheduler": ["a", "b"]}, runs))
+
+    # The intervals of the means overlap by far; that of the pairs' differences is 10 ± 3.182 · 0.8165 / √4.
+    assert page.tables[0][1:] == [["a", "4", "700 ± 822★"], ["b", "4", "710 ± 823"]]
+    assert page.tables[1][1:] == [["b", "a", "4", "+10.0 ± 1.3"]]
+
+
+def test_a_seed_counts_as_a_pair_if_it_changes_one_of_both(tmp_path: Path) -> None:
+    runs = runs_of("a", [100.0, 100.0, 100.0], digest="a") + runs_of("b", [101.0, 102.0, 103.0])
+    runs += runs_of("c", [90.0, 90.0, 90.0], digest="c")
+
+    page = told(write_experiment(tmp_path, {"scheduler": ["a", "b", "c"]}, runs))
+
+    assert page.tables[1][1:] == [["b", "a", "3", "+2.0 ± 2.5"]]
 
 
 def test_failures_come_first_with_the_last_words_of_the_scheduler(tmp_path: Path) -> None:

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 import pytest
-from hypothesis import given
+import scipy.stats
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batkube.kernel.streams import Streams
-from batkube.outputs.measures.intervals import difference_of, sample_of, share_of, student_quantile
+from batkube.outputs.measures.intervals import (
+    difference_of,
+    paired_difference_of,
+    sample_of,
+    share_of,
+    student_quantile,
+)
 
 #: From printed tables (Fisher and Yates; 97.5 %, 95 % and 99.5 % quantiles), with the decimals given there.
 TABLE = {
@@ -109,6 +117,37 @@ def test_students_sleepers_differ_as_every_textbook_says() -> None:
         (-0.2054832, 3.3654832), abs=5e-8
     )
     assert not difference.is_clear
+
+
+def test_students_sleepers_differ_clearly_when_each_is_compared_with_himself() -> None:
+    """R's t.test(…, paired = TRUE): df 9, interval -2.4598858 to -0.7001142 (first minus second)."""
+    difference = paired_difference_of(FIRST_DRUG, SECOND_DRUG)
+
+    assert difference is not None
+    assert (difference.pairs, difference.freedom) == (10, 9)
+    assert (difference.value - difference.half, difference.value + difference.half) == pytest.approx(
+        (0.7001142, 2.4598858), abs=5e-8
+    )
+    assert difference.is_clear
+
+
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=30))
+def test_paired_differences_are_scipys(pairs: list[tuple[float, float]]) -> None:
+    first, second = ([pair[side] for pair in pairs] for side in (0, 1))
+    assume(statistics.stdev(b - a for a, b in pairs) > 1e-3)
+    interval = scipy.stats.ttest_rel(second, first).confidence_interval(0.95)
+
+    difference = paired_difference_of(first, second)
+
+    assert difference is not None
+    assert (difference.value - difference.half, difference.value + difference.half) == pytest.approx(
+        (interval.low, interval.high), rel=1e-6, abs=1e-6
+    )
+
+
+def test_one_pair_or_none_tells_no_difference() -> None:
+    assert paired_difference_of([1.0], [2.0]) is None
+    assert paired_difference_of([], []) is None
 
 
 @given(samples, samples)

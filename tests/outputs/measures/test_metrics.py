@@ -80,6 +80,29 @@ def test_utilisation_is_of_cpu_when_jobs_share_machines(make_run: MakeRun, packe
     assert metrics.utilisation == pytest.approx((1 * 10 + 3 * 5) / (4 * 10))
 
 
+def test_a_run_counts_from_its_first_submission(make_run: MakeRun) -> None:
+    """The tail of a trace whose times were not shifted: nothing could be busy in the year before."""
+    year = 365 * 86400
+    metrics = make_run([("a", year, year, year + 10, "0"), ("b", year, year + 10, year + 20, "0-1")]).metrics
+
+    assert metrics.utilisation == pytest.approx(30 / 40)
+    assert metrics.throughput_per_h == pytest.approx(2 / 20 * 3600)
+    assert (metrics.measured_from_s, metrics.measured_until_s) == (year, year + 20)
+
+
+def test_warm_up_and_cool_down_leave_out_jobs_and_machine_time(make_run: MakeRun) -> None:
+    run = make_run([(str(number), number * 10, number * 10 + number, number * 10 + 15, "0") for number in range(10)])
+
+    metrics = Results(run.path, warm_up="20s", cool_down="2jobs").metrics
+
+    assert (metrics.jobs, metrics.finished, metrics.measured) == (10, 10, 6)
+    assert metrics.wait_s_mean == pytest.approx((2 + 3 + 4 + 5 + 6 + 7) / 6)
+    assert (metrics.measured_from_s, metrics.measured_until_s) == (20, 70)
+    # Busy all the time but from 65, when job 5 ends, until 66, when job 6 starts.
+    assert metrics.utilisation == pytest.approx(49 / 50)
+    assert metrics.makespan_s == 105
+
+
 def test_an_over_allocated_machine_is_busy_only_once(make_run: MakeRun) -> None:
     metrics = make_run([("a", 0, 0, 10, "0"), ("b", 0, 5, 12, "0"), ("c", 0, 6, 8, "0-1")]).metrics
 

@@ -98,6 +98,7 @@ class Connection:
         """Forget the connection and end its stream."""
         self._transport = None
         self._open.discard(self)
+        self._incoming.end()
         self._rest = _NOTHING
         if self._stream is not None:
             self._stream.stop()

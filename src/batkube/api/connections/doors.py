@@ -154,6 +154,14 @@ class Door:
                 return True
         return bool(own)  # those that are not accepted yet
 
+    def unread(self, connections: Iterable[socket.socket]) -> int:
+        """Return how many bytes wait at the other ends of connections to be read."""
+        if self._table is None:
+            return 0
+        here = self.listener.getsockname()
+        ends = [self._table.find(_address_of(sock), here) for sock in connections]
+        return sum(end.unread for end in ends if end is not None)
+
     def _is_sending(self, to: Address) -> bool:
         """Return whether something that we sent has not arrived."""
         assert self._table is not None

@@ -34,7 +34,9 @@ class Incoming:
 
     def __init__(self, max_body: int) -> None:
         self._max_body = max_body
-        self._parser = httptools.HttpRequestParser(self)
+        #: It knows us as we know it, so it is there only between the first byte and the end: else a connection that is
+        #: gone would stay until all garbage is collected.
+        self._parser: httptools.HttpRequestParser | None = None
         #: Requests that have come as a whole and are not answered yet.
         self.whole: deque[WholeRequest] = deque()
         #: Grows with every part of a request that begins.
@@ -57,7 +59,13 @@ class Incoming:
     def feed(self, piece: bytes | memoryview) -> None:
         """Parse `piece`; raises httptools.HttpParserError, or its HttpParserUpgrade."""
         self._untold_bytes += len(piece)
+        if self._parser is None:
+            self._parser = httptools.HttpRequestParser(self)
         self._parser.feed_data(piece)
+
+    def end(self) -> None:
+        """Take note that no more will come."""
+        self._parser = None
 
     @property
     def held_bytes(self) -> int:
@@ -114,6 +122,7 @@ class Incoming:
 
     def on_message_complete(self) -> None:
         """Keep the request to be answered."""
+        assert self._parser is not None
         self.in_body = self.invites = False
         method = self._parser.get_method()
         request = self._request(method) if self._size <= self._max_body else None

@@ -105,6 +105,11 @@ class PolledServer:
         return self.door.is_awaiting(peer.sock for peer in self._peers.values())
 
     @property
+    def unread(self) -> int:
+        """How many bytes have arrived at the program that it has not read, as the kernel sees it."""
+        return self.door.unread(peer.sock for peer in self._peers.values())
+
+    @property
     def decisions(self) -> int:
         """How many of the requests that wait for an answer would change a single pod."""
         return sum(len(_ABOUT_A_POD.findall(peer.inbox)) for peer in self._asking.values())

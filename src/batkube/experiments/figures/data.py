@@ -1,8 +1,9 @@
 """What a figure shows, computed before anything is drawn. Knows no matplotlib.
 
 Runs become points: those with the same x and the same series are one point, their mean with its 95 % interval. Only
-runs that completed count, but for the share of those that did. A repeat that is identical to the byte with another of
-its seed is the same observation and counts once; of measured times every run counts.
+runs that completed count, but for the share of those that did. A run that is identical to the byte with another of its
+point is the same observation and counts once, whatever its seed: a seed that changes nothing is no replicate. Of
+measured times every run counts.
 """
 
 from __future__ import annotations
@@ -107,8 +108,8 @@ def observations(frame: pd.DataFrame, column: Column, axes: Sequence[str]) -> pd
 
 
 def without_copies(frame: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
-    """Return the rows but for repeats that are identical to the byte with an earlier one of the same seed."""
-    copies = frame.duplicated([*axes, "seed", "digest"]) & (frame["digest"] != "")
+    """Return the rows but for those that are identical to the byte with an earlier one of their point of the grid."""
+    copies = frame.duplicated([*axes, "digest"]) & (frame["digest"] != "")
     return frame[~copies]
 
 

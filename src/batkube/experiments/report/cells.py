@@ -9,11 +9,16 @@ from batkube.outputs.pages.markup import element, join
 from batkube.outputs.pages.tables import Cell
 
 #: What a mark looks like, and what it says.
-_MARKS = {"best": ("★", "the best"), "alike": ("≈", "no clear difference to the best"), "": ("", None)}
+_MARKS = {
+    "best": ("★", "the best"),
+    "alike": ("≈", "no clear difference to the best"),
+    "void": ("✗", "over-allocated: no possible schedule"),
+    "": ("", None),
+}
 
 
 def mean_cell(sample: Sample | None, column: Column, mark: str = "") -> Cell:
-    """Return a cell with a mean, its interval, and the mark `best` or `alike`."""
+    """Return a cell with a mean, its interval, and the mark `best`, `alike` or `void`."""
     if sample is None:
         return Cell("–")
     mean, spread = mean_and_spread(sample, column)

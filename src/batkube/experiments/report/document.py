@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from pathlib import Path
 
+from batkube.experiments.report.differences import differences_section
 from batkube.experiments.report.figures import figures_section
 from batkube.experiments.report.gantts import begin_gantts
 from batkube.experiments.report.results import results_section, runs_section
@@ -36,6 +37,7 @@ def report_page(findings: Findings, executor: Executor) -> str:
     sections: list[Section | None] = [
         failures_section(findings),
         results_section(findings),
+        differences_section(findings),
         figures_section(findings),
         gantts.section(),
         fidelity_section(findings),

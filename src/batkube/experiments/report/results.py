@@ -1,62 +1,21 @@
-"""The tables of an experiment's report: means with their intervals for each point of the grid, and every run.
-
-The best value of a column is marked among the points that differ only in what was tried (schedulers, configurations),
-never between different workloads or platforms, whose numbers cannot be compared.
-"""
+"""The tables of an experiment's report: means with their intervals for each point of the grid, and every run."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from batkube.experiments.description.column_labels import MAIN, Column, column_of
 from batkube.experiments.description.columns import TIMINGS
-from batkube.experiments.figures.data import observations, sample_in, values_in, without_copies
 from batkube.experiments.report.cells import mean_cell, value_cell
+from batkube.experiments.report.grid_points import GridPoint, best_of, grid_points
 from batkube.experiments.results.findings import Findings
-from batkube.outputs.files.manifest import MANIFEST
-from batkube.outputs.measures.intervals import Sample, difference_of
 from batkube.outputs.pages.markup import join
 from batkube.outputs.pages.page import Section, fold, folded_if_long, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-#: Keys of a scenario that say what is to be done, and not how: with others the numbers answer another question.
-_TASK = ("workload", "platform", "resources", "latencies", "rules", "on-eviction")
-
 #: More points than this are for looking up, and figures for looking at.
 _FEW_POINTS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class GridPoint:
-    """The runs with the same label on every axis."""
-
-    labels: Mapping[str, str]
-    runs: int
-    failed: int
-    #: Runs that are the same to the byte as an earlier one of their seed.
-    copies: int
-    #: True when all its seeds have one digest.
-    is_one: bool
-    #: What its runs were to do; only points with the same task can be better or worse than each other.
-    task: str
-    samples: Mapping[str, Sample]
-
-
-def grid_points(findings: Findings, columns: Sequence[Column]) -> list[GridPoint]:
-    """Return the points of the grid that have runs, in its order."""
-    frame, axes = findings.frame, list(findings.axes)
-    if not axes:
-        return [_point({}, frame, columns, findings)]
-    order = {name: {label: number for number, label in enumerate(labels)} for name, labels in findings.axes.items()}
-    groups = [(_labels(axes, key), rows) for key, rows in frame.groupby(axes, sort=False)]
-    groups.sort(key=lambda group: [order[name].get(label, -1) for name, label in group[0].items()])
-    return [_point(labels, rows, columns, findings) for labels, rows in groups]
 
 
 def results_section(findings: Findings) -> Section:
@@ -108,59 +67,6 @@ def runs_section(findings: Findings) -> Section:
     return Section("runs", "Every run", content)
 
 
-def _labels(axes: Sequence[str], key: Any) -> dict[str, str]:  # noqa: ANN401 - pandas gives one label or several
-    return dict(zip(axes, (str(one) for one in (key if isinstance(key, tuple) else (key,))), strict=True))
-
-
-def _point(labels: Mapping[str, str], rows: pd.DataFrame, columns: Sequence[Column], findings: Findings) -> GridPoint:
-    axes, done = list(findings.axes), rows[rows["state"] == "done"]
-    samples = {}
-    for column in columns:
-        known = observations(rows, column, axes)
-        if len(known):
-            samples[column.name] = sample_in(column, values_in(column, known))
-    counted, digests = len(without_copies(done, axes)), done["digest"].unique()
-    return GridPoint(
-        labels=labels,
-        runs=len(rows),
-        failed=len(rows) - len(done),
-        copies=len(done) - counted,
-        is_one=counted > 1 and len(digests) == 1 and digests[0] != "",
-        task=_task(findings, str(rows["run"].iloc[0]), labels) if len(rows) else "",
-        samples=samples,
-    )
-
-
-def _task(findings: Findings, run: str, labels: Mapping[str, str]) -> str:
-    """Return what a run was to do: from its manifest, as an axis of any name may set a platform; else by its labels."""
-    try:
-        scenario = json.loads((findings.run_folder(run) / MANIFEST).read_bytes())["scenario"]
-    except (OSError, ValueError, KeyError, TypeError):
-        scenario = labels
-    return json.dumps([scenario.get(key) for key in _TASK])
-
-
-def best_of(points: Sequence[GridPoint], column: Column) -> list[str]:
-    """Return for each point `best`, `alike` (no clear difference to the best) or nothing."""
-    marks = [""] * len(points)
-    if not column.better:
-        return marks
-    groups: dict[str, list[int]] = {}
-    for number, point in enumerate(points):
-        if column.name in point.samples:
-            groups.setdefault(point.task, []).append(number)
-    for members in groups.values():
-        means = [points[number].samples[column.name].mean for number in members]
-        top = max(means) if column.better > 0 else min(means)
-        if len(members) < 2 or all(mean == top for mean in means):
-            continue
-        winner = points[members[means.index(top)]].samples[column.name]
-        for number, mean in zip(members, means, strict=True):
-            difference = difference_of(winner, points[number].samples[column.name])
-            marks[number] = "best" if mean == top else "alike" if difference and not difference.is_clear else ""
-    return marks
-
-
 def _count(point: GridPoint) -> str:
     """Return how many runs count, and of how many."""
     counted = point.runs - point.failed - point.copies
@@ -171,14 +77,14 @@ def _legend(points: Sequence[GridPoint], columns: Sequence[Column]) -> str:
     several = len({point.task for point in points}) > 1
     sentences = [
         "Means over n runs ± half the 95 % confidence interval (Student's t). One run has no interval.",
-        f"★ the best mean{' for one workload and platform' if several else ''}, ≈ no clear difference to it (Welch's "
+        f"★ the best mean{' for one workload and platform' if several else ''}, ≈ no clear difference to it (the "
         "interval of the difference holds 0).",
     ]
+    if not all(point.is_possible for point in points):
+        sentences.append("✗ pods were placed where there was no room: no possible schedule, so it is not compared.")
     if any(point.copies for point in points):
-        sentences.append("Repeats of a seed that are identical to the byte are one observation and count once.")
-    if any(point.is_one for point in points):
         sentences.append(
-            "“± 0” of all columns: every run of that row has the same digest, so the seed changes nothing."
+            "Runs that are identical to the byte are one observation and count once: there the seed changes nothing."
         )
     if any(column.name in TIMINGS for column in columns):
         sentences.append("Real time and speed are measured on the machine that ran this, every run counts.")

@@ -43,18 +43,21 @@ def method_section(findings: Findings) -> Section:
         paragraph(
             "The interval of a mean is m ± t·s/√n: s is the standard deviation of the n runs (divided by n − 1), t the "
             "97.5 % quantile of Student's distribution with n − 1 degrees of freedom (12.71 for two runs, 2.78 for "
-            "five, 2.26 for ten). It supposes that runs are independent, as runs with different seeds are, and that "
-            "their numbers are not far from normally distributed. It tells how well the mean is known, not where "
+            "five, 2.26 for ten). It supposes that runs are independent, as runs are whose seeds change something, and "
+            "that their numbers are not far from normally distributed. It tells how well the mean is known, not where "
             "single runs lie."
         ),
         paragraph(
-            "A run that is identical to the byte with another of the same seed is no further observation: "
+            "A run that is identical to the byte with another of its row is no further observation, whatever its seed: "
             f"{counted:,} of {len(findings.runs):,} runs count. Measured times differ between identical runs, and "
             "there every run counts."
         ),
         paragraph(
-            "Two means are called different when Welch's 95 % interval of their difference, which does not suppose "
-            "equal spreads, leaves out 0. Shares of runs have Wilson's interval."
+            "Runs of one seed had the same workload and the same chance, so two rows are compared seed by seed: the "
+            "difference is the mean of the pairs' differences, its interval Student's of these. Rows that share fewer "
+            "than two seeds are compared by Welch's interval, which does not suppose equal spreads. Two means are "
+            "called different when the 95 % interval of their difference leaves out 0; among many comparisons one in "
+            "twenty does so by chance. Shares of runs have Wilson's interval."
         ),
         paragraph("Runs that failed have no numbers. A number that is unknown is a dash, never a guess."),
     ]

@@ -14,6 +14,7 @@ from pathlib import Path
 from batkube.cluster.outcomes import FinalState, Outcome
 from batkube.kernel.instants import Instant, format_seconds
 from batkube.kernel.quantities import CPU
+from batkube.kernel.windows import NO_TRIM, Trim, Window, window_of
 from batkube.platforms.model import Machine
 
 _KILLED = (FinalState.KILLED, FinalState.WALLTIME)
@@ -29,21 +30,24 @@ def summary_of(
     job_count: int,
     version: str,
     absent_machine_ns: int = 0,
+    warm_up: Trim = NO_TRIM,
+    cool_down: Trim = NO_TRIM,
 ) -> dict[str, str | int]:
     """Return the row by column name.
 
     `busy_machine_ns` is how long machines held work, summed over machines, `absent_machine_ns` how long they were of no
     use to anybody, and `busy_until` when the last of them let
     go of it: after the makespan where the ends of jobs are reported late. `job_count` is of all jobs, also those that a
-    failed run left without an outcome.
+    failed run left without an outcome. Means and maxima are of the jobs between `warm_up` and `cool_down`.
     """
     ran = [outcome for outcome in outcomes if outcome.started is not None]
-    ends = [outcome.finished for outcome in ran if outcome.finished is not None]
-    makespan = max(ends, default=Instant(0))
+    makespan = max((outcome.finished for outcome in ran if outcome.finished is not None), default=Instant(0))
     horizon = max(makespan, busy_until)
-    waits = [outcome.started - outcome.job.submit for outcome in ran if outcome.started is not None]
-    turnarounds = [end - outcome.job.submit for outcome, end in zip(ran, ends, strict=True)]
-    slowdowns = _slowdowns(ran)
+    window = window_of([outcome.job.submit for outcome in outcomes], warm_up, cool_down)
+    measured = [outcome for outcome in ran if window.has(outcome.job.submit)]
+    waits = [outcome.started - outcome.job.submit for outcome in measured if outcome.started is not None]
+    turnarounds = [outcome.finished - outcome.job.submit for outcome in measured if outcome.finished is not None]
+    slowdowns = _slowdowns(measured)
     succeeded = sum(outcome.state is FinalState.SUCCESS for outcome in outcomes)
     zero = format_seconds(0)
     return {
@@ -71,9 +75,12 @@ def summary_of(
         "time_sleeping": zero,
         "time_switching_off": zero,
         "time_switching_on": zero,
-        "mean_utilisation": f"{_utilisation(ran, machines, whole_machines, makespan):.6f}",
+        "mean_utilisation": f"{_utilisation(ran, machines, whole_machines, window, makespan):.6f}",
         "time_unavailable": format_seconds(absent_machine_ns),
         "work_lost": format_seconds(sum(outcome.work_lost for outcome in outcomes) // 1000),
+        "measured_from": format_seconds(window.begin),
+        "measured_until": format_seconds(window.until(makespan)),
+        "nb_jobs_measured": len(measured),
     }
 
 
@@ -98,12 +105,15 @@ def _slowdowns(ran: Iterable[Outcome]) -> list[float]:
     ]
 
 
-def _utilisation(ran: Sequence[Outcome], machines: Sequence[Machine], whole_machines: bool, makespan: Instant) -> float:
-    """Return the share of the cluster that jobs held from time 0 to the makespan: machines, or requested cpu."""
-    used = 0
+def _utilisation(
+    ran: Sequence[Outcome], machines: Sequence[Machine], whole_machines: bool, window: Window, makespan: Instant
+) -> float:
+    """Return the share of the cluster that jobs held in the window: machines, or requested cpu."""
+    used, begin, end = 0, window.begin, window.until(makespan)
     for outcome in ran:
         if outcome.finished is not None and outcome.started is not None:
             share = 1 if whole_machines else dict(outcome.job.requests).get(CPU, 0)
-            used += outcome.job.size * share * (outcome.finished - outcome.started)
+            inside = min(outcome.finished, end) - max(outcome.started, begin)
+            used += outcome.job.size * share * max(0, inside)
     offered = len(machines) if whole_machines else sum(machine.cpu_milli for machine in machines)
-    return used / (offered * makespan) if offered * makespan else 0.0
+    return used / (offered * (end - begin)) if offered and end > begin else 0.0

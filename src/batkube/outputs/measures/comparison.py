@@ -62,6 +62,8 @@ class Comparison:
 
     labels: list[str]
     baseline: int
+    #: Whether each run's schedule could have been: one that violates the rules is neither better nor worse.
+    is_possible: list[bool]
     #: For each run its rows; position i is the same metric in every run.
     rows: list[list[MetricRow]]
     warnings: list[str]
@@ -94,6 +96,9 @@ def metric_rows(metrics: Metrics, states: Sequence[str] | None = None) -> list[M
     return [
         MetricRow("jobs", "", metrics.jobs, 0),
         *(MetricRow(f"  {state.lower()}", "", count, 0) for state, count in counts.items()),
+        MetricRow("jobs measured", "", metrics.measured, 0),
+        MetricRow("measured from", "s", metrics.measured_from_s, 2),
+        MetricRow("measured until", "s", metrics.measured_until_s, 2),
         MetricRow("makespan", "s", metrics.makespan_s, 2, -1),
         MetricRow("mean wait", "s", metrics.wait_s_mean, 2, -1),
         MetricRow("median wait", "s", metrics.wait_s_median, 2, -1),
@@ -110,6 +115,7 @@ def metric_rows(metrics: Metrics, states: Sequence[str] | None = None) -> list[M
         MetricRow("fairness by user", "", metrics.fairness, 4, 1),
         MetricRow("evictions", "", metrics.evictions, 0, -1),
         MetricRow("work lost", "s", metrics.work_lost_s, 2, -1),
+        MetricRow("violations", "", metrics.violations, 0, -1),
     ]
 
 
@@ -120,7 +126,12 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
     labels = labels_of([run.path for run in runs])
     tables = _matched([run.jobs for run in runs])
     others = [number for number in range(len(runs)) if number != baseline]
-    warnings = [f"{label} {run.failure_remark}" for label, run in zip(labels, runs, strict=True) if run.failure_remark]
+    warnings = [
+        f"{label} {remark}"
+        for label, run in zip(labels, runs, strict=True)
+        for remark in (run.failure_remark, run.violation_remark)
+        if remark
+    ]
     warnings += [
         warning
         for number in others
@@ -134,6 +145,7 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
     return Comparison(
         labels,
         baseline,
+        [not each.violations for each in metrics],
         [metric_rows(each, states) for each in metrics],
         warnings,
         [_differences(labels[number], tables[baseline], tables[number]) for number in others],

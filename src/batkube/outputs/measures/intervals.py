@@ -1,4 +1,6 @@
-"""How well a few runs tell a mean: 95 % confidence intervals of means (Student), differences (Welch), shares (Wilson).
+"""How well a few runs tell a mean: 95 % confidence intervals.
+
+Of means (Student), of differences (Student of pairs, or Welch), of shares (Wilson).
 
 From n independent runs with mean m and standard deviation s (the sample's: divided by n − 1), the mean lies within
 m ± t · s/√n, where t is the 97.5 % quantile of Student's distribution with n − 1 degrees of freedom. Three mistakes are
@@ -58,8 +60,10 @@ class Difference:
 
     value: float
     half: float
-    #: Welch and Satterthwaite's degrees of freedom; infinite when neither sample varies.
+    #: Student's, or Welch and Satterthwaite's degrees of freedom; infinite when neither sample varies.
     freedom: float
+    #: How many pairs it is of; 0 of samples that are not paired.
+    pairs: int = 0
 
     @property
     def is_clear(self) -> bool:
@@ -112,6 +116,18 @@ def difference_of(first: Sample, second: Sample) -> Difference | None:
     # Shares of the total, so that the smallest and the largest spreads neither vanish nor overflow when squared.
     freedom = 1 / math.fsum((part / total) ** 2 / (one.n - 1) for part, one in zip(parts, (first, second), strict=True))
     return Difference(value, student_quantile(freedom) * math.sqrt(total), freedom)
+
+
+def paired_difference_of(first: Sequence[float], second: Sequence[float]) -> Difference | None:
+    """Return how far the second is from the first on average, where number i of both had the same chance.
+
+    What both have in common, such as a hard workload, cancels out (Student's interval of the pairs' differences). None
+    of fewer than two pairs, whose spread is unknown.
+    """
+    pairs = sample_of([later - earlier for earlier, later in zip(first, second, strict=True)]) if first else None
+    if pairs is None or not pairs.has_interval:
+        return None
+    return Difference(pairs.mean, pairs.half, pairs.n - 1, pairs.n)
 
 
 @lru_cache(maxsize=1024)

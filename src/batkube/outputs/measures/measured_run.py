@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND
+from batkube.kernel.windows import NO_TRIM, TRIM_WORDS, Trim, Window, parse_trim, window_of
 from batkube.outputs.measures.run_files import RunFiles
 
 if TYPE_CHECKING:
@@ -12,11 +16,28 @@ if TYPE_CHECKING:
 
 
 class MeasuredRun(RunFiles):
-    """The files of one run, and what they amount to."""
+    """The files of one run, and what they amount to in the part of it that counts: as the run was told, or as said."""
+
+    def __init__(self, path: str | Path, *, warm_up: str | None = None, cool_down: str | None = None) -> None:
+        super().__init__(path)
+        self._trims = {"warm-up": warm_up, "cool-down": cool_down}
+
+    @cached_property
+    def window(self) -> Window:
+        """Which part of the run counts."""
+        submits = (self.jobs["submission_time"].dropna() * NANOSECONDS_PER_SECOND).round().astype("int64")
+        return window_of(submits.tolist(), self._trim("warm-up"), self._trim("cool-down"))
+
+    def _trim(self, key: str) -> Trim:
+        text = self._trims[key] or (self.manifest.get("scenario") or {}).get(key)
+        try:
+            return parse_trim(str(text)) if text else NO_TRIM
+        except ValueError as error:
+            raise InputError(f"--{key}", problem=str(error), remedy=f"write {TRIM_WORDS}") from error
 
     @cached_property
     def metrics(self) -> Metrics:
         """The run in numbers."""
         from batkube.outputs.measures.metrics import metrics_of
 
-        return metrics_of(self)
+        return metrics_of(self, self.window)

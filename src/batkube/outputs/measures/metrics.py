@@ -1,16 +1,20 @@
 """What a run's jobs.csv amounts to, in numbers. Every definition is in docs/reference/outputs.md, with its formula.
 
 Means, percentiles and maxima are over *finished* jobs (those with a start and a finish, whatever their final state), as
-Batsim's schedule.csv takes them. A number that the files cannot tell is None, never a guess.
+Batsim's schedule.csv takes them, that were submitted in the *window* (`kernel.windows`). A number that the files cannot
+tell is None, never a guess.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, seconds
+from batkube.kernel.windows import Window
 from batkube.outputs.measures.occupation import Floats, busy_of, executions_of
 from batkube.outputs.measures.run_files import RunFiles
 
@@ -24,6 +28,10 @@ class Metrics:
 
     jobs: int
     finished: int
+    #: Finished jobs that were submitted in the window, and from when to when it lasts.
+    measured: int
+    measured_from_s: float
+    measured_until_s: float
     #: Jobs by final state, in alphabetic order.
     states: dict[str, int]
     makespan_s: float | None
@@ -43,19 +51,25 @@ class Metrics:
     evictions: int
     #: Seconds of machines, or of cores where jobs share machines, that went into attempts which came to nothing.
     work_lost_s: float | None
+    #: How often the scheduler did what no cluster allows.
+    violations: int
 
 
-def metrics_of(results: RunFiles) -> Metrics:
-    """Return the numbers of a run."""
+def metrics_of(results: RunFiles, window: Window) -> Metrics:
+    """Return the numbers of a run: counts of all its jobs, and means of those that were submitted in the window."""
     jobs = results.jobs
-    done = finished_jobs(jobs)
+    done = jobs_in(window, finished_jobs(jobs))
     wait = done["waiting_time"].to_numpy()
     slowdowns = _slowdowns(done)
-    makespan = float(done["finish_time"].max()) if len(done) else None
+    makespan = last_finish_s(jobs)
+    begin, end = window_s(window, makespan)
     p50, p90, p95, p99 = np.percentile(wait, [50, 90, 95, 99]).tolist() if len(wait) else [None] * 4
     return Metrics(
         jobs=len(jobs),
-        finished=len(done),
+        finished=len(finished_jobs(jobs)),
+        measured=len(done),
+        measured_from_s=begin,
+        measured_until_s=end,
         states={str(state): int(count) for state, count in jobs["final_state"].value_counts().sort_index().items()},
         makespan_s=makespan,
         wait_s_mean=_mean(wait),
@@ -68,11 +82,12 @@ def metrics_of(results: RunFiles) -> Metrics:
         slowdown_mean=_mean(slowdowns),
         slowdown_max=_max(slowdowns),
         bounded_slowdown_mean=_mean(bounded_slowdowns(done)),
-        utilisation=utilisation(results),
-        throughput_per_h=len(done) / makespan * 3600 if makespan else None,
-        fairness=fairness_by_user(jobs),
+        utilisation=utilisation(results, window),
+        throughput_per_h=len(done) / (end - begin) * 3600 if end > begin else None,
+        fairness=fairness_by_user(jobs_in(window, jobs)),
         evictions=int(jobs["evictions"].fillna(0).sum()),
         work_lost_s=float(jobs["work_lost"].sum()) if jobs["work_lost"].notna().any() else None,
+        violations=results.violations,
     )
 
 
@@ -88,8 +103,25 @@ def bounded_slowdowns(done: pd.DataFrame) -> Floats:
     return bounded
 
 
-def utilisation(results: RunFiles) -> float | None:
-    """Return the busy share of the cluster from 0 to the makespan.
+def jobs_in(window: Window, jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the jobs that were submitted in the window."""
+    submits = (jobs["submission_time"] * NANOSECONDS_PER_SECOND).round()
+    return jobs[(submits >= window.begin) & (submits <= (math.inf if window.last is None else window.last))]
+
+
+def last_finish_s(jobs: pd.DataFrame) -> float | None:
+    """Return when the last job finished; None when none did."""
+    done = finished_jobs(jobs)
+    return float(done["finish_time"].max()) if len(done) else None
+
+
+def window_s(window: Window, makespan_s: float | None) -> tuple[float, float]:
+    """Return from when to when machines count, in seconds."""
+    return as_float_s(window.begin), as_float_s(window.until(Instant(seconds(makespan_s or 0.0))))
+
+
+def utilisation(results: RunFiles, window: Window) -> float | None:
+    """Return the busy share of the cluster in the window.
 
     Busy cpu over all cpu when jobs share machines by their requests, busy machines over all machines otherwise. Work
     that was lost to evictions does not count, as in schedule.csv. None when a job's machines are unknown.
@@ -98,13 +130,14 @@ def utilisation(results: RunFiles) -> float | None:
     stays = executions_of(results)
     if stays.unplaced or not len(done):
         return None
-    makespan_s = float(done["finish_time"].max())
+    begin, end = window_s(window, last_finish_s(results.jobs))
     if not results.shares_machines:
-        return busy_of(stays, sharing=False).share_until(makespan_s)
+        return busy_of(stays, sharing=False).share_between(begin, end)
     # From the jobs and not from their stays, which spread a job's cpu over its machines in whole millicores.
     cores = done["requested_number_of_resources"].fillna(1) * done["cpu"].fillna(0)
-    offered = sum(results.cpu_milli) / 1000 * makespan_s
-    return float((cores * done["execution_time"]).sum() / offered) if offered else 0.0
+    inside = done["finish_time"].clip(upper=end) - done["starting_time"].clip(lower=begin)
+    offered = sum(results.cpu_milli) / 1000 * (end - begin)
+    return float((cores * inside.clip(lower=0)).sum() / offered) if offered > 0 else 0.0
 
 
 def jain_index(values: Floats) -> float:

@@ -176,12 +176,12 @@ class Busy:
     milli: Ints
     total_milli: int
 
-    def share_until(self, end_s: float) -> float:
-        """Return the busy share of the cluster from 0 to `end_s`."""
-        if end_s <= 0 or not self.total_milli:
+    def share_between(self, begin_s: float, end_s: float) -> float:
+        """Return the busy share of the cluster from `begin_s` to `end_s`."""
+        if end_s <= begin_s or not self.total_milli:
             return 0.0
-        length = np.minimum(self.end, end_s) - np.minimum(self.start, end_s)
-        return float((length * self.milli).sum() / (self.total_milli * end_s))
+        length = np.clip(self.end, begin_s, end_s) - np.clip(self.start, begin_s, end_s)
+        return float((length * self.milli).sum() / (self.total_milli * (end_s - begin_s)))
 
 
 def busy_of(stays: Stays, *, sharing: bool) -> Busy:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import Severity
 from batkube.kernel.intervals import parse_intervals
 
 if TYPE_CHECKING:
@@ -98,6 +99,30 @@ class RunFiles:
         if not isinstance(content, dict):
             raise InputError(path, problem="holds no JSON object")
         return content
+
+    @cached_property
+    def notes(self) -> list[dict[str, Any]]:
+        """The fidelity notes, violations first; none when there is no fidelity.json."""
+        path = self.beside("fidelity.json")
+        try:
+            notes = json.loads(path.read_bytes()) if path.is_file() else []
+        except (OSError, ValueError) as error:
+            raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
+        if not isinstance(notes, list) or not all(isinstance(note, dict) for note in notes):
+            raise InputError(path, problem="holds no list of notes")
+        return sorted(notes, key=lambda note: note.get("severity") != Severity.VIOLATION)
+
+    @property
+    def violations(self) -> int:
+        """How often the scheduler did what no cluster allows. Numbers of such a run are of no possible schedule."""
+        return sum(int(note.get("count") or 0) for note in self.notes if note.get("severity") == Severity.VIOLATION)
+
+    @property
+    def violation_remark(self) -> str:
+        """What to say of a run whose scheduler did what no cluster allows; empty if it did not."""
+        often = "once" if self.violations == 1 else f"{self.violations:,} times"
+        words = f"did {often} what no cluster allows: its numbers are of no possible schedule"
+        return words if self.violations else ""
 
     @property
     def failure_remark(self) -> str:

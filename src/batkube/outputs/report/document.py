@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +52,9 @@ def _lead(results: Results) -> list[Markup]:
         reason = results.manifest.get("failure")
         if reason:
             lead.append(element("pre", str(reason), tabindex=0))
+    if results.violation_remark:
+        link = element("a", results.violation_remark, href="#fidelity")
+        lead.append(paragraph("The scheduler ", link, ".", class_="bad"))
     return lead
 
 
@@ -160,15 +162,9 @@ def _users_section(results: Results) -> Section | None:
 
 
 def _fidelity_section(results: Results) -> Section | None:
-    path = results.beside("fidelity.json")
-    if not path.is_file():
+    if not results.beside("fidelity.json").is_file():
         return None
-    try:
-        notes = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(path, problem=f"cannot be read as JSON: {error}") from error
-    if not notes:
-        content: Markup = paragraph("Everything that the run asked for is modelled: no notes.")
-    else:
-        content = notes_table(sorted(notes, key=lambda note: note.get("severity") != "violation"))
+    content = paragraph("Everything that the run asked for is modelled: no notes.")
+    if results.notes:
+        content = notes_table(results.notes)
     return Section("fidelity", "Fidelity", content)

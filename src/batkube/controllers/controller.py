@@ -1,0 +1,52 @@
+"""What every controller does: when an object has changed it looks at it, a moment later, never within the change."""
+
+from __future__ import annotations
+
+from batkube.cluster.client import Client
+from batkube.cluster.event_recorder import EventRecorder, EventType
+from batkube.cluster.store import DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.controllers.work_queue import REACTION, WorkQueue
+from batkube.kernel.instants import Duration, Instant
+
+
+class Controller:
+    """Looks after the objects of one kind. What that means, each says in its own `reconcile`."""
+
+    #: The name of the kind in the store.
+    storage: str
+
+    def __init__(
+        self, world: World, client: Client, events: EventRecorder | None = None, *, reaction: Duration = REACTION
+    ) -> None:
+        self.store = world.store
+        self.client = client
+        self.events = events
+        self.queue = WorkQueue(world, self._look, reaction)
+        world.store.listen(self.storage, self.hear)
+
+    def reconcile(self, key: Key, obj: KubeObject, now: Instant) -> None:
+        """Bring what there is closer to what `obj` asks for."""
+        raise NotImplementedError
+
+    def hear(self, batch: Batch, now: Instant) -> None:
+        """Queue what has changed and is there."""
+        if batch.type is not DELETED:
+            for key in batch.keys:
+                self.queue.add(key, now)
+
+    def _look(self, key: Key, now: Instant) -> None:
+        obj = self.store.get(self.storage, key)
+        if obj is not None:
+            self.reconcile(key, obj, now)
+
+    def write_status(self, obj: KubeObject, status: KubeObject, now: Instant) -> KubeObject:
+        """Tell how things stand, unless that is told; return the object as it is then."""
+        if status == obj.get("status", {}):
+            return obj
+        return self.client.update(self.storage, {**obj, "status": status}, now, subresource="status")
+
+    def tell(self, obj: KubeObject, kind: EventType, reason: str, message: str, now: Instant) -> None:
+        """Record an event of an object, where there is somebody to record it."""
+        if self.events is not None:
+            self.events.record(obj, self.storage, kind, reason, message, now)

@@ -1,0 +1,136 @@
+"""The points of an experiment's grid with their numbers, and which of them are better than others.
+
+Points are compared only where they differ in what was tried (schedulers, configurations), never between different
+workloads or platforms, whose numbers cannot be compared. Runs of one seed had the same workload and the same chance, so
+two points are compared pair by pair, which tells far smaller differences apart than their two intervals do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from batkube.experiments.description.column_labels import Column
+from batkube.experiments.description.columns import COMPLETED, OVERALLOCATIONS
+from batkube.experiments.figures.data import observations, sample_in, values_in, without_copies
+from batkube.experiments.results.findings import Findings
+from batkube.outputs.files.manifest import MANIFEST
+from batkube.outputs.measures.intervals import Difference, Sample, difference_of, paired_difference_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Keys of a scenario that say what is to be done, and not how: with others the numbers answer another question.
+_TASK = ("workload", "platform", "resources", "latencies", "rules", "on-eviction", "on-failure", "events", "until")
+
+
+@dataclass(frozen=True, slots=True)
+class GridPoint:
+    """The runs with the same label on every axis."""
+
+    labels: Mapping[str, str]
+    runs: int
+    failed: int
+    #: Runs that are the same to the byte as an earlier one.
+    copies: int
+    #: What its runs were to do; only points with the same task can be better or worse than each other.
+    task: str
+    samples: Mapping[str, Sample]
+    #: The runs that completed, by seed and repeat: digest and numbers.
+    done: Mapping[tuple[int, int], pd.Series[Any]]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a real cluster could have run these schedules: nothing was placed where there was no room."""
+        return not any(row[OVERALLOCATIONS] > 0 for row in self.done.values())
+
+
+def grid_points(findings: Findings, columns: Sequence[Column]) -> list[GridPoint]:
+    """Return the points of the grid that have runs, in its order."""
+    frame, axes = findings.frame, list(findings.axes)
+    if not axes:
+        return [_point({}, frame, columns, findings)]
+    order = {name: {label: number for number, label in enumerate(labels)} for name, labels in findings.axes.items()}
+    groups = [(_labels(axes, key), rows) for key, rows in frame.groupby(axes, sort=False)]
+    groups.sort(key=lambda group: [order[name].get(label, -1) for name, label in group[0].items()])
+    return [_point(labels, rows, columns, findings) for labels, rows in groups]
+
+
+def by_task(points: Sequence[GridPoint]) -> list[list[int]]:
+    """Return the numbers of the points that can be compared with each other, group by group."""
+    groups: dict[str, list[int]] = {}
+    for number, point in enumerate(points):
+        groups.setdefault(point.task, []).append(number)
+    return list(groups.values())
+
+
+def difference_between(first: GridPoint, second: GridPoint, column: Column) -> Difference | None:
+    """Return how far the second point is from the first, in the column's unit: paired by seed where both have seeds.
+
+    A pair that is identical to the byte with an earlier one is the same observation. None when nothing can be said,
+    as of single runs.
+    """
+    pairs: dict[tuple[object, object], tuple[pd.Series[Any], pd.Series[Any]]] = {}
+    for key, one in first.done.items():
+        if (other := second.done.get(key)) is None:
+            continue
+        digests = (one["digest"], other["digest"])
+        pairs.setdefault(digests if all(digests) and not column.is_measured else key, (one, other))
+    values = [[row[column.name] * column.factor for row in pair] for pair in pairs.values()]
+    values = [pair for pair in values if all(value == value for value in pair)]
+    if column.name != COMPLETED and len(values) > 1:
+        return paired_difference_of([pair[0] for pair in values], [pair[1] for pair in values])
+    samples = first.samples.get(column.name), second.samples.get(column.name)
+    return None if samples[0] is None or samples[1] is None else difference_of(samples[0], samples[1])
+
+
+def best_of(points: Sequence[GridPoint], column: Column) -> list[str]:
+    """Return a mark for each point: `best`, `alike` (no clear difference to it), `void` (no possible schedule) or none.
+
+    A scheduler that gives away what is not there wins easily, so it does not take part.
+    """
+    marks = ["void" if column.better and not point.is_possible else "" for point in points]
+    for group in by_task(points) if column.better else ():
+        members = [number for number in group if column.name in points[number].samples and not marks[number]]
+        means = [points[number].samples[column.name].mean for number in members]
+        top = max(means, default=0.0) if column.better > 0 else min(means, default=0.0)
+        if len(members) < 2 or all(mean == top for mean in means):
+            continue
+        winner = points[members[means.index(top)]]
+        for number, mean in zip(members, means, strict=True):
+            difference = difference_between(winner, points[number], column)
+            marks[number] = "best" if mean == top else "alike" if difference and not difference.is_clear else ""
+    return marks
+
+
+def _labels(axes: Sequence[str], key: Any) -> dict[str, str]:  # noqa: ANN401 - pandas gives one label or several
+    return dict(zip(axes, (str(one) for one in (key if isinstance(key, tuple) else (key,))), strict=True))
+
+
+def _point(labels: Mapping[str, str], rows: pd.DataFrame, columns: Sequence[Column], findings: Findings) -> GridPoint:
+    axes, done = list(findings.axes), rows[rows["state"] == "done"]
+    samples = {}
+    for column in columns:
+        known = observations(rows, column, axes)
+        if len(known):
+            samples[column.name] = sample_in(column, values_in(column, known))
+    return GridPoint(
+        labels=labels,
+        runs=len(rows),
+        failed=len(rows) - len(done),
+        copies=len(done) - len(without_copies(done, axes)),
+        task=_task(findings, str(rows["run"].iloc[0]), labels) if len(rows) else "",
+        samples=samples,
+        done={(int(row["seed"]), int(row["repeat"])): row for _, row in done.iterrows()},
+    )
+
+
+def _task(findings: Findings, run: str, labels: Mapping[str, str]) -> str:
+    """Return what a run was to do: from its manifest, as an axis of any name may set a platform; else by its labels."""
+    try:
+        scenario = json.loads((findings.run_folder(run) / MANIFEST).read_bytes())["scenario"]
+    except (OSError, ValueError, KeyError, TypeError):
+        scenario = labels
+    return json.dumps([scenario.get(key) for key in _TASK])

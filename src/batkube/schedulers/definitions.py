@@ -1,0 +1,90 @@
+"""The definitions of a program's own kinds, as its module has them, in the form that today's API takes.
+
+A program that works on custom resources finds none of them unless somebody has applied their definitions. A module that
+has such a program has these as well. They are read when the program is built, and kept with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batkube.kernel.documents import yaml_documents
+from batkube.kernel.errors import InputError
+
+Definition = dict[str, Any]
+
+_KIND = "CustomResourceDefinition"
+_GROUP = "apiextensions.k8s.io"
+#: Groups of Kubernetes' own need somebody's approval (apiextensions-apiserver, IsProtectedCommunityGroup).
+_APPROVAL = "api-approved.kubernetes.io"
+_OPEN_SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def read_definitions(module: Path, places: Sequence[str]) -> list[Definition]:
+    """Return the definitions in the folders and files `places` of a module; each must have one at least."""
+    return [definition for place in places for definition in _definitions(module, place)]
+
+
+def encode(definitions: Sequence[Definition]) -> bytes:
+    """Return definitions as they are kept: JSON, which is read a hundred times as fast as YAML."""
+    return msgspec.json.encode(definitions)
+
+
+def decode(data: bytes) -> list[Definition]:
+    """Return the definitions that are kept in `data`."""
+    return msgspec.json.decode(data, type=list[Definition])
+
+
+def _definitions(module: Path, place: str) -> list[Definition]:
+    path = module / place
+    files = sorted(file for file in path.glob("*.y*ml") if file.is_file()) if path.is_dir() else [path]
+    definitions = [_as_v1(content) for file in files for content in _documents(file)]
+    if not definitions:
+        raise InputError(path, problem="has no definition of a kind", remedy="check `definitions` of the catalogue")
+    return definitions
+
+
+def _documents(file: Path) -> Iterator[Definition]:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise InputError(file, problem=problem, remedy="check `definitions` of the catalogue") from error
+    for content in yaml_documents(file, data):
+        if isinstance(content, dict) and content.get("kind") == _KIND:
+            yield content
+
+
+def _as_v1(definition: Definition) -> Definition:
+    """Return a definition as version v1 has it; what is of v1beta1 gets schemas that take anything.
+
+    v1beta1 is not served since Kubernetes 1.22. Its schemas need not be structural, and what they leave out was kept:
+    only an open schema of v1 keeps as much.
+    """
+    if definition.get("apiVersion") != f"{_GROUP}/v1beta1":
+        return definition
+    metadata, old = definition["metadata"], definition["spec"]
+    kept = {key: old[key] for key in ("group", "scope") if key in old}
+    names = {"listKind": f"{old['names']['kind']}List", "singular": old["names"]["kind"].lower(), **old["names"]}
+    versions = old.get("versions") or [{"name": old["version"], "served": True, "storage": True}]
+    approval = {_APPROVAL: "unapproved, of the time before approvals"} if old["group"].endswith(".k8s.io") else {}
+    return {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": _KIND,
+        "metadata": {"name": metadata["name"], "annotations": {**approval, **(metadata.get("annotations") or {})}},
+        "spec": {**kept, "names": names, "versions": [_open_version(version, old) for version in versions]},
+    }
+
+
+def _open_version(version: Definition, old: Definition) -> Definition:
+    """Return a version of a definition, with the subresources that v1beta1 may have for all versions at once."""
+    subresources = version.get("subresources") or old.get("subresources")
+    return {
+        **{key: version[key] for key in ("name", "served", "storage")},
+        **({"subresources": subresources} if subresources else {}),
+        "schema": {"openAPIV3Schema": _OPEN_SCHEMA},
+    }

@@ -1,0 +1,147 @@
+"""Schedulers that know gangs, real ones of the catalogue, started with all that belongs to them.
+
+Gangs are given as anybody would on a cluster: a PodGroup, and pods that name it. What a run did is checked from its
+files alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from tests import opt_in
+
+import batkube
+from batkube.kernel.errors import RunFailed
+from batkube.schedulers.programs import start_of
+
+#: Each with the programs that are built for it.
+SCHEDULERS = {
+    "volcano@1.10.0": ("volcano@1.10.0", "volcano-controller-manager@1.10.0"),
+    "kube-batch@0.5.0": ("kube-batch@0.5.0",),
+}
+FILES = ("jobs.csv", "pods.csv", "schedule.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
+
+
+@pytest.fixture(params=list(SCHEDULERS))
+def scheduler(request: pytest.FixtureRequest) -> str:
+    """Each scheduler in turn, if it is built."""
+    name: str = request.param
+    opt_in.require_built(*SCHEDULERS[name])
+    return name
+
+
+def gang(scheduler: str, name: str, size: int, *, seconds: int, submit: int = 0) -> list[dict[str, Any]]:
+    """Return the PodGroup and the pods, of one cpu each, of a gang."""
+    start = start_of(scheduler)
+    at = {"batkube.io/submit": f"{submit}s"}
+    named = {start.pod_group_key: name}
+    group: dict[str, Any] = {
+        "apiVersion": start.pod_group,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "annotations": at},
+        "spec": {"minMember": size},
+    }
+    container = {"name": "main", "image": "work", "resources": {"requests": {"cpu": "1"}}}
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"{name}-{rank}",
+                "labels": named,
+                "annotations": {**at, **named, "batkube.io/duration": f"{seconds}s"},
+            },
+            "spec": {
+                "schedulerName": start.scheduler_name,
+                "restartPolicy": "Never",
+                "containers": [container],
+            },
+        }
+        for rank in range(size)
+    ]
+    return [group, *pods]
+
+
+def run(scheduler: str, gangs: list[list[dict[str, Any]]], platform: str, until: str, folder: Path) -> batkube.Run:
+    """Run gangs, and return what came of them; those that could not start are part of it."""
+    workload = folder / "gangs.yaml"
+    workload.write_text(yaml.safe_dump_all([manifest for one in gangs for manifest in one]))
+    return batkube.run(
+        workload=workload, platform=platform, scheduler=scheduler, until=until, out=folder / "out", force=True
+    )
+
+
+def bound_members(pods: pd.DataFrame) -> dict[str, int]:
+    """Return how many pods of each gang were ever bound."""
+    counts: dict[str, int] = defaultdict(int)
+    for pod, is_bound in zip(pods["pod"], pods["scheduled"].notna(), strict=True):
+        counts[pod.rpartition("-")[0]] += is_bound
+    return dict(counts)
+
+
+def test_a_gang_that_fits_is_bound_whole_and_one_that_does_not_is_never_bound_in_part(
+    scheduler: str, tmp_path: Path
+) -> None:
+    gangs = [gang(scheduler, "six", 6, seconds=20), gang(scheduler, "twenty", 20, seconds=20, submit=5)]
+
+    pods = run(scheduler, gangs, "4x2,8Gi", "30s", tmp_path).pods
+
+    assert bound_members(pods) == {"six": 6, "twenty": 0}
+    six = pods[pods["pod"].str.startswith("six-")]
+    assert set(six["phase"]) == {"Succeeded"}
+    assert six["scheduled"].max() < 2
+
+
+def test_a_queue_of_gangs_finishes_whole_with_no_node_beyond_its_cpus_and_twice_the_same(
+    scheduler: str, tmp_path: Path
+) -> None:
+    sizes = {"a": (6, 10, 0), "b": (5, 20, 1), "c": (8, 10, 2), "d": (3, 15, 2), "e": (7, 10, 8), "f": (2, 5, 9)}
+    gangs = [
+        gang(scheduler, name, size, seconds=seconds, submit=submit) for name, (size, seconds, submit) in sizes.items()
+    ]
+
+    pods, files = run(scheduler, gangs, "4x2,8Gi", "90s", tmp_path).pods, files_of(tmp_path)
+    run(scheduler, gangs, "4x2,8Gi", "90s", tmp_path)
+
+    assert set(pods["phase"]) == {"Succeeded"}
+    assert bound_members(pods) == {name: size for name, (size, _, _) in sizes.items()}
+    assert most_at_once(pods) <= 2
+    assert files_of(tmp_path) == files
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return the files of a run that the next one must write again, to the byte."""
+    return {name: (folder / "out" / name).read_bytes() for name in FILES}
+
+
+def most_at_once(pods: pd.DataFrame) -> int:
+    """Return how many pods, of one cpu each, were at most on one node at the same time."""
+    most = 0
+    for _, here in pods.groupby("node"):
+        steps = [(time, 1) for time in here["started"]] + [(time, -1) for time in here["finished"]]
+        present = 0
+        for _, step in sorted(steps):
+            present += step
+            most = max(most, present)
+    return most
+
+
+def test_what_belongs_to_a_scheduler_is_started_beside_it_and_ends_the_run_if_it_ends(tmp_path: Path) -> None:
+    opt_in.require_built(*SCHEDULERS["volcano@1.10.0"])
+    wrong = tmp_path / "config" / "batkube" / "schedulers.yaml"
+    wrong.parent.mkdir(parents=True)
+    ours = yaml.safe_load((Path(batkube.__file__).parent / "schedulers" / "catalogue.yaml").read_text())
+    entry = {**ours["volcano"], "companions": ["volcano-controller-manager@{version} --no-such-flag"]}
+    wrong.write_text(yaml.safe_dump({"volcano": entry}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        with pytest.raises(RunFailed) as told:
+            run("volcano@1.10.0", [gang("volcano", "one", 1, seconds=5)], "1x1", "30s", tmp_path)
+
+    assert "volcano-controller-manager@1.10.0 ended with exit code" in str(told.value)
+    assert "unknown flag: --no-such-flag" in str(told.value)
