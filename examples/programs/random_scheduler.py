@@ -43,7 +43,7 @@ class RandomScheduler:
         binding = client.V1Binding(metadata=client.V1ObjectMeta(name=key[1]), target=target)
         # The answer is a Status, which the client would take for a Binding without a target.
         self._core.create_namespaced_binding(key[0], binding, _preload_content=False)
-        print(datetime.datetime.now(datetime.timezone.utc).isoformat(), "/".join(key), "on", node, flush=True)
+        print(datetime.datetime.now(datetime.UTC).isoformat(), "/".join(key), "on", node, flush=True)
 
 
 def main() -> None:

@@ -17,7 +17,8 @@ def _load(folder: str) -> None:
     spec = importlib.util.spec_from_file_location(
         _NAME, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
     )
-    assert spec is not None and spec.loader is not None, "a package has a loader"
+    assert spec is not None
+    assert spec.loader is not None, "a package has a loader"
     package = sys.modules[_NAME] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(package)
     package.install()

@@ -106,5 +106,6 @@ def virtual_files(clock: RunClock) -> dict[tuple[object, str], object]:
     writing = {name: traffic.moving(name, select.POLLOUT, SENT) for name in ("send", "sendall", "sendto", "sendmsg")}
     begin = {name: traffic.connecting(name) for name in ("connect", "connect_ex")}
     end = {name: traffic.closing(name) for name in ("_real_close", "detach", "shutdown")}
-    methods = {(socket.socket, name): method for name, method in (reading | writing | begin | end).items()}
+    all_of_them = reading | writing | begin | end
+    methods: dict[tuple[object, str], object] = {(socket.socket, name): method for name, method in all_of_them.items()}
     return {**methods, (selectors.EpollSelector, "select"): select_until}

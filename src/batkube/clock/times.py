@@ -6,12 +6,13 @@ import datetime
 import time
 from _thread import allocate_lock
 from collections.abc import Callable
+from datetime import date as _date
+from datetime import datetime as _datetime
 from typing import Any
 
 from .keeping import SECOND, RunClock
 
 _sleep, _localtime = time.sleep, time.localtime
-_datetime, _date = datetime.datetime, datetime.date
 
 
 class _LikeItsBase(type):
@@ -50,15 +51,17 @@ def virtual_times(clock: RunClock) -> dict[tuple[object, str], object]:
         functions[name] = _at_present(getattr(time, name), 0, lambda: page.now / SECOND)
     for name, place in (("asctime", 0), ("strftime", 1)):
         functions[name] = _at_present(getattr(time, name), place, lambda: _localtime(page.now / SECOND))
-    moments = {(datetime, name): kind for name, kind in _virtual_dates(clock).items()}
-    return {**{(time, name): function for name, function in functions.items()}, **moments}
+    dates: dict[tuple[object, str], object] = {(datetime, name): one for name, one in _virtual_dates(clock).items()}
+    return {**{(time, name): function for name, function in functions.items()}, **dates}
 
 
 def _at_present(function: Callable[..., Any], place: int, present: Callable[[], object]) -> Callable[..., Any]:
     """Return a function that means the present when the argument at `place` is left out."""
 
     def virtual(*given: Any) -> Any:
-        return function(*given) if given[place : place + 1] not in ((), (None,)) else function(*given[:place], present())
+        return (
+            function(*given) if given[place : place + 1] not in ((), (None,)) else function(*given[:place], present())
+        )
 
     return virtual
 
@@ -74,7 +77,7 @@ def _virtual_dates(clock: RunClock) -> dict[str, type]:
 
         @classmethod
         def utcnow(cls) -> Any:
-            return cls.now(datetime.timezone.utc).replace(tzinfo=None)
+            return cls.now(datetime.UTC).replace(tzinfo=None)
 
         @classmethod
         def today(cls) -> Any:

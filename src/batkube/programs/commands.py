@@ -30,7 +30,7 @@ def commanded(kind: ClockKind, name: str, words: list[str], scenario: Scenario) 
     first, *arguments = words
     program = _find(first, name)
     script = next((Path(word) for word in words if "/" in word and Path(word).is_file()), program)
-    command = (str(program),)
+    command: tuple[str, ...] = (str(program),)
     if kind is ClockKind.PYTHON and program.suffix == ".py":
         # The package needs nothing else, and is run by its path.
         command = (sys.executable, str(Path(clock.__file__).parent), str(program))

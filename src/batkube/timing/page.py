@@ -28,9 +28,7 @@ NEVER = 2**63 - 1
 class ClockPage:
     """One program's clock."""
 
-    def __init__(
-        self, now_ns: int, *, deterministic: bool, seed: int, size: int = _SIZE, magic: int = _MAGIC
-    ) -> None:
+    def __init__(self, now_ns: int, *, deterministic: bool, seed: int, size: int = _SIZE, magic: int = _MAGIC) -> None:
         self._file = os.memfd_create("batkube-clock", os.MFD_ALLOW_SEALING)
         os.fchmod(self._file, 0o600)
         os.ftruncate(self._file, size)

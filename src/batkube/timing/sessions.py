@@ -9,6 +9,7 @@ To the coordinator this is a page like that of a Go program (`page`), which answ
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import select
@@ -83,8 +84,14 @@ class SessionPage(ClockPage):
         return self._answered >= number
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until everybody is asleep, also after whatever time was granted; return whether that came in time."""
+        """Wait until everybody is asleep, also after whatever time was granted; return whether that came in time.
+
+        As long as nothing is asked, it does not.
+        """
         watch, pause_s = Stopwatch(), _FIRST_PAUSE_S
+        if self._answered == self._number:
+            select.select((), (), (), min(timeout_s, _LAST_PAUSE_S))
+            return False
         while True:
             if self._is_quiet():
                 if not self._jump():
@@ -121,10 +128,9 @@ class SessionPage(ClockPage):
         for place, thread, end in self._waits():
             if end <= now and self._is_there(place, thread):
                 rung = True
-                try:
+                # One that does not hear has been rung for often enough, or is about to wake by itself.
+                with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
                     self._bells.sendto(b"1", f"\0batkube-{self._token:x}-{place}")
-                except (BlockingIOError, ConnectionRefusedError):
-                    pass  # it has been rung for often enough, or is about to wake by itself
         return rung
 
     def _is_there(self, place: int, thread: int) -> bool:

@@ -130,9 +130,8 @@ class Sleepers:
 
 def _counts_runs() -> bool:
     """Return whether this kernel counts how often threads run; we have, at least once."""
-    with contextlib.suppress(OSError, IndexError):
-        with open("/proc/self/schedstat", "rb") as file:
-            return int(file.read().split()[2]) > 0
+    with contextlib.suppress(OSError, IndexError), open("/proc/self/schedstat", "rb") as file:
+        return int(file.read().split()[2]) > 0
     return False
 
 
