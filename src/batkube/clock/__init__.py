@@ -18,13 +18,13 @@ import random
 import sys
 
 from .files import virtual_files
-from .keeping import RunClock, SharedPage
+from .keeping import ProgramClock, SharedPage
 from .locks import virtual_locks
 from .times import virtual_times
 
 __all__ = ["install"]
 
-_installed: list[RunClock] = []
+_installed: list[ProgramClock] = []
 
 
 def install() -> bool:
@@ -33,7 +33,7 @@ def install() -> bool:
     if path is None:
         return False
     if not _installed:
-        clock = RunClock(SharedPage(path))
+        clock = ProgramClock(SharedPage(path))
         _installed.append(clock)
         _replace(virtual_times(clock) | virtual_locks(clock) | virtual_files(clock))
         os.register_at_fork(after_in_child=clock.forked)

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from .keeping import CONNECTS, ELSEWHERE, GOT, SENT, WROTE, RunClock
+from .keeping import CONNECTS, ELSEWHERE, GOT, SENT, WROTE, ProgramClock
 
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 
@@ -17,7 +17,7 @@ _INTERNET = (socket.AF_INET, socket.AF_INET6)
 class Traffic:
     """The program's connections."""
 
-    def __init__(self, clock: RunClock) -> None:
+    def __init__(self, clock: ProgramClock) -> None:
         self._clock = clock
         self._page = clock.page
         #: Those to the run, by their file.
@@ -39,16 +39,16 @@ class Traffic:
         """Return a method of sockets that reads or writes, within the socket's timeout."""
         real = getattr(socket.socket, name)
 
-        def method(sock: socket.socket, *given: Any, **options: Any) -> Any:
+        def method(sock: socket.socket, *arguments: Any, **options: Any) -> Any:
             file = sock.fileno()
             if file in self._to_run and place == SENT:
                 self._page.add(WROTE)
             seconds = sock.gettimeout()
             if seconds and not self.await_file(file, events, seconds):
                 raise TimeoutError("timed out")
-            result = real(sock, *given, **options)
+            result = real(sock, *arguments, **options)
             if file in self._to_run:
-                self._page.add(place, _bytes_moved(result, given))
+                self._page.add(place, _bytes_moved(result, arguments))
             return result
 
         return method
@@ -73,25 +73,25 @@ class Traffic:
         """Return a method of sockets that ends a connection, or its own side of one."""
         real = getattr(socket.socket, name)
 
-        def method(sock: socket.socket, *given: Any) -> Any:
+        def method(sock: socket.socket, *arguments: Any) -> Any:
             if sock.fileno() in self._to_run:
                 self._page.add(WROTE)
                 if name != "shutdown":
                     self._to_run.discard(sock.fileno())
-            return real(sock, *given)
+            return real(sock, *arguments)
 
         return method
 
 
-def _bytes_moved(result: Any, given: tuple[Any, ...]) -> int:
-    """Return how many bytes a call moved: what it says, or what it returns, or all that it was given."""
+def _bytes_moved(result: Any, arguments: tuple[Any, ...]) -> int:
+    """Return how many bytes a call moved: what it says, or what it returns, or all that it was arguments."""
     if isinstance(result, int):
         return result
-    moved = given[0] if result is None else result[0] if isinstance(result, tuple) else result
+    moved = arguments[0] if result is None else result[0] if isinstance(result, tuple) else result
     return memoryview(moved).nbytes
 
 
-def virtual_files(clock: RunClock) -> dict[tuple[object, str], object]:
+def virtual_files(clock: ProgramClock) -> dict[tuple[object, str], object]:
     """Return what comes into the place of Python's own. asyncio waits for everything in a selector."""
     traffic = Traffic(clock)
     real_select = selectors.EpollSelector.select

@@ -135,7 +135,7 @@ class Keeper:
                 self._announce()
 
 
-class RunClock:
+class ProgramClock:
     """The clock of this process."""
 
     def __init__(self, page: SharedPage) -> None:

@@ -6,7 +6,7 @@ import threading
 from _thread import LockType, allocate_lock
 from collections import deque
 
-from .keeping import RunClock
+from .keeping import ProgramClock
 
 
 class _Waiter:
@@ -22,7 +22,7 @@ class VirtualLock:
     """A lock that can be waited for until a moment of virtual time."""
 
     #: Of the process; set when the clock is installed.
-    clock: RunClock
+    clock: ProgramClock
 
     def __init__(self) -> None:
         self._mutex = allocate_lock()
@@ -79,7 +79,7 @@ class VirtualLock:
         self.release()
 
 
-def virtual_locks(clock: RunClock) -> dict[tuple[object, str], object]:
+def virtual_locks(clock: ProgramClock) -> dict[tuple[object, str], object]:
     """Return what comes into the place of Python's own; conditions, events and queues are made of locks."""
     VirtualLock.clock = clock
     return {(threading, "Lock"): VirtualLock, (threading, "_allocate_lock"): VirtualLock}

@@ -10,7 +10,7 @@ from datetime import date as _date
 from datetime import datetime as _datetime
 from typing import Any
 
-from .keeping import SECOND, RunClock
+from .keeping import SECOND, ProgramClock
 
 _sleep, _localtime = time.sleep, time.localtime
 
@@ -25,7 +25,7 @@ class _LikeItsBase(type):
         return issubclass(one, cls.__mro__[1])
 
 
-def virtual_times(clock: RunClock) -> dict[tuple[object, str], object]:
+def virtual_times(clock: ProgramClock) -> dict[tuple[object, str], object]:
     """Return what comes into the place of Python's own, by module and name."""
     page = clock.page
 
@@ -58,15 +58,14 @@ def virtual_times(clock: RunClock) -> dict[tuple[object, str], object]:
 def _at_present(function: Callable[..., Any], place: int, present: Callable[[], object]) -> Callable[..., Any]:
     """Return a function that means the present when the argument at `place` is left out."""
 
-    def virtual(*given: Any) -> Any:
-        return (
-            function(*given) if given[place : place + 1] not in ((), (None,)) else function(*given[:place], present())
-        )
+    def virtual(*arguments: Any) -> Any:
+        is_left_out = arguments[place : place + 1] in ((), (None,))
+        return function(*arguments[:place], present()) if is_left_out else function(*arguments)
 
     return virtual
 
 
-def _virtual_dates(clock: RunClock) -> dict[str, type]:
+def _virtual_dates(clock: ProgramClock) -> dict[str, type]:
     page = clock.page
 
     class VirtualDatetime(_datetime, metaclass=_LikeItsBase):

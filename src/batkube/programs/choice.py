@@ -19,7 +19,7 @@ from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import policy_names
 from batkube.programs.command_lines import names_served
-from batkube.programs.commands import commanded
+from batkube.programs.commands import commanded, start_on
 from batkube.programs.extenders import refuse_binding
 from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.keys import split_scheduler
@@ -52,11 +52,10 @@ def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | No
     """Return a scheduler by its text in the scenario, `[NAME=]PROGRAM [ARGUMENT…]`; number 0 is the main one."""
     serves, command = split_scheduler(text)
     kind, rest = split_clock(command)
+    more = [f"--{key}={value}" for key, value in scenario.scheduler_args.items()] if number == 0 else []
     if kind is not None:
-        program = commanded(kind, command, _words(rest), scenario)
-        given = tuple(f"--{key}={value}" for key, value in scenario.scheduler_args.items()) if number == 0 else ()
-        own = program.arguments + given
-        return dataclasses.replace(program, arguments=own, serves=serves, folder=serves if number else "")
+        program = commanded(start_on(kind), command, [*_words(rest), *more], scenario)
+        return dataclasses.replace(program, serves=serves, folder=serves if number else "")
     name, *arguments = _words(command)
     known = [policy for policy, _ in policy_names()]
     if name in known or name.endswith(".py") or ".py:" in name:
@@ -64,8 +63,10 @@ def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | No
     start = _start("kube-scheduler" if "/" in name else name)
     if not start.scheduler_name:
         raise InputError(f"scheduler {name!r}", problem="is no scheduler", remedy=f"--attach {name} beside a scheduler")
-    if number == 0:
-        arguments += [f"--{key}={value}" for key, value in scenario.scheduler_args.items()]
+    arguments += more
+    if start.command:
+        program = commanded(start, name, [*start.command, *arguments], scenario)
+        return dataclasses.replace(program, serves=serves, folder=serves if number else "")
     arguments, file = _without_configuration(arguments, start)
     if number == 0 and scenario.scheduler_config is not None:
         file = scenario.scheduler_config

@@ -21,12 +21,13 @@ from batkube.schedulers.programs import ProgramStart
 from batkube.timing.paced_text import TimeMode
 
 
-def commanded(kind: ClockKind, name: str, words: list[str], scenario: Scenario) -> OutsideScheduler:
-    """Return the program of a command line, of which `words` are the parts; it serves every pod unless told otherwise.
+def commanded(start: ProgramStart, name: str, words: list[str], scenario: Scenario) -> OutsideScheduler:
+    """Return the program of a command line, of which `words` are the parts.
 
     Raises InputError if there is no such program, or if it cannot live on such a clock.
     """
-    check_clock(kind, name, scenario)
+    kind = start.clock
+    _check_clock(kind, name, scenario)
     first, *arguments = words
     program = _find(first, name)
     script = next((Path(word) for word in words if "/" in word and Path(word).is_file()), program)
@@ -34,11 +35,15 @@ def commanded(kind: ClockKind, name: str, words: list[str], scenario: Scenario) 
     if kind is ClockKind.PYTHON and program.suffix == ".py":
         # The package needs nothing else, and is run by its path.
         command = (sys.executable, str(Path(clock.__file__).parent), str(program))
-    start = ProgramStart((), {}, DEFAULT_SCHEDULER, clock=kind)
     return OutsideScheduler(name, script.resolve(), start, tuple(arguments), command=command)
 
 
-def check_clock(kind: ClockKind, name: str, scenario: Scenario) -> None:
+def start_on(kind: ClockKind) -> ProgramStart:
+    """Return the start of a scheduler of which nothing is known but its clock; it serves whatever no other does."""
+    return ProgramStart((), {}, DEFAULT_SCHEDULER, clock=kind)
+
+
+def _check_clock(kind: ClockKind, name: str, scenario: Scenario) -> None:
     """Refuse a program on real time where time is virtual."""
     if kind is ClockKind.REAL and scenario.time.mode is TimeMode.EXACT:
         raise InputError(

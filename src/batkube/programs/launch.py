@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hmac
 import secrets
+import ssl
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -24,7 +25,7 @@ from batkube.programs.command_lines import command_line, names_served
 from batkube.programs.coordination import Coordination
 from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
 from batkube.programs.program import OutsideScheduler, RunServer
-from batkube.programs.surroundings import PROXY_PORT, environment_of
+from batkube.programs.surroundings import PROXY_PORT, has_proxy, surround
 from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.clocks import ClockKind
@@ -145,6 +146,9 @@ def _attach(
 class Listening(Protocol):
     """A server behind a door."""
 
+    #: What is shown to clients that speak TLS.
+    tls: ssl.SSLContext | None
+
     def close(self) -> None:
         """Stop listening."""
 
@@ -164,13 +168,15 @@ def start_program(
     secret = secrets.token_urlsafe()
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
-    door, kind = Door(secret), scheduler.start.clock
-    listener = listen(_Gate(server.api, secret, server.token, extenders, is_open=kind is not ClockKind.GO), door)
+    door, is_open = _door(scheduler, secret), has_proxy(scheduler)
+    listener = listen(_Gate(server.api, secret, server.token, extenders, is_open=is_open), door)
     try:
         command = command_line(scheduler, folder, door.port, secret, extenders)
-        environment = environment_of(scheduler, folder, door.port, scenario.seed)
-        page = _page(kind, now, door.port, scenario)
-        process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", environment)
+        surroundings = surround(scheduler, folder, door.port, scenario.seed, server.token)
+        listener.tls = surroundings.tls
+        page = _page(scheduler, now, door.port, scenario)
+        log, environment = folder / "log.txt", surroundings.environment
+        process = AttachedProcess(scheduler.name, command, page, log, environment, surroundings.prepare)
     except InputError:
         listener.close()
         raise
@@ -178,8 +184,22 @@ def start_program(
     return process, listener
 
 
-def _page(kind: ClockKind, now: Instant, port: int, scenario: Scenario) -> ClockPage:
+def _door(scheduler: OutsideScheduler, secret: str) -> Door:
+    """Open the door of a program where it looks for it; the preloaded library leads it there, wherever it is."""
+    port = 0 if scheduler.start.clock is ClockKind.PRELOAD else scheduler.start.proxy_port
+    try:
+        return Door(secret, port)
+    except OSError as error:
+        raise InputError(
+            f"program {scheduler.name!r}",
+            problem=f"expects the API at port {port}, which is taken: {error.strerror}",
+            remedy="end what listens there, another run for instance",
+        ) from error
+
+
+def _page(scheduler: OutsideScheduler, now: Instant, port: int, scenario: Scenario) -> ClockPage:
     """Return the clock of a program; one that lives on real time leaves it unread."""
+    kind = scheduler.start.clock
     if kind in (ClockKind.GO, ClockKind.REAL):
         return ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
     return SessionPage(
@@ -187,7 +207,7 @@ def _page(kind: ClockKind, now: Instant, port: int, scenario: Scenario) -> Clock
         deterministic=scenario.deterministic,
         seed=scenario.seed,
         port=port,
-        proxy_port=PROXY_PORT if kind is ClockKind.PRELOAD else 0,
+        proxy_port=(scheduler.start.proxy_port or PROXY_PORT) if kind is ClockKind.PRELOAD else 0,
     )
 
 
