@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests import skipped
+from tests import opt_in, skipped
 
 import batkube
-from batkube.schedulers.builds import built
+from batkube.schedulers.builds import build_path, built
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.programs import program
 from batkube.schedulers.recipes import local_program
@@ -44,6 +44,18 @@ def shared_data() -> Path:
 def kube_scheduler() -> str:
     """The path of kube-scheduler 1.34.4 on the virtual clock: built on first use, kept in the user's cache."""
     return str(built(program("kube-scheduler@1.34.4"), cache_folder(), print))
+
+
+@pytest.fixture(scope="session")
+def kept_program() -> Callable[[str], str]:
+    """A function that returns the name of a program of the catalogue if that is built; building one takes minutes."""
+
+    def title(wanted: str) -> str:
+        if not build_path(program(wanted), cache_folder()).exists() and not opt_in.WANTED:
+            pytest.skip(f"needs `batkube schedulers build {wanted}`, or make test-all, which builds it")
+        return wanted
+
+    return title
 
 
 @pytest.fixture(scope="session")

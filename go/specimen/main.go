@@ -22,6 +22,7 @@ var specimens = map[string]func(){
 	"crowd":     crowd,
 	"nap":       nap,
 	"pump":      pump,
+	"order":     order,
 }
 
 func main() {

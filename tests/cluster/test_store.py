@@ -16,6 +16,11 @@ def keys(names: str) -> list[Key]:
     return [Key(f"default/{name}") for name in names]
 
 
+def changes_since(store: Store, version: int) -> list[Change]:
+    """Return every change after `version`, oldest first."""
+    return [change for batch in store.batches_since(version) for change in batch.changes() if change.version > version]
+
+
 def replay(state: dict[Key, KubeObject], changes: list[Change]) -> dict[Key, KubeObject]:
     state = dict(state)
     for change in changes:
@@ -69,7 +74,7 @@ def test_replaying_the_history_from_any_version_rebuilds_the_present(plan: Plan)
     seen = write_all(store, plan)
 
     for version, state in seen:
-        assert replay(state, store.changes_since(version)) == store.all(POD)
+        assert replay(state, changes_since(store, version)) == store.all(POD)
 
 
 @given(rounds)
@@ -77,7 +82,7 @@ def test_versions_ascend_without_a_gap_and_an_object_has_that_of_its_latest_chan
     store = Store()
     write_all(store, plan)
 
-    changes = store.changes_since(0)
+    changes = changes_since(store, 0)
 
     assert [change.version for change in changes] == list(range(1, store.version + 1))
     latest = {change.key: change.version for change in changes}
@@ -89,9 +94,9 @@ def test_a_version_older_than_the_history_is_gone() -> None:
     for name in "abcde":
         store.create(POD, keys(name), [{}], NOW)
 
-    assert [change.key for change in store.changes_since(2)] == keys("cde")
+    assert [change.key for change in changes_since(store, 2)] == keys("cde")
     with pytest.raises(Compacted, match="the oldest kept is 2"):
-        store.changes_since(1)
+        changes_since(store, 1)
 
 
 def test_the_history_keeps_whole_batches_and_at_least_its_limit() -> None:
@@ -99,8 +104,8 @@ def test_the_history_keeps_whole_batches_and_at_least_its_limit() -> None:
     store.create(POD, keys("abcd"), [{}] * 4, NOW)
     store.delete(POD, keys("ab"), NOW)
 
-    assert len(store.changes_since(0)) == 6
-    assert [change.type for change in store.changes_since(3)] == ["ADDED", "DELETED", "DELETED"]
+    assert len(changes_since(store, 0)) == 6
+    assert [change.type for change in changes_since(store, 3)] == ["ADDED", "DELETED", "DELETED"]
 
 
 def test_a_new_status_leaves_the_rest_of_an_object_and_the_old_object_alone() -> None:
@@ -167,10 +172,31 @@ def test_the_history_is_forgotten_beyond_a_size() -> None:
     for number in range(100):
         store.replace(POD, keys("a"), [{"value": f"{number}" + "x" * 1000}], NOW)
 
-    kept = store.changes_since(store.oldest_version)
+    kept = changes_since(store, store.oldest_version)
     assert 5 <= len(kept) <= 10
     with pytest.raises(Compacted):
-        store.changes_since(store.oldest_version - 1)
+        changes_since(store, store.oldest_version - 1)
+
+
+def test_the_size_of_the_history_is_kept_when_only_some_changes_are_weighed() -> None:
+    store = Store(history_limit=100_000, history_bytes=1_000_000, weighed_one_in=8)
+    store.create(POD, keys("a"), [{"value": "x" * 1000}], NOW)
+    for number in range(5_000):
+        store.replace(POD, keys("a"), [{"value": f"{number}" + "x" * 1000}], NOW)
+
+    # About a thousand, of which some 120 are weighed: it would take more than five standard deviations.
+    assert 500 <= len(store.changes_since(store.oldest_version)) <= 1500
+
+
+def test_large_objects_cannot_be_hidden_between_small_ones() -> None:
+    store = Store(history_limit=100_000, history_bytes=1_000_000, weighed_one_in=8)
+    store.create(POD, keys("ab"), [{"value": ""}, {"value": ""}], NOW)
+    for number in range(2_000):
+        store.replace(POD, keys("a"), [{"value": f"{number}"}], NOW)
+        for _ in range(7):
+            store.replace(POD, keys("b"), [{"value": f"{number}" + "x" * 1000}], NOW)
+
+    assert 500 <= len(store.changes_since(store.oldest_version)) <= 2000
 
 
 def test_live_objects_do_not_count_as_history() -> None:
@@ -189,4 +215,4 @@ def test_the_history_can_be_forgotten_up_to_a_version() -> None:
     store.compact(2)
 
     assert store.oldest_version == 2
-    assert [change.key for change in store.changes_since(2)] == keys("cd")
+    assert [change.key for change in changes_since(store, 2)] == keys("cd")

@@ -11,7 +11,7 @@ from batkube.controllers.event_expiry import EventExpiry
 def test_an_event_that_repeats_is_counted(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     about = world.get("pods", "default/a")
-    events = EventRecorder(world.store, world.api, "tester")
+    events = EventRecorder(world.world, world.api, "tester")
     for _ in range(3):
         events.record(about, "pods", "Warning", "Odd", "something is odd", world.now)
         world.run(10)
@@ -24,7 +24,7 @@ def test_an_event_that_repeats_is_counted(world: Cluster) -> None:
 
 def test_the_newer_form_counts_in_a_series(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
-    events = EventRecorder(world.store, world.api, "tester", host="here", as_series=True)
+    events = EventRecorder(world.world, world.api, "tester", host="here", as_series=True)
     for _ in range(2):
         events.record(world.get("pods", "default/a"), "pods", "Normal", "Odd", "odd", world.now, action="Testing")
     (event,) = [one for one in world.store.all("events").values() if one["reason"] == "Odd"]
@@ -36,7 +36,7 @@ def test_the_newer_form_counts_in_a_series(world: Cluster) -> None:
 def test_many_events_of_one_instant_have_different_names(world: Cluster) -> None:
     world.create("pods", world.pod("a"))
     about = world.get("pods", "default/a")
-    one, other = (EventRecorder(world.store, world.api, name) for name in ("one", "other"))
+    one, other = (EventRecorder(world.world, world.api, name) for name in ("one", "other"))
     for number in range(5):
         one.record(about, "pods", "Normal", "Odd", f"one {number}", world.now)
         other.record(about, "pods", "Normal", "Odd", f"other {number}", world.now)

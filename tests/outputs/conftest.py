@@ -11,6 +11,7 @@ from typing import Protocol
 import pytest
 
 from batkube.outputs.files.jobs_csv import BATSIM_COLUMNS, OWN_COLUMNS
+from batkube.outputs.files.streams import POD_COLUMNS
 from batkube.outputs.results import Results
 
 #: job id, submission, start, finish, machines; further cells by column name.
@@ -45,10 +46,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         if manifest is not None:
             (folder / "manifest.json").write_text(json.dumps(manifest))
         if pods:
-            columns = (
-                "pod job_id workload_name node machine created scheduled started finished phase attempts last_reason"
-            )
-            _write(folder / "pods.csv", columns.split(), pods)
+            _write(folder / "pods.csv", POD_COLUMNS, pods)
         return Results(folder)
 
     return make

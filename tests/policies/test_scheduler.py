@@ -19,6 +19,7 @@ from batkube.cluster.resources import demand_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.containers import Containers
+from batkube.execution.job_makers import PodMaker
 from batkube.execution.kubelets import Kubelets
 from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.submission import Submission
@@ -64,17 +65,19 @@ class Yard:
         self.store, self.loop = self.world.store, Loop(self.world)
         self.client, courses = make_server(self.world).api.client("test"), Courses()
         self.machines = read_platform(platform).machines
-        submission = Submission(self.world, sorted(jobs, key=lambda job: job.submit), courses, model)
+        maker = PodMaker(self.world, courses, model)
+        submission = Submission(self.world, sorted(jobs, key=lambda job: job.submit), maker)
         DecisionLog(self.world, courses)
         controller = WorkloadJobs(
             self.world,
             courses,
             self.machines,
+            maker,
             resubmit=submission.resubmit,
             on_outcome=lambda outcome: self.outcomes.update({outcome.job.name: outcome}),
             on_pods=lambda record: None,
         )
-        events = EventRecorder(self.store, self.client, "test")
+        events = EventRecorder(self.world, self.client, "test")
         containers, accounts = Containers(self.world, self.client, events), NodeAccounts(self.store)
         Kubelets(self.world, accounts, courses=courses, conductor=controller, containers=containers)
         self.scheduler = PolicyScheduler(

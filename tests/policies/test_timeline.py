@@ -101,18 +101,6 @@ def test_a_job_larger_than_everything_never_gets_a_slot() -> None:
     assert plan().earliest(a_job("j", MACHINES + 1, 1), Duration(1)) is None
 
 
-def test_a_job_may_be_kept_from_starting_before_an_instant() -> None:
-    timeline = plan()
-    timeline.reserve(Slot(Instant(8), Instant(12), MachinePlacement(0b111111)))
-
-    early = timeline.earliest(a_job("j", 1, 1), Duration(3), Instant(5))
-    late = timeline.earliest(a_job("j", 1, 1), Duration(4), Instant(5))
-
-    assert early is not None
-    assert late is not None
-    assert (early.start, late.start) == (5, 12)
-
-
 def test_packing_by_requests_can_be_planned_too() -> None:
     timeline = Timeline(Instant(0), nodes({"cpu": 4000}))
     half = a_job("half", 1, 1, requests=(("cpu", 2000),))

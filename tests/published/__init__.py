@@ -7,6 +7,7 @@ Where the published files are at hand, tests compare the figures with them.
 - `kit.csv`: the 39 jobs of the KIT trace in them, their times in seconds and their share of the 6 cores.
 - `backfilling.csv`: small instances for a machine of 100 processors, with the instant at which each job has to end.
 - `medium_late.csv`: 801 jobs on 32 machines, with when and where Batsim and batsched's EASY backfilling started each.
+- `gangs.csv`: 30 jobs of 1 to 12 pods that were given to gang schedulers on a control plane 1.34.4 with KWOK's nodes.
 - `k3s_latencies.yaml`: what `batkube calibrate` makes of the ten published runs of burst on k3s.
 - `kwok_latencies.yaml`: what starting and ending pods of 17 s took on a control plane 1.34.4 with KWOK's nodes.
 """
@@ -43,6 +44,48 @@ K3S = {"burst": Figures(2467.183, 1076.730), "spaced": Figures(2468.282, 145.987
 
 CONTROL_PLANE = {"burst": Figures(2216.264, 983.007), "spaced": Figures(2280.892, 58.076)}
 """One run of each on a real control plane 1.34.4 with KWOK's nodes, in real time."""
+
+EIGHT_OF_TWO = "8x2,8Gi"
+"""The platform of the gangs."""
+
+
+class Ranges(NamedTuple):
+    """What two or three runs of the same came to, from the least to the most."""
+
+    makespan_s: tuple[float, float]
+    mean_wait_s: tuple[float, float]
+
+
+GANGS = {
+    ("mixed", "volcano"): Ranges((172.130, 181.932), (27.905, 29.774)),
+    ("mixed", "kube-batch"): Ranges((192.697, 194.743), (46.137, 47.381)),
+    ("mixed", "coscheduling"): Ranges((203.956, 212.324), (52.735, 56.354)),
+    ("mixed", "kueue"): Ranges((176.128, 177.594), (30.313, 30.427)),
+    ("four", "volcano"): Ranges((43.546, 46.281), (17.042, 19.416)),
+    ("four", "kube-batch"): Ranges((42.111, 43.304), (16.632, 17.568)),
+    ("four", "coscheduling"): Ranges((52.366, 53.589), (24.646, 25.840)),
+    ("four", "kueue"): Ranges((44.171, 44.260), (17.262, 17.358)),
+}
+"""Gang schedulers in real time on a control plane 1.34.4 with KWOK's nodes; waits end when the last pod runs."""
+
+
+def mixed_gangs(folder: Path) -> Path:
+    """Write the workload of 30 gangs that come one by one; return its path."""
+    rows = table("gangs.csv")
+    jobs = [
+        {"id": row["gang"], "subtime": float(row["submit"]), "res": int(row["size"]), "profile": row["run"]}
+        for row in rows
+    ]
+    return _written(folder / "mixed.json", jobs, {row["run"]: {**_delay(float(row["run"])), "cpu": 1} for row in rows})
+
+
+def four_gangs(folder: Path) -> Path:
+    """Write the workload of four gangs of ten that come at once, where there is room for one and a half."""
+    jobs = [{"id": f"g0{number}", "subtime": 0, "res": 10, "profile": "ten"} for number in range(4)]
+    return _written(folder / "four.json", jobs, {"ten": {**_delay(10), "cpu": 1}})
+
+
+GANG_WORKLOADS = {"mixed": mixed_gangs, "four": four_gangs}
 
 
 def burst(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.edits import EDITS
+from batkube.schedulers.edits import EDITS, ORDER
 from batkube.schedulers.overlay import digest, overlay_files, own_source, write_overlay
 from batkube.schedulers.toolchains import Toolchain, toolchain
 from conftest import REPOSITORY
@@ -34,6 +34,10 @@ def invented(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as file:
             file.write(edit.find + "\n")
+    folder = tmp_path / "src" / ORDER.file
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("table.go", "runtime.go", "map_test.go"):
+        (folder / name).write_text(f"{ORDER.find}\n{ORDER.find}\n")
     return tmp_path
 
 
@@ -45,6 +49,21 @@ def test_every_edit_and_every_file_of_ours_is_in_the_overlay(invented: Path) -> 
     own = own_source() / "_std"
     for path in own.rglob("*.go"):
         assert path.relative_to(own).as_posix() in files
+
+
+def test_maps_look_for_their_keys_in_order_wherever_they_do(invented: Path) -> None:
+    files = overlay_files(invented)
+
+    changed = {name: text for name, text in files.items() if ORDER.put in text}
+    assert changed == {f"{ORDER.file}/{name}": f"{ORDER.put}\n{ORDER.put}\n" for name in ("runtime.go", "table.go")}
+
+
+def test_maps_that_look_for_their_keys_in_another_way_are_refused(invented: Path) -> None:
+    for path in (invented / "src" / ORDER.file).iterdir():
+        path.write_text("package maps\n")
+
+    with pytest.raises(RunFailed, match=r"go1\.26\.3: internal/runtime/maps .*makeProbeSeq"):
+        overlay_files(invented)
 
 
 @pytest.mark.parametrize("copies", [0, 2])

@@ -107,6 +107,17 @@ def test_a_program_without_timers_is_idle_and_says_so(start: Start) -> None:
         assert specimen.page.next_timer == NEVER
 
 
+def test_maps_keyed_by_addresses_have_an_order_that_does_not_depend_on_the_addresses(start: Start) -> None:
+    inner = []
+    for ballast in ("0", "1", "37", "5000"):
+        with start("order", ballast) as specimen:
+            inner.append(specimen.output())
+
+    assert len(inner[0]) == 8
+    assert inner[0][-1] == "wrong 0", "nothing is lost in maps that grow, shrink, are cleared and copied"
+    assert inner == [inner[0]] * 4
+
+
 def test_chance_repeats_with_the_seed_and_differs_with_another(start: Start) -> None:
     drawn = []
     for seed in (7, 7, 8):

@@ -302,3 +302,51 @@ def test_a_rule_says_how_long_the_pods_of_a_job_run_and_how_they_end(tmp_path: P
     assert sorted(result.pods["finished"] - result.pods["started"]) == [5, 5]
     (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
     assert note["subject"] == "rules"
+
+
+def lost_work(run: Run) -> list[tuple[float, ...]]:
+    """Return of each Job how many pods it had, how many were placed, how many disrupted, and what work was lost."""
+    columns = ["tries", "attempts", "evictions", "work_lost"]
+    return [tuple(map(float, row)) for row in run.jobs[columns].itertuples(index=False)]
+
+
+@pytest.mark.parametrize(("restart", "tries"), [("Never", 2), ("OnFailure", 1)])
+def test_a_job_whose_node_fails_briefly_has_lost_what_its_pod_had_done(
+    simulate: Simulate, restart: str, tries: int
+) -> None:
+    pods = {"template": {"spec": pod_spec("sleep 1000", restart=restart)}}
+    events = [{"at": 400, "fail": "node-0"}, {"at": 430, "return": "node-0"}]
+
+    run = simulate(made("batch/v1", "Job", "work", pods), events=events)
+
+    assert run.jobs["success"].tolist() == [1]
+    assert lost_work(run) == [(tries, tries, 0, pytest.approx(400 / 4, abs=0.01))], "a quarter of a core, for 400 s"
+
+
+def test_a_job_whose_pod_is_evicted_from_a_silent_node_has_lost_what_was_done_until_the_failure_and_no_more(
+    simulate: Simulate,
+) -> None:
+    events = [{"at": 400, "fail": "node-0"}, {"at": 3000, "return": "node-0"}]
+
+    run = simulate(job("work", "sleep 1000"), events=events)
+
+    (row,) = run.jobs.to_dict("records")
+    assert row["starting_time"] < 1
+    assert row["finish_time"] > 1750, "evicted five minutes after the failure was noticed, then all over again"
+    assert lost_work(run) == [(2, 2, 1, pytest.approx(400 / 4, abs=0.01))]
+    assert run.schedule["work_lost"] == row["work_lost"]
+
+
+def test_a_job_one_of_whose_pods_is_evicted_has_lost_its_work_and_not_that_of_the_others(simulate: Simulate) -> None:
+    pods = {"completions": 3, "parallelism": 3, "template": {"spec": pod_spec("sleep 1000", cpu="3")}}
+
+    run = simulate(made("batch/v1", "Job", "work", pods), events=[{"at": 400, "drain": "node-0"}])
+
+    assert lost_work(run) == [(4, 4, 1, pytest.approx(400 * 3, abs=100))]
+
+
+def test_a_job_that_fails_by_itself_has_lost_nothing(simulate: Simulate) -> None:
+    run = simulate(job("flaky", "sleep 20; exit 1", backoffLimit=2))
+
+    assert run.jobs["final_state"].tolist() == ["COMPLETED_FAILED"]
+    assert lost_work(run) == [(3, 3, 0, 0)]

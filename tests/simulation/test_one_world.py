@@ -15,6 +15,7 @@ from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.containers import Containers
+from batkube.execution.job_makers import PodMaker
 from batkube.execution.kubelets import Kubelets
 from batkube.execution.latencies import NO_LATENCIES, Delays, Latencies
 from batkube.execution.node_accounts import NodeAccounts
@@ -41,16 +42,18 @@ class Mixed:
         machines, courses = read_platform("2x2").machines, Courses()
         job = Job(workload="w0", name="job", submit=START, size=2, profile=Delay(name="d", duration=seconds(100)))
         DecisionLog(self.world, courses)
-        submission = Submission(self.world, [job], courses, ResourceModel.REQUESTS)
+        maker = PodMaker(self.world, courses, ResourceModel.REQUESTS)
+        submission = Submission(self.world, [job], maker)
         jobs = WorkloadJobs(
             self.world,
             courses,
             machines,
+            maker,
             resubmit=None,
             on_outcome=self.outcomes.append,
             on_pods=lambda record: None,
         )
-        containers = Containers(self.world, self.client, EventRecorder(self.world.store, self.client, "kubelet"))
+        containers = Containers(self.world, self.client, EventRecorder(self.world, self.client, "kubelet"))
         accounts = NodeAccounts(self.world.store)
         delays = None if latencies.are_zero else Delays(latencies, self.world.streams)
         Kubelets(self.world, accounts, courses=courses, conductor=jobs, containers=containers, delays=delays)

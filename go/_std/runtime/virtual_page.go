@@ -9,6 +9,7 @@ package runtime
 
 import (
 	"internal/runtime/atomic"
+	"internal/runtime/maps"
 	"unsafe"
 )
 
@@ -92,6 +93,7 @@ func vtInit() {
 		}
 	}
 	vtSeeded = page.flags.Load()&vtDeterministic != 0
+	maps.VirtualOrder = vtSeeded
 	vtRandomState.Store(page.seed)
 	vtEpoch = page.now.Load() - 1e9
 	vt = page

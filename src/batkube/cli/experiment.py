@@ -11,7 +11,8 @@ import typer
 
 from batkube.cli.run import build_scheduler
 from batkube.kernel.errors import InputError
-from batkube.schedulers.installed import cache_folder, user_catalogue
+from batkube.schedulers.catalogue import Catalogue
+from batkube.schedulers.installed import cache_folder
 
 if TYPE_CHECKING:
     from batkube.experiments.plan.runs import Plan, PlannedRun
@@ -144,12 +145,12 @@ def _again(
     return shlex.join(words)
 
 
-def _planned_program(name: str) -> Path:
+def _planned_program(name: str, catalogue: Catalogue) -> Path:
     """Return where a program is or will be, without building it."""
     from batkube.schedulers.builds import build_path
     from batkube.schedulers.programs import program
 
-    return build_path(program(name, user_catalogue()), cache_folder())
+    return build_path(program(name, catalogue), cache_folder())
 
 
 def _list(plan: Plan, folder: ExperimentFolder) -> None:

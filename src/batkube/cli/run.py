@@ -22,6 +22,7 @@ from batkube.kernel.instants import human, seconds
 from batkube.scenarios.files import read_scenario_file
 from batkube.scenarios.keys import make_scenario
 from batkube.scenarios.scenario import TIME_LIMIT
+from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.run import execute
 
 _Scenario = Annotated[
@@ -110,6 +111,10 @@ _Time = Annotated[
         "also for programs not built for virtual time; realtime[:speed=1].",
     ),
 ]
+_Catalogue = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Schedulers of your own, and what belongs to them (YAML)."),
+]
 _TimeLimit = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Stop a run that is not over after so long (real time), and keep what it has."),
@@ -129,6 +134,18 @@ _OnEviction = Annotated[
 _OnFailure = Annotated[
     str | None, typer.Option(metavar="ACTION", help="What becomes of a job whose node fails: resubmit or fail.")
 ]
+_OnDeadlock = Annotated[
+    str | None,
+    typer.Option(metavar="ACTION", help="When half-started jobs wait for one another for good: fail at once, or wait."),
+]
+_SubmitAs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FORM",
+        help="What jobs are to the scheduler: pods, pod-group, volcano-job, indexed-job or kueue-job; "
+        "unless said, what it wants.",
+    ),
+]
 _Events = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
@@ -142,6 +159,7 @@ def run(
     scheduler: _Scheduler = None,
     scheduler_arg: _Arguments = None,
     scheduler_config: _Configuration = None,
+    catalogue: _Catalogue = None,
     attach: _Attach = None,
     controllers: _Controllers = None,
     until: _Until = None,
@@ -157,6 +175,8 @@ def run(
     rules: _Rules = None,
     on_eviction: _OnEviction = None,
     on_failure: _OnFailure = None,
+    on_deadlock: _OnDeadlock = None,
+    submit_as: _SubmitAs = None,
     events: _Events = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,
@@ -175,6 +195,7 @@ def run(
         "scheduler": scheduler or None,
         "scheduler-args": policy_arguments(scheduler_arg) if scheduler_arg else None,
         "scheduler-config": None if scheduler_config is None else str(scheduler_config),
+        "catalogue": None if catalogue is None else str(catalogue),
         "attach": attach or None,
         "controllers": controllers,
         "until": until,
@@ -190,6 +211,8 @@ def run(
         "rules": None if rules is None else str(rules),
         "on-eviction": on_eviction,
         "on-failure": on_failure,
+        "on-deadlock": on_deadlock,
+        "submit-as": submit_as,
         "events": None if events is None else str(events),
         "warm-up": warm_up,
         "cool-down": cool_down,
@@ -207,11 +230,11 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def build_scheduler(name: str) -> Path:
+def build_scheduler(name: str, catalogue: Catalogue) -> Path:
     """Return the program of a scheduler's name, built on first use."""
     from batkube.schedulers.installed import installed
 
-    return installed(name, lambda text: typer.echo(text, err=True))
+    return installed(name, catalogue, lambda text: typer.echo(text, err=True))
 
 
 def policy_arguments(texts: list[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ stopped and queued again gets a new one, which knows its past.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from batkube.cluster.outcomes import FinalState
@@ -33,6 +33,7 @@ class Course:
     """The pods of one job, and how far they have come; index i of every list is the pod of rank i."""
 
     __slots__ = (
+        "births",
         "broken",
         "created",
         "demand",
@@ -43,6 +44,7 @@ class Course:
         "keys",
         "machine_ids",
         "nodes",
+        "owner",
         "past",
         "running",
         "scheduled",
@@ -50,13 +52,16 @@ class Course:
         "state",
     )
 
-    def __init__(self, job: Job, keys: Sequence[Key], demand: Requests, created: Instant, past: Past) -> None:
+    def __init__(self, job: Job, keys: list[Key], demand: Requests, created: Instant, past: Past) -> None:
         self.job = job
         self.keys = keys
         #: What each pod takes from its node.
         self.demand = demand
         self.created = created
         self.past = past
+        #: Of pods that a controller makes: who that is, `Job/w0-7`, and when each came; the keys of others are "".
+        self.owner = ""
+        self.births: list[Instant] | None = None
         size = job.size
         #: The machine that each pod was bound to, the node that holds it, when that admitted it, when the pod came up.
         self.machine_ids: list[int | None] = [None] * size
@@ -73,6 +78,11 @@ class Course:
         #: When a pod was taken from the course before its end, and whether that was because its node failed or is gone.
         self.broken: Instant | None = None
         self.is_lost = False
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether a controller makes its pods, and clears them away."""
+        return self.births is not None
 
     @property
     def began(self) -> Instant | None:
@@ -94,10 +104,13 @@ class Course:
     def thrown_away(self, now: Instant) -> Past:
         """Return the job's past if this course, too, comes to nothing: with what its pods did until it broke."""
         until = now if self.broken is None else self.broken
-        demand = dict(self.demand)
-        milli = 1000 if MACHINE in demand else demand.get(CPU, 0)
         ran = sum(until - started for started in self.started if started is not None)
-        return self.completed._replace(work=self.past.work + milli * ran)
+        return self.completed._replace(work=self.past.work + work_milli(dict(self.demand)) * ran)
+
+
+def work_milli(demand: Mapping[str, int]) -> int:
+    """Return what the time of a pod with this demand counts: thousandths of a machine if it has one, or of a core."""
+    return 1000 if MACHINE in demand else demand.get(CPU, 0)
 
 
 class Conductor(Protocol):
@@ -128,10 +141,15 @@ class Courses:
         """Take up a new course."""
         self._places.update(zip(course.keys, zip(itertools.repeat(course), itertools.count()), strict=False))
 
+    def join(self, course: Course, rank: int, key: Key) -> None:
+        """Let a pod that is made later have part in a course."""
+        course.keys[rank] = key
+        self._places[key] = course, rank
+
     def remove(self, course: Course) -> None:
         """Forget a course whose pods are gone."""
         for key in course.keys:
-            del self._places[key]
+            self._places.pop(key, None)
 
     def live(self) -> list[Course]:
         """Return the courses that have pods, in the order in which they were taken up."""

@@ -12,7 +12,8 @@ from typing import Literal
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.references import key_of
-from batkube.cluster.store import Key, KubeObject, Store
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
 from batkube.kernel.instants import UNIX_START, Duration, Instant, rfc3339, rfc3339_micro, seconds
 
 EVENT = "events"
@@ -29,22 +30,15 @@ class EventRecorder:
     """Records events in the name of one component."""
 
     def __init__(
-        self,
-        store: Store,
-        client: Client,
-        component: str,
-        *,
-        host: str = "",
-        as_series: bool = False,
-        has_readers: bool = True,
+        self, world: World, client: Client, component: str, *, host: str = "", as_series: bool = False
     ) -> None:
-        """With `as_series` in the newer form. Where nobody reads events, as in a run, none are written."""
-        self._store = store
+        """With `as_series` in the newer form. Where nobody reads events, none are written."""
+        self._store = world.store
         self._client = client
         self._component = component
         self._host = host
         self._as_series = as_series
-        self._has_readers = has_readers
+        self._has_readers = world.has_readers
         #: The keys of the latest events by what makes them equal, least recent first.
         self._known: OrderedDict[tuple[str, ...], Key] = OrderedDict()
         #: The nanosecond in the name of the latest event; names only go up.

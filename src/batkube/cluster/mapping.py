@@ -153,9 +153,7 @@ class PodFactory:
         base = pod_base_name(job)
         names = [base] if job.size == 1 else [f"{base}-{rank}" for rank in range(job.size)]
         created = rfc3339(now)
-        labels = {LABEL_WORKLOAD: label_value(job.workload), LABEL_JOB: label_value(job.name)}
-        annotations = {ANNOTATION_SIZE: str(job.size)}
-        spec = self._spec(job)
+        labels, annotations, spec = self.labels_of(job), self.annotations_of(job), self.spec_of(job)
         first = self._made
         self._made += job.size
         pods: list[KubeObject] = [
@@ -177,7 +175,16 @@ class PodFactory:
         ]
         return [Key(f"{NAMESPACE}/{name}") for name in names], pods
 
-    def _spec(self, job: Job) -> KubeObject:
+    def labels_of(self, job: Job) -> dict[str, str]:
+        """Return the labels that the pods of `job` share."""
+        return {LABEL_WORKLOAD: label_value(job.workload), LABEL_JOB: label_value(job.name)}
+
+    def annotations_of(self, job: Job) -> dict[str, str]:
+        """Return the annotations that the pods of `job` share."""
+        return {ANNOTATION_SIZE: str(job.size)}
+
+    def spec_of(self, job: Job) -> KubeObject:
+        """Return the spec that the pods of `job`, and of jobs like it, share."""
         shape = (job.requests, job.scheduler, job.priority, job.image)
         spec = self._specs.get(shape)
         if spec is None:

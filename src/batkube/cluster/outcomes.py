@@ -11,6 +11,9 @@ from batkube.cluster.store import Key
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job
 
+#: What jobs.csv has for a profile of a batch/v1 Job that was an object.
+OBJECT_PROFILE = "Job"
+
 
 class FinalState(enum.StrEnum):
     """How a job ended, in Batsim's words (column `final_state` of jobs.csv)."""
@@ -36,8 +39,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     machines: int
     #: How often it was stopped to make room.
     evictions: int
-    #: How often it was placed; and the work of those attempts that were thrown away, because it was stopped or a node
-    #: failed: thousandths of a machine, or of a core where pods share machines, times nanoseconds.
+    #: How often it was placed, or, of a Job that was an object, how many of its pods were; and the work of those
+    #: attempts that were thrown away, because it was stopped or a node failed: thousandths of a machine, or of a core
+    #: where pods share machines, times nanoseconds.
     attempts: int = 1
     work_lost: int = 0
     #: How many pods were made for it; None for those of all its attempts.
@@ -58,6 +62,8 @@ class PodsRecord(msgspec.Struct, frozen=True, kw_only=True):
     finished: Instant | None
     phase: str
     reason: str
+    #: The controller that made them, `Job/w0-7`, if one did.
+    owner: str = ""
 
 
 class PodRecord(msgspec.Struct, frozen=True, kw_only=True):

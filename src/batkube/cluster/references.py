@@ -66,10 +66,10 @@ def condition_of(obj: KubeObject, kind: str) -> Condition | None:
     return None
 
 
-def has_condition(obj: KubeObject, kind: str, status: str = "True") -> bool:
-    """Return whether the object has a condition of this type and status."""
+def has_condition(obj: KubeObject, kind: str) -> bool:
+    """Return whether a condition of this type is true of the object."""
     condition = condition_of(obj, kind)
-    return condition is not None and condition["status"] == status
+    return condition is not None and condition["status"] == "True"
 
 
 def with_condition(conditions: list[Condition], new: Condition, now: Instant) -> list[Condition]:
@@ -85,9 +85,10 @@ def with_condition(conditions: list[Condition], new: Condition, now: Instant) ->
     return [made if one is old else one for one in conditions]
 
 
-def replaced(obj: KubeObject, **parts: Any) -> KubeObject:  # noqa: ANN401 - any JSON
-    """Return `obj` with some of its top-level parts replaced; the rest is shared."""
-    return {**obj, **parts}
+def status_with(obj: KubeObject, condition: Condition, now: Instant) -> KubeObject:
+    """Return the object's status with this condition in it."""
+    status = obj.get("status", {})
+    return {**status, "conditions": with_condition(status.get("conditions") or [], condition, now)}
 
 
 def with_metadata(obj: KubeObject, **fields: Any) -> KubeObject:  # noqa: ANN401 - any JSON

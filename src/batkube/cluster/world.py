@@ -29,6 +29,8 @@ class World:
     #: Moved by the loop alone; everybody else is handed `now`.
     clock: Clock = field(default_factory=Clock)
     notes: FidelityNotes = field(default_factory=FidelityNotes)
+    #: Whether anybody reads the events that components tell of objects; in a run nobody does.
+    has_readers: bool = True
     #: Which nodes are alive.
     heartbeats: Heartbeats = field(init=False)
 

@@ -59,19 +59,17 @@ def start_cluster(
     controllers: Surroundings | None = None,
     has_agents: bool = True,
     watches_nodes: bool = True,
-    has_readers: bool = True,
     rules: ContainerRules | None = None,
 ) -> NodeAgents | None:
     """Start everything but nodes and schedulers, and return who speaks for the nodes.
 
     `client_for` is None in a run where nobody needs the API: there all pods have part in courses. Without `controllers`
     those are another's business, or there are no objects that need any. Without `has_agents` nodes are as they were
-    made, and nothing happens to them; without `watches_nodes` it is another who notices that one is silent. Without
-    `has_readers` nobody reads events.
+    made, and nothing happens to them; without `watches_nodes` it is another who notices that one is silent.
     """
     agents = None
     if client_for is not None and has_agents:
-        agents = _look_after_nodes(world, client_for, watches_nodes, has_readers)
+        agents = _look_after_nodes(world, client_for, watches_nodes)
     if client_for is not None and controllers is not None:
         # Imported only where they are needed: loading them takes as long as a small run does.
         from batkube.components.controllers import start_controllers
@@ -84,52 +82,48 @@ def start_cluster(
         NodeAccounts(world.store) if accounts is None else accounts,
         courses=courses,
         conductor=conductor,
-        containers=None if client_for is None else _containers(world, client_for("kubelet"), has_readers, rules),
+        containers=None if client_for is None else _containers(world, client_for("kubelet"), rules),
         delays=delays,
         on_busy=on_busy,
     )
     return agents
 
 
-def _look_after_nodes(world: World, client_for: ClientFor, watches_nodes: bool, has_readers: bool) -> NodeAgents:
+def _look_after_nodes(world: World, client_for: ClientFor, watches_nodes: bool) -> NodeAgents:
     from batkube.controllers.event_expiry import EventExpiry
     from batkube.controllers.node_lifecycle import NodeLifecycle
     from batkube.execution.node_agents import NodeAgents, ReturningNodes
 
     kubelet, manager = client_for("kubelet"), client_for("kube-controller-manager")
-    agents = NodeAgents(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers))
+    agents = NodeAgents(world, kubelet, EventRecorder(world, kubelet, "kubelet"))
     ReturningNodes(world, kubelet)
     if watches_nodes:
-        NodeLifecycle(world, manager, EventRecorder(world.store, manager, "node-controller", has_readers=has_readers))
+        NodeLifecycle(world, manager, EventRecorder(world, manager, "node-controller"))
     EventExpiry(world, manager)
     return agents
 
 
-def _containers(world: World, kubelet: Client, has_readers: bool, rules: ContainerRules | None) -> Containers:
+def _containers(world: World, kubelet: Client, rules: ContainerRules | None) -> Containers:
     """Return what runs the pods that have no part in a course."""
     from batkube.execution.containers import Containers
 
-    return Containers(world, kubelet, EventRecorder(world.store, kubelet, "kubelet", has_readers=has_readers), rules)
+    return Containers(world, kubelet, EventRecorder(world, kubelet, "kubelet"), rules)
 
 
-def start_scheduler(
-    world: World, client: Client | None, courses: Courses, chosen: PolicyChoice | None, *, has_readers: bool = True
-) -> None:
+def start_scheduler(world: World, client: Client | None, courses: Courses, choice: PolicyChoice | None) -> None:
     """Let a policy bind pods; without one, what is like kube-scheduler does. Without `client` only pods of courses."""
     events = None
     if client is not None:
-        events = EventRecorder(
-            world.store, client, "default-scheduler", host="batkube", as_series=True, has_readers=has_readers
-        )
-    if chosen is not None:
+        events = EventRecorder(world, client, "default-scheduler", host="batkube", as_series=True)
+    if choice is not None:
         PolicyScheduler(
             world,
-            chosen.policy,
-            chosen.rng,
-            model=chosen.model,
+            choice.policy,
+            choice.rng,
+            model=choice.model,
             courses=courses,
-            true_length=chosen.true_length,
-            machines=chosen.machines,
+            true_length=choice.true_length,
+            machines=choice.machines,
             client=client,
             events=events,
         )

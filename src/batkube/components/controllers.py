@@ -33,15 +33,13 @@ class Surroundings:
     usage_of: UsageOf
     #: The certificate authority of the server, PEM.
     authority: str = ""
-    #: Whether anybody reads the events that they write.
-    has_readers: bool = True
 
 
 def start_controllers(world: World, client: Client, surroundings: Surroundings) -> None:
     """Let our controllers work on `world`."""
 
     def events(component: str) -> EventRecorder:
-        return EventRecorder(world.store, client, component, has_readers=surroundings.has_readers)
+        return EventRecorder(world, client, component)
 
     graph = ObjectGraph(world.store)
     pods, replica_sets = Controlled(world.store, POD), Controlled(world.store, REPLICA_SET)

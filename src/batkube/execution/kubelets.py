@@ -30,10 +30,11 @@ from batkube.execution.absent_nodes import AbsentNodes, Life
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts, Shortage
 from batkube.execution.pod_lives import PodLife
+from batkube.execution.pod_statuses import running_status
 from batkube.execution.stopping import stop_time_of
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, Severity
-from batkube.kernel.instants import Instant, instant_of, rfc3339
+from batkube.kernel.instants import Instant, instant_of
 
 if TYPE_CHECKING:
     from batkube.execution.containers import Containers
@@ -144,18 +145,9 @@ class Kubelets:
             course.nodes[rank] = node
             course.scheduled[rank] = now
         self._tell_busy(now)
-        for up, some in self._starts(bound, pod, now).items():
+        starts = {now: list(bound)} if self._delays is None else self._delays.starts(now, bound, pod)
+        for up, some in starts.items():
             self._agenda.book(up, Rank.START, functools.partial(self._come_up, course, some))
-
-    def _starts(self, bound: dict[int, str], pod: KubeObject, now: Instant) -> dict[Instant, list[int]]:
-        """Return which of the pods come up when."""
-        if self._delays is None:
-            return {now: list(bound)}
-        starts: dict[Instant, list[int]] = {}
-        for rank, node in bound.items():
-            up = self._delays.until_running(now, node, pod["spec"]["containers"][0])
-            starts.setdefault(up, []).append(rank)
-        return starts
 
     def _refuse(self, keys: Sequence[Key], reason: str, now: Instant) -> None:
         status = {"phase": "Failed", "reason": reason}
@@ -172,7 +164,8 @@ class Kubelets:
             course.started[rank] = now
         course.running += len(up)
         if self._containers is not None:
-            self.write([course.keys[rank] for rank in up], {"phase": "Running", "startTime": rfc3339(now)}, now)
+            status = running_status(now, is_ready=course.is_owned)  # controllers count the pods that are ready
+            self.write([course.keys[rank] for rank in up], status, now)
         if up and course.running == len(course.keys) and course.broken is None:
             ends = self.conductor.begin(course, now)
             course.end_appointment = self._agenda.book(ends, Rank.FINISH, functools.partial(self._end_course, course))
@@ -301,13 +294,21 @@ class Kubelets:
         self._containers.remove(life.key, life.uid, now)
 
     def _stopped_in(self, course: Course, key: Key, now: Instant) -> None:
-        if self.lives.get(key) is course:
-            self.forget([key], now)
+        if self.lives.get(key) is not course:
+            return
+        self.forget([key], now)
+        pod = self._store.objects(POD, [key])[0]
+        if course.is_owned and self._containers is not None:
+            # What ends because it was deleted has failed, and whoever counts it must see that before it is gone.
+            self.write([key], {**pod["status"], "phase": "Failed"}, now)
+            self._containers.remove(key, pod["metadata"]["uid"], now)
+        else:
             self._store.delete(POD, [key], now, author=self)
 
     def remove(self, key: Key, uid: str, now: Instant) -> None:
         """Let the API forget a pod that has ended; it is gone, or waits for its finalizers."""
-        if self._containers is not None and self._courses.place(key) is None:
+        place = self._courses.place(key)
+        if self._containers is not None and (place is None or place[0].is_owned):
             self._containers.remove(key, uid, now)
         else:
             self._store.delete(POD, [key], now, author=self)

@@ -172,6 +172,13 @@ class Delays:
         created = after(there, self._draw("create", is_first))
         return after(created, self._draw("start", is_first))
 
+    def starts(self, now: Instant, nodes: Mapping[int, str], pod: KubeObject) -> dict[Instant, list[int]]:
+        """Return which of the pods of a job, all like `pod` and bound at `now`, will be running when, by rank."""
+        starts: dict[Instant, list[int]] = {}
+        for rank, node in nodes.items():
+            starts.setdefault(self.until_running(now, node, pod["spec"]["containers"][0]), []).append(rank)
+        return starts
+
     def until_reported(self, now: Instant) -> Instant:
         """Return when the end, at `now`, of a pod's work becomes known."""
         return after(now, self._draw("report"))

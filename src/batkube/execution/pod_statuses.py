@@ -41,6 +41,15 @@ def status_of(pod: KubeObject, life: PodLife, now: Instant) -> KubeObject:
     return {name: value for name, value in status.items() if value}
 
 
+def running_status(now: Instant, *, is_ready: bool) -> KubeObject:
+    """Return the status of pods that run from now on, as far as anybody asks for it."""
+    since = rfc3339(now)
+    status: KubeObject = {"phase": "Running", "startTime": since}
+    if is_ready:
+        status["conditions"] = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
+    return status
+
+
 def rejected_status(pod: KubeObject, reason: str, message: str) -> KubeObject:
     """Return the status of a pod that the kubelet does not admit (Kubernetes: Kubelet.rejectPod)."""
     old = pod.get("status", {})

@@ -6,11 +6,12 @@ in the workload's order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from batkube.cluster.courses import Course, Courses, Past
-from batkube.cluster.mapping import POD, PodFactory, ResourceModel, pod_requests
+from batkube.cluster.client import Refused
+from batkube.cluster.courses import Past
 from batkube.cluster.world import World
+from batkube.execution.job_makers import JobMaker
 from batkube.execution.latencies import Delays
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant
@@ -24,20 +25,18 @@ class Submission:
         self,
         world: World,
         jobs: Iterable[Job],
-        courses: Courses,
-        model: ResourceModel,
+        maker: JobMaker,
         delays: Delays | None = None,
     ) -> None:
         """`delays` is None when nothing is delayed."""
         self._jobs: Iterator[Job] = iter(jobs)
         self._next: Job | None = next(self._jobs, None)
-        self._store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
-        self._courses = courses
-        self._model = model
+        self._maker = maker
         self._delays = delays
-        self._factory = PodFactory(model)
+        #: Told of a job that the API refuses, and why.
+        self.on_refusal: Callable[[Job, str, Instant], None] = lambda job, why, now: None
 
     def begin(self) -> None:
         """Book the first arrival."""
@@ -63,11 +62,12 @@ class Submission:
     def _spawn(self, job: Job, now: Instant, past: Past) -> None:
         there = now if self._delays is None else self._delays.until_spawned(now)
         if there == now:
-            self._create_pods(job, now, past)
+            self._make(job, now, past)
         else:
-            self._agenda.book(there, Rank.SUBMIT, lambda at: self._create_pods(job, at, past))
+            self._agenda.book(there, Rank.SUBMIT, lambda at: self._make(job, at, past))
 
-    def _create_pods(self, job: Job, now: Instant, past: Past) -> None:
-        keys, pods = self._factory.pods_of(job, now)
-        self._courses.add(Course(job, keys, pod_requests(job, self._model), now, past))
-        self._store.create(POD, keys, pods, now)
+    def _make(self, job: Job, now: Instant, past: Past) -> None:
+        try:
+            self._maker.make(job, now, past)
+        except Refused as refusal:
+            self.on_refusal(job, refusal.message, now)

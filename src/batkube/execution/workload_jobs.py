@@ -6,6 +6,9 @@ failed. The pods of a job that is over are deleted at once, as with a TTL of zer
 
 When it becomes known that pods were lost is not decided here. Where controllers watch over nodes, they delete the pods
 after a while (or the node comes back, and its kubelet says that they failed); where nobody does, it is known at once.
+
+Pods that a controller makes are its own to delete. If one of a job's is taken from it, the others are asked to leave,
+and the job goes on with those that the controller makes next.
 """
 
 from __future__ import annotations
@@ -16,18 +19,21 @@ from collections.abc import Callable, Sequence
 from batkube.cluster.courses import Course, Courses, Past
 from batkube.cluster.mapping import NODE_LOST, POD, REJECTED_BY_SCHEDULER, node_names
 from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
-from batkube.cluster.pods import TERMINAL_PHASES, is_finished
+from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
 from batkube.cluster.world import World
+from batkube.execution.job_makers import JobMaker
 from batkube.execution.profiles import run_time_on
 from batkube.kernel.agenda import Rank
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 from batkube.kernel.intervals import mask_of
 from batkube.platforms.model import Machine
 from batkube.workloads.model import Job
 
 PREEMPTED = "Preempted"
+_REFUSED = FidelityNote("workload", "the API refused jobs when they were submitted")
 
 Resubmit = Callable[[Job, Past, Instant], None]
 
@@ -40,6 +46,7 @@ class WorkloadJobs:
         world: World,
         courses: Courses,
         machines: Sequence[Machine],
+        maker: JobMaker,
         *,
         resubmit: Resubmit | None,
         resubmit_lost: Resubmit | None = None,
@@ -54,8 +61,10 @@ class WorkloadJobs:
         self._store = world.store
         self._agenda = world.agenda
         self._journal = world.journal
+        self._notes = world.notes
         self._courses = courses
         self._machines = machines
+        self._maker = maker
         self._machine_ids = {name: number for number, name in enumerate(node_names(machines))}
         self._resubmit = {PREEMPTED: resubmit, NODE_LOST: resubmit_lost}
         self._are_nodes_watched = are_nodes_watched
@@ -115,29 +124,40 @@ class WorkloadJobs:
 
     def _pods_over(self, course: Course, pods: Sequence[KubeObject], now: Instant) -> None:
         """Pods have ended: with their course, or before it for a reason of their own."""
-        if course.ended is None:
+        if course in self._fates:
+            self._see_off(course, now)
+        elif course.ended is None:
             state, reason = (None, NODE_LOST) if course.is_lost else _fate_of(pods[0]["status"])
             self._seal(course, state, reason, now)
-            return
-        self._over[course] = self._over.get(course, 0) + len(pods)
-        if self._over[course] == len(course.keys):
+        else:
+            self._count(course, len(pods), now)
+
+    def _count(self, course: Course, ended: int, now: Instant) -> None:
+        """Take note that pods have ended with their course; with the last of them the job has."""
+        self._over[course] = self._over.get(course, 0) + ended
+        if self._over[course] == len(course.keys) and course.ended is not None:
             self._agenda.book(now, Rank.FINISH, functools.partial(self._finish, course, "", course.ended))
 
     def _pods_gone(self, course: Course, now: Instant) -> None:
         """Somebody deleted pods: if the work had ended, and only the report was on its way, the outcome stands."""
         if course in self._fates:
-            if not self._store.existing(POD, course.keys):
-                self._agenda.book(now, Rank.FINISH, functools.partial(self._clear_evicted, course))
+            self._see_off(course, now)
         elif course.ended is None:
             self._seal(course, None, _why_stopped(course), now)
         elif len(course.keys) > self._over.get(course, 0):
-            self._over[course] = len(course.keys)
-            self._agenda.book(now, Rank.FINISH, functools.partial(self._finish, course, "", course.ended))
+            self._count(course, len(course.keys) - self._over.get(course, 0), now)
+
+    def _see_off(self, course: Course, now: Instant) -> None:
+        """Go on with a job that was broken off once the last of its pods is gone; what a controller has may stay."""
+        left = self._store.objects(POD, self._store.existing(POD, course.keys))
+        if not left or (course.is_owned and all(map(is_finished, left))):
+            self._agenda.book(now, Rank.FINISH, functools.partial(self._clear_evicted, course))
 
     def _seal(self, course: Course, state: FinalState | None, reason: str, now: Instant) -> None:
         """Decide how the job ends, unless that is decided; `state` is None for one that was stopped or lost."""
         if course not in self._fates:
             self._fates[course] = state, reason
+            self._maker.forsake(course)
             self._agenda.book(now, Rank.FINISH, functools.partial(self._clear_broken, course))
 
     # The end
@@ -148,6 +168,9 @@ class WorkloadJobs:
         if state is not None:
             self._finish(course, reason, now, now, state)
             return
+        if course.is_owned:
+            self._break_up(course, reason, now)
+            return
         alive = self._store.existing(POD, course.keys)
         pods = dict(zip(alive, self._store.objects(POD, alive), strict=True))
         told = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
@@ -155,9 +178,22 @@ class WorkloadJobs:
             # Nobody is there to say that a lost pod has stopped, so all are removed by force.
             self._clear_evicted(course, now)
             return
-        # They stop within the same grace period, and hold their nodes until they have.
-        others = {key: _told_to_stop(pod, told[0]) for key, pod in pods.items() if not is_being_deleted(pod)}
+        # They stop within the same grace period, and hold their nodes until they have. Others have nothing to stop.
+        self._store.delete(POD, [key for key, pod in pods.items() if not node_of_pod(pod)], now, author=self)
+        others = {
+            key: _told_to_stop(pod, told[0])
+            for key, pod in pods.items()
+            if node_of_pod(pod) and not is_being_deleted(pod)
+        }
         self._store.replace(POD, list(others), list(others.values()), now, author=self)
+
+    def _break_up(self, course: Course, reason: str, now: Instant) -> None:
+        """Have the pods that a controller made replaced, unless the job is not to go on."""
+        if self._resubmit[reason] is None:
+            self._clear_evicted(course, now)
+            return
+        self._maker.disband(course, now)
+        self._see_off(course, now)
 
     def _clear_evicted(self, course: Course, now: Instant) -> None:
         """Queue the job again, or let it fail; once, however many of its pods were deleted at one instant."""
@@ -189,6 +225,7 @@ class WorkloadJobs:
         self._journal.append(now, "finish", job=course.job.key, state=state.value)
         phase = "Succeeded" if state is FinalState.SUCCESS else "Failed"
         self._clear_away(course, phase, reason, now, finished)
+        self._maker.dismiss(course.job, now, is_killed=course.ended is None)
         self._on_outcome(
             Outcome(
                 job=course.job,
@@ -204,9 +241,9 @@ class WorkloadJobs:
         )
 
     def _clear_away(self, course: Course, phase: str, reason: str, now: Instant, finished: Instant) -> None:
-        """Tell the story of the pods, see that each has a terminal status, and delete them."""
-        alive = self._store.existing(POD, course.keys)
-        if course in self._fates:
+        """Tell the story of the pods, see that each has a terminal status, and delete them, unless another does."""
+        alive = [] if course.is_owned else self._store.existing(POD, course.keys)
+        if course in self._fates and not course.is_owned:
             status = {"phase": phase, "reason": reason} if reason else {"phase": phase}
             pods = zip(alive, self._store.objects(POD, alive), strict=True)
             self._store.set_status(POD, [key for key, pod in pods if not is_finished(pod)], status, now, author=self)
@@ -216,12 +253,41 @@ class WorkloadJobs:
         self._over.pop(course, None)
         self._store.delete(POD, alive, now, author=self)
 
+    def refuse(self, job: Job, why: str, now: Instant) -> None:
+        """A job could not even be submitted: the API does not take it."""
+        self._journal.append(now, "refuse", job=job.key, reason=why)
+        self._notes.add(_REFUSED, example=f"job {job.key}: {why}")
+        self._on_outcome(
+            Outcome(
+                job=job,
+                state=FinalState.REJECTED,
+                scheduled=None,
+                started=None,
+                finished=None,
+                machines=0,
+                evictions=0,
+                attempts=0,
+            )
+        )
+
     def tell_the_rest(self) -> None:
-        """Tell of the pods that the end of the run has met alive."""
+        """Tell of the pods that the end of the run has met alive; those of a job that has not begun wait for others."""
         for course in self._courses.live():
-            self._tell(course, "Running" if course.began is not None else "Pending", "", None)
+            if course.began is not None or not course.running:
+                self._tell(course, "Pending" if course.began is None else "Running", "", None)
+                continue
+            up = [rank for rank, instant in enumerate(course.started) if instant is not None]
+            others = [rank for rank, instant in enumerate(course.started) if instant is None]
+            why = f"waits for {len(others)} of the {len(course.keys)} pods of its job"
+            self._tell_some(course, up, "Running", why, None)
+            self._tell_some(course, others, "Pending", "", None)
 
     def _tell(self, course: Course, phase: str, reason: str, finished: Instant | None) -> None:
+        """Tell what became of the pods of a job; those of a controller came one by one, and perhaps not all did."""
+        if course.births is not None:
+            made = [rank for rank, key in enumerate(course.keys) if key]
+            self._tell_some(course, made, phase, reason, finished)
+            return
         self._on_pods(
             PodsRecord(
                 job=course.job,
@@ -235,6 +301,28 @@ class WorkloadJobs:
                 reason=reason,
             )
         )
+
+    def _tell_some(
+        self, course: Course, ranks: Sequence[int], phase: str, reason: str, finished: Instant | None
+    ) -> None:
+        """Tell what became of some pods of a job, those that came at one instant together."""
+        births = course.births or [course.created] * len(course.keys)
+        for born in dict.fromkeys(births[rank] for rank in ranks):
+            some = [rank for rank in ranks if births[rank] == born and course.keys[rank]]
+            self._on_pods(
+                PodsRecord(
+                    job=course.job,
+                    keys=[course.keys[rank] for rank in some],
+                    created=born,
+                    machine_ids=[course.machine_ids[rank] for rank in some],
+                    scheduled=[course.scheduled[rank] for rank in some],
+                    started=[course.started[rank] for rank in some],
+                    finished=finished,
+                    phase=phase,
+                    reason=reason,
+                    owner=course.owner,
+                )
+            )
 
 
 def _why_stopped(course: Course) -> str:

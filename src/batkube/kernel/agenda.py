@@ -99,5 +99,9 @@ class Agenda:
             return appointment
         return None
 
+    def has(self, rank: Rank) -> bool:
+        """Return whether anything of this rank is to come."""
+        return any(entry.rank is rank and entry.number not in self._cancelled for entry in self._heap)
+
     def __len__(self) -> int:
         return len(self._heap) - len(self._cancelled) - len(self._routine)

@@ -20,8 +20,8 @@ from batkube.api.connections.connection import Handler
 from batkube.api.requests.messages import Request, Response, Stream
 from batkube.api.verbs.watches import Watch, event_of
 from batkube.cluster.mapping import POD
-from batkube.cluster.pods import is_finished
-from batkube.cluster.store import DELETED, MODIFIED, Batch, Change, Entry, Key, KubeObject, Store
+from batkube.cluster.pods import is_finished, node_of_pod
+from batkube.cluster.store import DELETED, MODIFIED, Batch, Change, Entry, Key, Store
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
 
@@ -74,9 +74,9 @@ class ReplayingApi:
                     pod, number = held
                     self._tell(Change(number + _ENDED, DELETED, change.key, pod, pod))
                 continue
-            number = 1 if held is None else held[1] + (_node(change.object) != _node(held[0]))
+            number = 1 if held is None else held[1] + (node_of_pod(change.object) != node_of_pod(held[0]))
             self._pods[change.key] = change.object, number
-            if held is None or number > held[1] or not _node(change.object):
+            if held is None or number > held[1] or not node_of_pod(change.object):
                 self._tell(change._replace(version=number))
 
     def _tell(self, change: Change) -> None:
@@ -104,8 +104,3 @@ class ReplayingApi:
             body = watch.form.body(pod, pod_event.change.version, self._now())
             pod_event.texts[key] = watch.form.event(kind, body)
         return pod_event.texts[key]
-
-
-def _node(pod: KubeObject) -> str | None:
-    node: str | None = pod["spec"].get("nodeName")
-    return node

@@ -7,7 +7,8 @@ decided something else, and not before the pod had come and its node was free.
 from __future__ import annotations
 
 from batkube.cluster.mapping import NAMESPACE, POD
-from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.pods import node_of_pod
+from batkube.cluster.store import ADDED, DELETED, Batch, Key
 from batkube.cluster.world import World
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
 from batkube.kernel.fidelity import FidelityNote
@@ -44,7 +45,7 @@ class Tally:
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         for change in batch.changes():
-            node = _node(change.object)
+            node = node_of_pod(change.object)
             if batch.type is ADDED and node:
                 self.running += 1
             elif batch.type is ADDED:
@@ -95,8 +96,3 @@ class Tally:
             "max_lateness": format_seconds(self._late_max),
             "over_allocations": self._nodes.over_allocations if isinstance(self._nodes, UnguardedAccounts) else 0,
         }
-
-
-def _node(pod: KubeObject) -> str:
-    """Return the node that a pod is bound to, "" for none."""
-    return str(pod["spec"].get("nodeName") or "")

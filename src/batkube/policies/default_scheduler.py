@@ -7,13 +7,12 @@ nowhere, the condition and the event that say why in the same words (Kubernetes:
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.mapping import DEFAULT_SCHEDULER, NODE, POD
+from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.pods import priority_of
 from batkube.cluster.resources import Amounts, demand_of
 from batkube.cluster.scheduling_rules import rules_key
 from batkube.cluster.store import Batch, Key, KubeObject
@@ -30,14 +29,11 @@ _Shape = tuple[bytes, tuple[tuple[str, int], ...], int]
 
 
 class DefaultScheduler:
-    """Binds the pods that ask for a scheduler of one of `names`, as kube-scheduler would."""
+    """Binds the pods that ask for the default scheduler, as kube-scheduler would."""
 
-    def __init__(
-        self, world: World, client: Client, events: EventRecorder, names: Collection[str] = (DEFAULT_SCHEDULER,)
-    ) -> None:
+    def __init__(self, world: World, client: Client, events: EventRecorder) -> None:
         self._store = world.store
         self._agenda = world.agenda
-        self._names = frozenset(names)
         self._desk = desk = PodDesk(world, client, events)
         self._table = desk.table
         self._preemption = Preemption(desk)
@@ -55,7 +51,7 @@ class DefaultScheduler:
         waiting = self._waiting
         for change in batch.changes():
             key, pod, before = change.key, change.object, change.previous
-            standing = standing_of(pod, batch.type, self._names)
+            standing = standing_of(pod, batch.type)
             if standing is not Standing.WAITS:
                 waiting.pop(key, None)
                 self._preemption.forget(key)
@@ -92,13 +88,12 @@ class DefaultScheduler:
 
     def _priority(self, key: Key) -> int:
         pod = self._store.get(POD, key)
-        priority: int = 0 if pod is None else pod["spec"].get("priority", 0)
-        return priority
+        return 0 if pod is None else priority_of(pod)
 
     def _try(self, key: Key, pod: KubeObject, hopeless: dict[_Shape, str], now: Instant) -> None:
         """Bind a pod, or make room for it, or set it aside; `hopeless` tells what was seen of its like."""
         demand = demand_of(pod)
-        priority = pod["spec"].get("priority", 0)
+        priority = priority_of(pod)
         shape = rules_key(pod["spec"]), tuple(demand.items()), priority
         is_alone = self._preemption.has_promise(key) or self._desk.neighbours.concern(pod)
         message = None if is_alone else hopeless.get(shape)

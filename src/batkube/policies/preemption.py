@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from batkube.cluster.mapping import POD
+from batkube.cluster.pods import disrupted_status, priority_of
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import Amounts, demand_of
 from batkube.cluster.store import Key, KubeObject
@@ -36,20 +37,15 @@ class _Victims(NamedTuple):
 
     def cost(self) -> tuple[int, int, int, str]:
         """Return how bad it would be: the most important victim, all of them, how many, and who began last."""
-        priorities = [_priority(pod) for _, pod in self.pods]
+        priorities = [priority_of(pod) for _, pod in self.pods]
         highest = max(priorities)
-        begun = [pod["status"].get("startTime", "") for _, pod in self.pods if _priority(pod) == highest]
+        begun = [pod["status"].get("startTime", "") for _, pod in self.pods if priority_of(pod) == highest]
         return highest, sum(priority + 2**31 for priority in priorities), len(priorities), _inverted(min(begun))
 
 
 def _inverted(timestamp: str) -> str:
     """Return a text that sorts in the opposite order."""
     return "".join(chr(255 - ord(letter)) for letter in timestamp)
-
-
-def _priority(pod: KubeObject) -> int:
-    priority: int = pod["spec"].get("priority", 0)
-    return priority
 
 
 class Preemption:
@@ -87,7 +83,7 @@ class Preemption:
         promise = self._promises.get(key)
         if promise is not None and self._is_clearing(promise.column, promise.priority):
             return None, "not eligible due to a terminating pod on the nominated node."
-        candidates, reasons = self._candidates(pod, demand, self.promised(key, _priority(pod)))
+        candidates, reasons = self._candidates(pod, demand, self.promised(key, priority_of(pod)))
         if not candidates:
             if self._promises.pop(key, None) is not None:
                 self._nominate(key, None, now)
@@ -95,13 +91,13 @@ class Preemption:
         best = min(candidates, key=_Victims.cost)
         for victim_key, victim in best.pods:
             self._preempt(victim_key, victim, pod, best.column, now)
-        self._promises[key] = _Promise(best.column, demand, _priority(pod))
+        self._promises[key] = _Promise(best.column, demand, priority_of(pod))
         self._nominate(key, best.column, now)
         return best.column, ""
 
     def _is_clearing(self, column: int, priority: int) -> bool:
         pods = self._store.objects(POD, self._table.pods_on(column))
-        return any(is_being_deleted(pod) and _priority(pod) < priority for pod in pods)
+        return any(is_being_deleted(pod) and priority_of(pod) < priority for pod in pods)
 
     def _candidates(
         self, pod: KubeObject, demand: Amounts, kept: dict[int, Amounts]
@@ -114,7 +110,7 @@ class Preemption:
         hopeless = self._table.count - int(possible.sum())
         if hopeless:
             reasons["Preemption is not helpful for scheduling"] = hopeless
-        pods_by_column = self._lesser_pods(_priority(pod))
+        pods_by_column = self._lesser_pods(priority_of(pod))
         for column in np.flatnonzero(possible).tolist():
             victims = self._victims(column, pods_by_column.get(column, []), demand, kept.get(column, {}))
             if isinstance(victims, _Victims):
@@ -128,7 +124,7 @@ class Preemption:
         by_node: dict[int, list[tuple[Key, KubeObject]]] = {}
         for key, held in self._table.holdings.items():
             pod = self._store.get(POD, key)
-            if pod is not None and _priority(pod) < priority:
+            if pod is not None and priority_of(pod) < priority:
                 by_node.setdefault(held.column, []).append((key, pod))
         return by_node
 
@@ -149,7 +145,9 @@ class Preemption:
         free = {**free, **left}
         victims = []
         # Those to put back first: the most important, and of these the ones that began earliest.
-        for key, pod in sorted(lesser, key=lambda pair: (-_priority(pair[1]), pair[1]["status"].get("startTime", ""))):
+        for key, pod in sorted(
+            lesser, key=lambda pair: (-priority_of(pair[1]), pair[1]["status"].get("startTime", ""))
+        ):
             amounts = demand_of(pod)
             if all(free.get(resource, 0) >= count for resource, count in amounts.items()):
                 for resource, count in amounts.items():
@@ -160,8 +158,8 @@ class Preemption:
 
     def _preempt(self, key: Key, victim: KubeObject, pod: KubeObject, column: int, now: Instant) -> None:
         why = "default-scheduler: preempting to accommodate a higher priority pod"
-        is_marked = self._desk.set_condition(victim, ("DisruptionTarget", "True"), "PreemptionByScheduler", why, now)
-        if is_marked and self._desk.evict(key, now):
+        status = disrupted_status(victim, "PreemptionByScheduler", why, now)
+        if self._desk.write_status(victim, status, now) and self._desk.evict(key, now):
             message = f"Preempted by pod {pod['metadata']['uid']} on node {self._table.name_of(column)}"
             self._desk.events.record(victim, POD, "Normal", "Preempted", message, now, action="Preempting")
 

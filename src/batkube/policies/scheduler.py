@@ -12,7 +12,7 @@ goes on. Where nodes come, go, or change whom they take, what is free is worked 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from batkube.cluster import decisions
@@ -20,7 +20,7 @@ from batkube.cluster.client import Client
 from batkube.cluster.courses import Courses
 from batkube.cluster.decisions import Binding, Decision, Eviction, Rejection
 from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.mapping import DEFAULT_SCHEDULER, NODE, POD, ResourceModel
+from batkube.cluster.mapping import NODE, POD, ResourceModel
 from batkube.cluster.pods import TERMINAL_PHASES
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
@@ -61,19 +61,17 @@ class PolicyScheduler:
         machines: Sequence[Machine] = (),
         client: Client | None = None,
         events: EventRecorder | None = None,
-        names: Collection[str] = (DEFAULT_SCHEDULER,),
     ) -> None:
         """`machines` are those of the platform, for what their nodes do not tell.
 
-        `true_length` tells how long the jobs of courses take. Pods of no course are scheduled if they ask for a
-        scheduler of one of `names`, where there are a `client` to bind them with and `events` to tell of it.
+        `true_length` tells how long the jobs of courses take. Pods of no course are scheduled if they ask for
+        the default scheduler, where there are a `client` to bind them with and `events` to tell of it.
         """
         self._policy = GuardedPolicy(policy)
         self._rng = rng
         self._store = world.store
         self._agenda = world.agenda
         self._courses = courses
-        self._names = frozenset(names)
         #: Jobs evicted during a call of the policy; it sees them as ended in the next.
         self._evicted: list[Job] = []
         #: The instants at which the policy will be asked; once each, however many ask for it.
@@ -148,7 +146,7 @@ class PolicyScheduler:
             return False
         is_news = False
         for change in batch.changes():
-            standing = standing_of(change.object, batch.type, self._names)
+            standing = standing_of(change.object, batch.type)
             is_news |= self._hear_of_pod(change.key, change.object, standing)
         return is_news
 

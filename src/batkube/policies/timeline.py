@@ -47,15 +47,15 @@ class Timeline(Generic[RoomT]):
         del self._instants[:past], self._rooms[:past]
         self._instants[0] = now
 
-    def earliest(self, job: Job, length: Duration, not_before: Instant | None = None) -> Slot | None:
+    def earliest(self, job: Job, length: Duration) -> Slot | None:
         """Return the first slot of `length` that has room for `job`, or None if there is never room.
 
-        It is looked for from `not_before` on, or from the beginning. Nothing is reserved yet.
+        Nothing is reserved yet.
         """
         instants, rooms = self._instants, self._rooms
-        anchor = 0 if not_before is None else max(bisect_right(instants, not_before) - 1, 0)
+        anchor = 0
         while anchor < len(instants):
-            start = instants[anchor] if not_before is None else max(instants[anchor], not_before)
+            start = instants[anchor]
             end = after(start, length)
             room = rooms[anchor]
             reached = anchor + 1

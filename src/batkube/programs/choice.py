@@ -10,7 +10,7 @@ import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -24,31 +24,57 @@ from batkube.programs.extenders import refuse_binding
 from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.keys import split_scheduler
 from batkube.scenarios.scenario import CONTROLLER_MANAGER, Scenario
+from batkube.schedulers.catalogue import Catalogue
 from batkube.schedulers.clocks import split_clock
 from batkube.schedulers.installed import installed, user_catalogue
 from batkube.schedulers.programs import ProgramStart, fill_all, start_of
 from batkube.timing.paced_text import TimeMode
 
 
+class Shelf(NamedTuple):
+    """Where programs come from: a catalogue, and who builds what is in it."""
+
+    catalogue: Catalogue
+    #: None for programs that are built without a word.
+    builder: Builder | None = None
+
+    def start(self, name: str) -> ProgramStart:
+        """Return how a program of the catalogue is started; refuses one that cannot be on a run's clock."""
+        start = start_of(name, self.catalogue)
+        if not start.virtual:
+            remedy = "choose one of `batkube schedulers list`"
+            raise InputError(f"program {name!r}", problem="is not for virtual time", remedy=remedy)
+        return start
+
+    def binary(self, name: str) -> Path:
+        """Return the program of a path, or of a name of the catalogue."""
+        if "/" not in name:
+            return (self.builder or installed)(name, self.catalogue)
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"program {name!r}", problem="there is no such program", remedy="check the path")
+        return path.resolve()
+
+
 def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[OutsideScheduler, ...]:
-    """Return the programs of a scenario: its schedulers, the main one first, what belongs to them, its controllers, all
-    else.
+    """Return the programs of a scenario: schedulers, the main one first, what belongs to them, controllers, all else.
 
     Raises InputError for one that cannot be started. `builder` gives the program of a name; without one it is built.
     """
+    shelf = Shelf(user_catalogue([] if scenario.catalogue is None else [scenario.catalogue]), builder)
     texts = (scenario.scheduler, *scenario.more_schedulers)
-    schedulers = [_scheduler(text, number, scenario, builder) for number, text in enumerate(texts)]
-    companions = [one for scheduler in schedulers for one in _companions(scheduler, builder)]
+    schedulers = [_scheduler(text, number, scenario, shelf) for number, text in enumerate(texts)]
+    companions = [one for scheduler in schedulers for one in _companions(scheduler, shelf)]
     text = scenario.controller_manager
-    managers = [] if text is None else [controller_manager(text, builder)]
+    managers = [] if text is None else [_controller_manager(text, shelf)]
     others = [
-        _attached(text, f"attached-{number}-{_words(text)[0].rpartition('/')[2].partition('@')[0]}", builder)
+        _attached(text, f"attached-{number}-{_words(text)[0].rpartition('/')[2].partition('@')[0]}", shelf)
         for number, text in enumerate(scenario.attach, start=1)
     ]
     return (*schedulers, *companions, *managers, *others)
 
 
-def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | None) -> OutsideScheduler:
+def _scheduler(text: str, number: int, scenario: Scenario, shelf: Shelf) -> OutsideScheduler:
     """Return a scheduler by its text in the scenario, `[NAME=]PROGRAM [ARGUMENT…]`; number 0 is the main one."""
     serves, command = split_scheduler(text)
     kind, rest = split_clock(command)
@@ -60,7 +86,7 @@ def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | No
     known = [policy for policy, _ in policy_names()]
     if name in known or name.endswith(".py") or ".py:" in name:
         raise InputError(f"scheduler {name!r}", problem="is a policy, not a program", remedy=f"write policy:{name}")
-    start = _start("kube-scheduler" if "/" in name else name)
+    start = shelf.start("kube-scheduler" if "/" in name else name)
     if not start.scheduler_name:
         raise InputError(f"scheduler {name!r}", problem="is no scheduler", remedy=f"--attach {name} beside a scheduler")
     arguments += more
@@ -74,30 +100,34 @@ def _scheduler(text: str, number: int, scenario: Scenario, builder: Builder | No
     if file is not None and scenario.time.mode is TimeMode.EXACT:
         refuse_binding(content, file)
     folder = serves if number else ""
-    return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, serves, folder)
+    return OutsideScheduler(name, shelf.binary(name), start, tuple(arguments), content, serves, folder)
 
 
-def _companions(scheduler: OutsideScheduler, builder: Builder | None) -> list[OutsideScheduler]:
+def _companions(scheduler: OutsideScheduler, shelf: Shelf) -> list[OutsideScheduler]:
     """Return the programs that belong to a scheduler; one that is a scheduler itself serves the same pods."""
     served = names_served(scheduler)[0]
     programs = []
     for text in scheduler.start.companions:
         name, *arguments = _words(fill_all(text, {"scheduler-name": served}))
-        start = _start(name)
+        start = shelf.start(name)
         serves = scheduler.serves if start.scheduler_name else ""
         content = configuration(name, start, serves=serves)
         folder = str(Path(scheduler.folder, name.partition("@")[0]))
-        binary = _binary(name, builder)
+        binary = shelf.binary(name)
         programs.append(OutsideScheduler(name, binary, start, tuple(arguments), content, serves, folder))
     return programs
 
 
 def controller_manager(text: str, builder: Builder | None) -> OutsideScheduler:
     """Return the program that looks after objects by its command line."""
-    return _attached(text, CONTROLLER_MANAGER, builder, like=CONTROLLER_MANAGER)
+    return _controller_manager(text, Shelf(user_catalogue(), builder))
 
 
-def _attached(text: str, folder: str, builder: Builder | None, like: str = "") -> OutsideScheduler:
+def _controller_manager(text: str, shelf: Shelf) -> OutsideScheduler:
+    return _attached(text, CONTROLLER_MANAGER, shelf, like=CONTROLLER_MANAGER)
+
+
+def _attached(text: str, folder: str, shelf: Shelf, like: str = "") -> OutsideScheduler:
     """Return a program that is no scheduler of the run by its command line; its files go into `folder`.
 
     One that is given by its path is started as the program `like` of the catalogue, if any.
@@ -106,10 +136,10 @@ def _attached(text: str, folder: str, builder: Builder | None, like: str = "") -
     is_told = any("{kubeconfig}" in argument for argument in arguments)
     start = ProgramStart(() if is_told else ("--kubeconfig={kubeconfig}",), {}, "")
     if "/" not in name or like:
-        start = replace(_start(like if "/" in name else name), scheduler_name="")
+        start = replace(shelf.start(like if "/" in name else name), scheduler_name="")
     arguments, file = _without_configuration(arguments, start)
     content = configuration(name, start, file)
-    return OutsideScheduler(name, _binary(name, builder), start, tuple(arguments), content, folder=folder)
+    return OutsideScheduler(name, shelf.binary(name), start, tuple(arguments), content, folder=folder)
 
 
 def _words(command: str) -> list[str]:
@@ -123,24 +153,6 @@ def _words(command: str) -> list[str]:
     if not words:
         raise InputError("a program", problem="has no name", remedy="give a name or a path")
     return words
-
-
-def _start(name: str) -> ProgramStart:
-    start = start_of(name, user_catalogue())
-    if not start.virtual:
-        remedy = "choose one of `batkube schedulers list`"
-        raise InputError(f"program {name!r}", problem="is not for virtual time", remedy=remedy)
-    return start
-
-
-def _binary(name: str, builder: Builder | None) -> Path:
-    """Return the program of a path, or of a name of the catalogue."""
-    if "/" not in name:
-        return (builder or installed)(name)
-    path = Path(name)
-    if not path.is_file():
-        raise InputError(f"program {name!r}", problem="there is no such program", remedy="check the path")
-    return path.resolve()
 
 
 def _without_configuration(arguments: Sequence[str], start: ProgramStart) -> tuple[list[str], Path | None]:

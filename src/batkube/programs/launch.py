@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hmac
+import re
 import secrets
 import ssl
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from batkube.api.connections.doors import Door
 from batkube.api.connections.polling import PolledServer
 from batkube.api.requests.messages import Request, Response, Stream
 from batkube.api.requests.users import MASTERS, authenticated
+from batkube.api.verbs.objects import NO_SUCH_PATH
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
@@ -37,6 +39,8 @@ from batkube.timing.processes import AttachedProcess
 from batkube.timing.sessions import SessionPage
 
 EPOCH_NS = -int(UNIX_START)
+#: The path of objects of a group.
+_OBJECTS = re.compile(r"/apis/([^/]+/[^/]+)/(?:namespaces/[^/]+/)?([^/]+)")
 
 
 class NoTimers:
@@ -57,12 +61,13 @@ class _Gate:
     One that is open asks nobody who he is, as `kubectl proxy` does: the door lets nobody but the program come here.
     """
 
-    def __init__(self, api: Api, secret: str, token: str, extenders: Extenders, *, is_open: bool = False) -> None:
-        self._api = api
+    def __init__(self, server: RunServer, secret: str, extenders: Extenders, *, is_open: bool = False) -> None:
+        self._api = server.api
         self._is_open = is_open
         self._extenders = extenders
         self._prefix = f"/{secret}"
-        self._authorization = f"Bearer {token}"
+        self._authorization = f"Bearer {server.token}"
+        self._unknown_kinds = server.unknown_kinds
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer a request below the secret path as the administrator's."""
@@ -75,7 +80,17 @@ class _Gate:
             request.headers["authorization"] = self._authorization
         elif self._is_open:
             request.headers.setdefault("authorization", self._authorization)
-        return self._api.handle(request)
+        answer = self._api.handle(request)
+        if answer is NO_SUCH_PATH:
+            self._note_unknown(request.path)
+        return answer
+
+    def _note_unknown(self, path: str) -> None:
+        """Take note of a kind that is asked for in vain; what a program looks up of whole groups may well be absent."""
+        match = _OBJECTS.match(path)
+        kind = f"{match[2]} of {match[1]}" if match else ""
+        if kind and kind not in self._unknown_kinds:
+            self._unknown_kinds.append(kind)
 
     def too_large(self) -> Response:
         """Answer a request whose body is larger than is taken."""
@@ -129,7 +144,7 @@ def make_server(world: World, old_versions: Sequence[str] = ()) -> RunServer:
     clock = world.clock
     api = Api(world.store, lambda: clock.now, NoTimers(), world.streams, users, bare=True, old_versions=old_versions)
     api.bootstrap(clock.now, 6443)
-    return RunServer(api, token)
+    return RunServer(api, token, [])
 
 
 def _attach(
@@ -169,7 +184,7 @@ def start_program(
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
     door, is_open = _door(scheduler, secret), has_proxy(scheduler)
-    listener = listen(_Gate(server.api, secret, server.token, extenders, is_open=is_open), door)
+    listener = listen(_Gate(server, secret, extenders, is_open=is_open), door)
     try:
         command = command_line(scheduler, folder, door.port, secret, extenders)
         surroundings = surround(scheduler, folder, door.port, scenario.seed, server.token)
@@ -180,7 +195,7 @@ def start_program(
     except InputError:
         listener.close()
         raise
-    door.invite(process.pid)
+    door.invite(process.pid, lambda: page.connects)
     return process, listener
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
+from batkube.schedulers.catalogue import Catalogue
 from batkube.schedulers.programs import ProgramStart
 from batkube.timing.loop import Passage
 from batkube.timing.processes import AttachedProcess
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 #: How long before the first instant of a run its programs are started: they come up, list and watch before any job.
 WARM_UP = Duration(60 * NANOSECONDS_PER_SECOND)
 
-Builder = Callable[[str], Path]
-"""Gives the program of a scheduler's name, building it if need be."""
+Builder = Callable[[str, Catalogue], Path]
+"""Gives the program of a name in a catalogue, building it if need be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class RunServer(NamedTuple):
 
     api: Api
     token: str
+    #: What programs have asked for and no kind answers to: `podgroups of scheduling.volcano.sh/v1beta1`.
+    unknown_kinds: list[str]
 
 
 class AttachedProgram(Protocol):

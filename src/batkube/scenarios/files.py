@@ -34,7 +34,7 @@ def scenario_values(content: dict[str, object], path: Path) -> dict[str, object]
 
 def _check_texts(content: Mapping[str, object], path: Path) -> None:
     """See that what must be text is text: YAML reads `platform: 16` as a number and `[16x1]` as a list."""
-    for key in ("platform", "latencies", "rules", "scheduler-config", "decision-cost"):
+    for key in ("platform", "latencies", "rules", "scheduler-config", "decision-cost", "catalogue"):
         value = content.get(key)
         if value is not None and not isinstance(value, str):
             raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
@@ -53,7 +53,7 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     platform = content.get("platform")
     if isinstance(platform, str) and names_file(platform):
         resolved["platform"] = str(folder / platform)
-    for key in ("latencies", "rules", "scheduler-config"):
+    for key in ("latencies", "rules", "scheduler-config", "catalogue"):
         if content.get(key) is not None:
             resolved[key] = str(folder / str(content[key]))
     if content.get("events"):

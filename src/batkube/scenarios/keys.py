@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TypeVar
 
+from batkube.cluster.forms import SubmissionForm
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration
 from batkube.kernel.windows import NO_TRIM, TRIM_WORDS, Trim, parse_trim
@@ -19,6 +20,7 @@ from batkube.scenarios.scenario import (
     OUR_CONTROLLERS,
     POLICY_PREFIX,
     TIME_LIMIT,
+    OnDeadlock,
     OnEviction,
     OnFailure,
     Resources,
@@ -79,6 +81,8 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         rules=_path(values, "rules"),
         on_eviction=_choice(OnEviction, values, "on-eviction", source),
         on_failure=_choice(OnFailure, values, "on-failure", source),
+        on_deadlock=_choice(OnDeadlock, values, "on-deadlock", source),
+        submit_as=_form(values, scheduler, source),
         events=_events(values.get("events"), source),
         events_source=str(source),
         scheduler_config=_path(values, "scheduler-config"),
@@ -88,12 +92,24 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
         attach=_programs(values, scheduler, source),
+        catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
         until=_duration(values, "until", None, source),
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
     )
+
+
+def _form(values: Mapping[str, object], scheduler: str, source: str | Path) -> SubmissionForm | None:
+    """Return what jobs are submitted as, if the scenario says so; a policy knows jobs as they are."""
+    if values.get("submit-as") is None:
+        return None
+    form = _choice(SubmissionForm, values, "submit-as", source)
+    if form is not SubmissionForm.PODS and scheduler.startswith(POLICY_PREFIX):
+        problem = f"{scheduler} does not know jobs as {form.value!r}"
+        raise InputError(source, at="submit-as", problem=problem, remedy="leave it out, or use a real scheduler")
+    return form
 
 
 def _controllers(values: Mapping[str, object], scheduler: str, source: str | Path) -> str | None:

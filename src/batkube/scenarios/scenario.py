@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from batkube.cluster.forms import SubmissionForm
 from batkube.kernel.instants import Duration, format_seconds
 from batkube.kernel.windows import NO_TRIM, Trim
 from batkube.platforms.reading import names_file
@@ -41,6 +42,13 @@ class OnFailure(enum.StrEnum):
     FAIL = "fail"  # it ends as COMPLETED_FAILED
 
 
+class OnDeadlock(enum.StrEnum):
+    """What becomes of a run in which half-started jobs wait for one another for good."""
+
+    FAIL = "fail"  # it ends at once
+    WAIT = "wait"  # it goes on as long as there is anything to wait for
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """The full description of one run."""
@@ -57,6 +65,9 @@ class Scenario:
     rules: Path | None = None
     on_eviction: OnEviction = OnEviction.RESUBMIT
     on_failure: OnFailure = OnFailure.RESUBMIT
+    on_deadlock: OnDeadlock = OnDeadlock.FAIL
+    #: What jobs are to their scheduler (`cluster.forms`): bare pods, PodGroups, …; None for what it wants.
+    submit_as: SubmissionForm | None = None
     #: What happens to the cluster meanwhile: an events file, or its entries.
     events: Path | tuple[object, ...] = ()
     #: Where such entries stand, for messages.
@@ -75,6 +86,8 @@ class Scenario:
     more_schedulers: tuple[str, ...] = ()
     #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
     attach: tuple[str, ...] = ()
+    #: More programs by name, beside those of the catalogue.
+    catalogue: Path | None = None
     #: Who looks after objects: `ours`, `none` or `kube-controller-manager@1.34.4`, on the run's clock, with its
     #: arguments; None for ours where a workload has any.
     controllers: str | None = None
@@ -101,7 +114,8 @@ class Scenario:
         """The files that a run of this scenario reads; programs are not among them."""
         platform = Path(self.platform) if names_file(self.platform) else None
         events = self.events if isinstance(self.events, Path) else None
-        maybe = (platform, self.latencies, self.rules, policy_file(self.scheduler), self.scheduler_config, events)
+        policy = policy_file(self.scheduler)
+        maybe = (platform, self.latencies, self.rules, policy, self.scheduler_config, self.catalogue, events)
         return [*self.workloads, *(path for path in maybe if path is not None)]
 
     def describe(self) -> dict[str, object]:
@@ -118,6 +132,8 @@ class Scenario:
             "rules": None if self.rules is None else str(self.rules),
             "on-eviction": self.on_eviction.value,
             "on-failure": self.on_failure.value,
+            "on-deadlock": self.on_deadlock.value,
+            "submit-as": None if self.submit_as is None else self.submit_as.value,
             "events": str(self.events) if isinstance(self.events, Path) else list(self.events),
             "scheduler-config": None if self.scheduler_config is None else str(self.scheduler_config),
             "deterministic": self.deterministic,
@@ -125,6 +141,7 @@ class Scenario:
             "patience": format_seconds(self.patience),
             "watchdog": format_seconds(self.watchdog),
             "attach": list(self.attach),
+            "catalogue": None if self.catalogue is None else str(self.catalogue),
             "controllers": self.controllers,
             "until": None if self.until is None else format_seconds(self.until),
             "warm-up": self.warm_up.text or None,

@@ -1,6 +1,7 @@
 """The lines of Go's own files that call ours: what is replaced by what.
 
-Each anchor must occur exactly once in its file, so a Go version that moved something is noticed at once. What the calls
+Each anchor must occur exactly once in its file, so a Go version that moved something is noticed at once; but for one
+that stands in many places, whose number differs from version to version. What the calls
 do is told where they lead, in go/_std. All of it is dead code in a program that runs on real time: `vt` is nil there.
 """
 
@@ -108,6 +109,13 @@ _NETWORK = (
         "\tswitch err := connectFunc(fd.pfd.Sysfd, ra); err {\n",
         "\tswitch err := fd.pfd.VirtualConnect(connectFunc, ra); err {\n",
     ),
+)
+
+#: In every file of this folder, and as often as it is there: where a map begins to look for a key.
+ORDER = Edit(
+    "internal/runtime/maps",
+    "makeProbeSeq(h1(hash), t.groups.lengthMask)",
+    "makeProbeSeq(vtStart(typ.Key, hash), t.groups.lengthMask)",
 )
 
 EDITS = _CLOCK + _IDLENESS + _COURSE + _CHANCE + _NETWORK

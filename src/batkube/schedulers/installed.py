@@ -23,9 +23,9 @@ def user_catalogue(files: Sequence[Path] = ()) -> Catalogue:
     return read_catalogue([*([own] if own.exists() else []), *files])
 
 
-def installed(title: str, report: Report = lambda _: None) -> Path:
-    """Return the path of the program called `NAME` or `NAME@VERSION`, built on first use."""
-    return built(program(title, user_catalogue()), cache_folder(), report)
+def installed(title: str, catalogue: Catalogue, report: Report = lambda _: None) -> Path:
+    """Return the path of the program called `NAME` or `NAME@VERSION` in a catalogue, built on first use."""
+    return built(program(title, catalogue), cache_folder(), report)
 
 
 def search_path() -> str:

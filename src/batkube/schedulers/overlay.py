@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from batkube.kernel.errors import RunFailed
-from batkube.schedulers.edits import EDITS, RAW_SYSCALLS
+from batkube.schedulers.edits import EDITS, ORDER, RAW_SYSCALLS
 
 #: Go's versions whose runtime the edits are known to fit.
 SUPPORTED_MINORS = range(24, 28)
@@ -31,6 +31,7 @@ def overlay_files(goroot: Path) -> dict[str, str]:
                 f"the virtual clock does not fit {version}: {edit.file} has this {count} times, not once: {edit.find!r}"
             )
         files[edit.file] = text.replace(edit.find, edit.put)
+    files.update(_reordered(goroot, version))
     files.update(_own_files(goroot))
     return files
 
@@ -71,6 +72,18 @@ def own_source() -> Path:
         if (folder / "_std").is_dir():
             return folder
     raise RunFailed("the Go files of the virtual clock are missing from this installation of Batkube")
+
+
+def _reordered(goroot: Path, version: str) -> dict[str, str]:
+    """Return the files of Go's maps in which a place of a key is looked for, changed."""
+    files: dict[str, str] = {}
+    for path in sorted((goroot / "src" / ORDER.file).glob("*.go")):
+        text = path.read_text(encoding="utf-8")
+        if ORDER.find in text and not path.name.endswith("_test.go"):
+            files[f"{ORDER.file}/{path.name}"] = text.replace(ORDER.find, ORDER.put)
+    if not files:
+        raise RunFailed(f"the virtual clock does not fit {version}: {ORDER.file} has this nowhere: {ORDER.find!r}")
+    return files
 
 
 def _own_files(goroot: Path) -> dict[str, str]:

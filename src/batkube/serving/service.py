@@ -58,6 +58,7 @@ KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
 _HISTORY = 100_000
 #: And how much memory those changes may take.
 _HISTORY_BYTES = 256 * 1024 * 1024
+_WEIGHED_ONE_IN = 8
 
 _ONLY_FOR_RUNS = FidelityNote("latencies", "keys that only `batkube run` knows were left out")
 
@@ -106,7 +107,7 @@ def serve(service: Service, announce: Callable[[Address], None]) -> None:
     if token is None:
         token = secrets.token_urlsafe(32)
         users[token] = authenticated("admin", "", (MASTERS,))
-    world = World(Streams(service.seed), store=Store(_HISTORY, _HISTORY_BYTES))
+    world = World(Streams(service.seed), store=Store(_HISTORY, _HISTORY_BYTES, weighed_one_in=_WEIGHED_ONE_IN))
     rules = ContainerRules(service.rules, world.streams)
     ending = Ending()
     with spare_log(), ending.heeded():

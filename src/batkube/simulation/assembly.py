@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -14,6 +14,8 @@ from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
+from batkube.execution.admissions import Admissions
+from batkube.execution.gang_watch import GangWatch
 from batkube.execution.latencies import Delays
 from batkube.execution.leases import Leases
 from batkube.execution.node_accounts import NodeAccounts, UnguardedAccounts
@@ -33,12 +35,13 @@ from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
-from batkube.scenarios.scenario import OnEviction, OnFailure
+from batkube.scenarios.scenario import CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
 )
 from batkube.simulation.inputs import Inputs, note_inputs
+from batkube.simulation.manners import admitted_kinds, maker_of
 from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
@@ -47,6 +50,10 @@ from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
+
+
+#: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
+_NO_EVICTORS = ("kube-scheduler", CONTROLLER_MANAGER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +68,14 @@ class Simulation:
     machine_states: MachineStatesWriter
     work: Work
     rules: ContainerRules
+    #: Who watches over jobs of many pods, where a program places their pods one by one.
+    gangs: GangWatch | None
+    #: When schedulers of jobs let them in.
+    admissions: Admissions
     #: The outside programs, when the scheduler is one; the passage then.
     programs: OutsideRun | None = None
+    #: What programs asked for in vain, because nobody has defined it.
+    unknown_kinds: Sequence[str] = ()
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -78,7 +91,8 @@ def assemble(
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     # Programs and controllers come up before the first job does.
     clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
-    world = World(Streams(scenario.seed), journal, Store() if inputs.needs_api else Store(0), clock=clock)
+    store = Store() if inputs.needs_api else Store(0)
+    world = World(Streams(scenario.seed), journal, store, clock=clock, has_readers=False)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
@@ -86,18 +100,21 @@ def assemble(
     pods = PodsWriter(pods_file, names, None if witness is None else witness.story)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
-    submission = Submission(world, _arrivals(inputs, world.notes), courses, model, delays)
+    server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
+    maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
+    submission = Submission(world, _arrivals(inputs, world.notes), maker, delays)
     jobs = WorkloadJobs(
         world,
         courses,
         machines,
+        maker,
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT else None,
         are_nodes_watched=inputs.are_nodes_watched,
         on_outcome=outcomes.append,
         on_pods=pods.write,
     )
-    server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
+    submission.on_refusal = jobs.refuse
     start_cluster(
         world,
         None if server is None else server.api.client,
@@ -110,7 +127,6 @@ def assemble(
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
-        has_readers=False,
     )
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
@@ -120,7 +136,9 @@ def assemble(
     nodes = [node_of(one, model, START) for one in machines if kube_name(one.name) not in inputs.timetable.added]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
-    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness)
+    gangs = _watch_gangs(world, inputs, courses)
+    admissions = Admissions(world, admitted_kinds(inputs.manners))
+    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness, gangs)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
     programs: OutsideRun | None = None
@@ -128,7 +146,25 @@ def assemble(
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
-    return Simulation(world, loop, programs or AtOnce(world), outcomes, states, work, rules, programs)
+    passage = programs or AtOnce(world)
+    unknown_kinds = () if server is None else server.unknown_kinds
+    return Simulation(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs, unknown_kinds)
+
+
+def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
+    """Return who watches over jobs of many pods, where a program places their pods one by one."""
+    jobs = [job for workload in inputs.workloads for job in workload.jobs]
+    if not inputs.outside or not inputs.scenario.time.refuses_pods or all(job.size == 1 for job in jobs):
+        return None
+    names = [program.name.rpartition("/")[2].partition("@")[0] for program in inputs.outside]
+    return GangWatch(
+        world,
+        courses,
+        highest_priority=max(job.priority for job in jobs),
+        has_objects=bool(inputs.objects),
+        has_evictors=any(name not in _NO_EVICTORS for name in names),
+        goes_on=inputs.scenario.on_deadlock is OnDeadlock.WAIT,
+    )
 
 
 def _server(world: World, inputs: Inputs) -> RunServer | None:
@@ -149,7 +185,7 @@ def _surroundings() -> Surroundings:
     from batkube.api.admission.usage import usage_by_storage
     from batkube.components.controllers import Surroundings
 
-    return Surroundings(usage_by_storage(), has_readers=False)
+    return Surroundings(usage_by_storage())
 
 
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
@@ -205,7 +241,7 @@ def _schedule_in_process(
         machines=inputs.platform.machines,
     )
     client = None if server is None else server.api.client("kube-scheduler")
-    start_scheduler(world, client, courses, choice, has_readers=False)
+    start_scheduler(world, client, courses, choice)
 
 
 def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from batkube.cluster.forms import SubmissionForm
 from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
 from batkube.cluster.timetable import Timetable
 from batkube.execution.latencies import NO_LATENCIES, Latencies, read_latencies
@@ -21,6 +22,7 @@ from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.scenario import OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.happening_parts import check_kinds, objects_of_events, read_timetable
+from batkube.simulation.manners import Manners, is_owned, manners_of
 from batkube.simulation.objects import check_objects, objects_of
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import ObjectManifest, Workload
@@ -30,6 +32,9 @@ from batkube.workloads.rules_reading import read_rules
 
 if TYPE_CHECKING:
     from batkube.programs.foundations import Foundations
+
+#: Forms of jobs that say nothing of their pods' belonging together, as far as schedulers read it.
+_PLACED_ONE_BY_ONE = (SubmissionForm.PODS, SubmissionForm.INDEXED_JOB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,15 @@ class Inputs:
     timetable: Timetable
     #: What is there before the outside programs start.
     foundations: Foundations = ()
+    #: What jobs are to their schedulers; empty where a policy schedules.
+    manners: Manners = field(default_factory=dict)
 
     @property
     def has_own_controllers(self) -> bool:
         """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
         choice = self.scenario.controllers
-        return choice == OUR_CONTROLLERS or (choice is None and bool(self.objects or self.timetable.objects))
+        has_objects = bool(self.objects or self.timetable.objects) or any(map(is_owned, self.manners.values()))
+        return choice == OUR_CONTROLLERS or (choice is None and has_objects)
 
     @property
     def are_nodes_watched(self) -> bool:
@@ -111,8 +119,20 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         # What programs make of their own accord nobody can tell beforehand.
         kinds = None if scenario.attach else {manifest.kind for manifest in all_objects}
         outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
+    defined = [*(fields for _, fields in foundations), *(manifest.fields for manifest in all_objects)]
     return Inputs(
-        scenario, workloads, platform, model, policy, outside, latencies, rules, objects, timetable, foundations
+        scenario,
+        workloads,
+        platform,
+        model,
+        policy,
+        outside,
+        latencies,
+        rules,
+        objects,
+        timetable,
+        foundations,
+        manners_of(scenario.submit_as, outside, defined),
     )
 
 
@@ -155,7 +175,7 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
     for program in inputs.outside:
         note_order(program, notes)
     gangs = [job for job in jobs if job.size > 1]
-    if gangs and inputs.outside:
+    if gangs and any(manner.form in _PLACED_ONE_BY_ONE for manner in inputs.manners.values()):
         note = FidelityNote(
             "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
         )

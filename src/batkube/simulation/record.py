@@ -9,16 +9,17 @@ from dataclasses import dataclass
 
 from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
-from batkube.kernel.instants import as_float_s
+from batkube.kernel.instants import as_float_s, format_seconds
 from batkube.kernel.stopwatch import WorkStopwatch, peak_memory_bytes
 from batkube.outputs.files.folder import OutputFolder
-from batkube.outputs.files.jobs_csv import write_jobs
+from batkube.outputs.files.jobs_csv import GANG_COLUMNS, MoreColumns, write_jobs
 from batkube.outputs.files.manifest import fingerprint, write_json
 from batkube.outputs.files.schedule_csv import summary_of, write_schedule
 from batkube.programs.attempts import version_in_log
 from batkube.simulation.assembly import Simulation
 from batkube.simulation.inputs import Inputs
 from batkube.version import __version__
+from batkube.workloads.model import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,29 @@ class Record:
             warm_up=self.inputs.scenario.warm_up,
             cool_down=self.inputs.scenario.cool_down,
         )
-        write_jobs(folder.file("jobs.csv"), outcomes)
+        write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns())
+        if self.simulation.gangs is not None:
+            summary["nb_jobs_deadlocked"] = len(self.simulation.gangs.deadlocked_jobs)
         if self.simulation.programs is not None:
             summary |= self.simulation.programs.columns()
         write_schedule(folder.file("schedule.csv"), summary)
         write_json(folder.file("fidelity.json"), self.simulation.world.notes.rows())
         folder.seal(self._manifest())
+
+    def _gang_columns(self) -> MoreColumns:
+        """Return what jobs.csv tells of jobs of many pods where a program places them."""
+        gangs, admissions = self.simulation.gangs, self.simulation.admissions
+        if gangs is None:
+            return MoreColumns()
+        waits, instants, manners = gangs.member_waits, admissions.instants, self.inputs.manners
+
+        def cells(job: Job) -> tuple[str, str, str]:
+            form = manners[job.scheduler].form.value if job.scheduler in manners else ""
+            instant = instants.get(job.key)
+            admitted = "" if instant is None else format_seconds(instant)
+            return form, admitted, format_seconds(waits.get(job.key, 0))
+
+        return MoreColumns(GANG_COLUMNS, cells)
 
     def _manifest(self) -> dict[str, object]:
         scenario, machines = self.inputs.scenario, self.inputs.platform.machines

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
 from batkube.kernel.errors import Bug, RunFailed
 from batkube.kernel.fidelity import FidelityNote
@@ -22,6 +23,7 @@ from batkube.policies.guard import place_in
 from batkube.programs.program import Builder
 from batkube.scenarios.keys import KEYS, make_scenario
 from batkube.scenarios.scenario import Scenario
+from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.assembly import Simulation, assemble
 from batkube.simulation.inputs import Inputs, read_inputs
 from batkube.simulation.record import Record
@@ -94,11 +96,11 @@ def _temporary_folder() -> Path:
         return Path(tempfile.mkdtemp(prefix="batkube-"))
 
 
-def _build_aloud(title: str) -> Path:
+def _build_aloud(title: str, catalogue: Catalogue) -> Path:
     """Return a program by its name; building it takes minutes, so whoever waits is told."""
     from batkube.schedulers.installed import installed
 
-    return installed(title, lambda text: print(text, file=sys.stderr, flush=True))
+    return installed(title, catalogue, lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def _more_keys(more: Mapping[str, object]) -> dict[str, object]:
@@ -180,6 +182,9 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         if simulation.programs is not None:
             simulation.programs.stop()
         work.tell_the_rest()
+    if simulation.gangs is not None and simulation.gangs.deadlock is not None:
+        remedy = "take a scheduler that starts the pods of a job together, or go on with --on-deadlock wait"
+        raise RunFailed(f"{simulation.gangs.deadlock}\n  remedy: {remedy}")
     simulation.rules.note_idle(simulation.world.notes)
     done = {outcome.job.key for outcome in outcomes}
     _check_invariants(simulation, done, total)
@@ -192,11 +197,20 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
         raise RunFailed(
             f"{inputs.scenario.scheduler} left {len(rest)} of {work.job_count} jobs without an outcome: {examples}; "
             f"nothing more was due, and it did not start them{_patience(inputs.scenario)}"
+            f"{_in_vain(simulation.unknown_kinds)}"
         )
 
 
 def _patience(scenario: Scenario) -> str:
     return f" for {human(scenario.patience)} of virtual time" if scenario.is_outside else ""
+
+
+def _in_vain(unknown_kinds: Sequence[str]) -> str:
+    """Return the likely reason why programs did nothing: kinds of their own that are not there."""
+    if not unknown_kinds:
+        return ""
+    kinds = ", ".join(unknown_kinds)
+    return f"; programs asked for {kinds}, which nobody has defined: see `definitions` in docs/reference/schedulers.md"
 
 
 def _check_invariants(simulation: Simulation, done: set[str], total: int) -> None:
@@ -205,5 +219,7 @@ def _check_invariants(simulation: Simulation, done: set[str], total: int) -> Non
         raise Bug(f"{len(simulation.outcomes)} outcomes were written for {len(done)} jobs")
     pods = simulation.world.store.all(POD) if len(done) == total else {}
     rest = [key for key, pod in pods.items() if LABEL_JOB in (pod["metadata"].get("labels") or {})]
+    # What a controller made is its own to delete.
+    rest = [key for key in rest if ANNOTATION_JOB not in (pods[key]["metadata"].get("annotations") or {})]
     if rest:
         raise Bug(f"all jobs have ended, and {len(rest)} pods are left: {rest[0]} …")

@@ -12,6 +12,7 @@ from batkube.cluster.courses import Courses
 from batkube.cluster.outcomes import Outcome, PodListener
 from batkube.cluster.store import Key
 from batkube.cluster.world import World
+from batkube.execution.gang_watch import GangWatch
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant
 from batkube.outputs.files.object_records import ObjectRecords
@@ -34,15 +35,18 @@ class Work:
         tell_the_rest: Callable[[], None],
         until: Duration | None,
         witness: Witness | None = None,
+        gangs: GangWatch | None = None,
     ) -> None:
         """`job_count` is of the jobs of the workloads, whose `outcomes` come in while the run goes on.
 
-        `tell_the_rest` tells of the pods of those that have none at the end. `witness` is there where programs act.
+        `tell_the_rest` tells of the pods of those that have none at the end. `witness` is there where programs act, and
+        so is who watches over `gangs`.
         """
         self._world = world
         self._job_count = job_count
         self._outcomes = outcomes
         self._witness = witness
+        self._gangs = gangs
         self._objects: ObjectSubmission | None = None
         #: Whether some objects never end; then the run ends when its time is up.
         self._is_endless = False
@@ -67,7 +71,7 @@ class Work:
         """Apply `objects` at their times, and listen to what becomes of them and of all that others make."""
         on_apply = None if self._witness is None else self._witness.stir
         submission = ObjectSubmission(self._world, manifests, objects, on_apply)
-        self.records = ObjectRecords(self._world.store, courses, node_names, submission.workload_of, on_pod)
+        self.records = ObjectRecords(self._world, courses, node_names, submission.workload_of, on_pod)
         self._tellers.append(self.records.tell_the_rest)
         if objects:
             self._objects = submission
@@ -80,7 +84,9 @@ class Work:
         return self._job_count + (0 if self.records is None else self.records.job_count)
 
     def is_done(self) -> bool:
-        """Return whether nothing is left to wait for."""
+        """Return whether nothing is left to wait for, or only what can never come."""
+        if self._gangs is not None and self._gangs.is_stuck(self._world.clock.now):
+            return True
         return self.is_time_up or (len(self._outcomes) >= self._job_count and self._are_objects_done())
 
     def _are_objects_done(self) -> bool:

@@ -106,6 +106,7 @@ class _Jobs:
             user=_user(place, fields),
             priority=extension.priority or 0,
             scheduler=extension.scheduler or "",
+            queue=extension.queue or "",
         )
 
     def _name(self, place: Place, index: int, raw: object) -> str:

@@ -157,4 +157,6 @@ def _job_fields(job: Job, profile: str, agreed: _Asks | None) -> Fields:
         fields["user"] = job.user
     if job.priority:
         fields["priority"] = job.priority
+    if job.queue:
+        fields["queue"] = job.queue
     return fields

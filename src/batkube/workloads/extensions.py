@@ -1,4 +1,4 @@
-"""What Batkube adds to Batsim's workloads: the requests of a job's pods, their scheduler and their priority.
+"""What Batkube adds to Batsim's workloads: the requests of a job's pods, their scheduler, priority and queue.
 
 The keys may stand on a profile, as in the first Batkube's files, or on a job, where they override the profile's one by
 one. `cpu` counts cores (a number, or a Kubernetes quantity such as "500m"), `memory` is a quantity of bytes, `gpu`
@@ -25,6 +25,7 @@ class Extension(NamedTuple):
     requests: Requests = ()
     scheduler: str | None = None
     priority: int | None = None
+    queue: str | None = None
 
     def overridden_by(self, other: Extension) -> Extension:
         """Return this with everything that `other` gives put in its place."""
@@ -32,12 +33,13 @@ class Extension(NamedTuple):
             tuple(sorted({**dict(self.requests), **dict(other.requests)}.items())),
             self.scheduler if other.scheduler is None else other.scheduler,
             self.priority if other.priority is None else other.priority,
+            self.queue if other.queue is None else other.queue,
         )
 
 
 def is_extension_key(key: str) -> bool:
     """Say whether `key` is one of ours."""
-    return key in ("scheduler", "priority") or _resource(key) is not None
+    return key in ("scheduler", "priority", "queue") or _resource(key) is not None
 
 
 def _resource(key: str) -> str | None:
@@ -54,9 +56,16 @@ def read_extension(place: Place, fields: Mapping[str, object]) -> Extension:
         resource = _resource(key)
         if resource is not None:
             amounts[resource] = take.quantity(place / key, resource, value)
-    scheduler, priority = fields.get("scheduler"), fields.get("priority")
+    scheduler, priority, queue = fields.get("scheduler"), fields.get("priority"), fields.get("queue")
     return Extension(
         tuple(sorted(amounts.items())),
         None if scheduler is None else take.text(place / "scheduler", scheduler),
         None if priority is None else take.whole(place / "priority", priority),
+        None if queue is None else _queue(place / "queue", queue),
     )
+
+
+def _queue(place: Place, queue: object) -> str:
+    """Return the name of a queue, which may be a number."""
+    is_number = isinstance(queue, int) and not isinstance(queue, bool)
+    return take.text(place, str(queue) if is_number else queue)

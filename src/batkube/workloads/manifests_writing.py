@@ -32,7 +32,7 @@ def manifests_text(workload: Workload) -> Iterator[str]:
     for priority in dict.fromkeys(job.priority for job in workload.jobs if job.priority):
         yield (
             "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n"
-            f"metadata:\n  name: {_class_name(priority)}\nvalue: {priority}\n"
+            f"metadata:\n  name: {class_name(priority)}\nvalue: {priority}\n"
         )
     used: set[str] = set()
     for job in workload.jobs:
@@ -47,7 +47,8 @@ def manifests_text(workload: Workload) -> Iterator[str]:
         yield _manifest(job, exact_seconds(run), _object_name(job.name, used))
 
 
-def _class_name(priority: int) -> str:
+def class_name(priority: int) -> str:
+    """Return the name of the PriorityClass of a priority."""
     return f"priority-{priority}" if priority >= 0 else f"priority-minus-{-priority}"
 
 
@@ -106,7 +107,7 @@ def _pod_lines(job: Job) -> Iterator[str]:
     if job.scheduler:
         yield f"      schedulerName: {_quoted(job.scheduler)}"
     if job.priority:
-        yield f"      priorityClassName: {_class_name(job.priority)}"
+        yield f"      priorityClassName: {class_name(job.priority)}"
     if job.walltime is not None:
         # On the pod and not on the Job: a Job's deadline counts from its creation, waiting included.
         yield f"      activeDeadlineSeconds: {-(-job.walltime // NANOSECONDS_PER_SECOND)}"

@@ -92,6 +92,8 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     scheduler: str = ""
     #: The container image, which decides what has to be pulled; empty means one image that all such jobs share.
     image: str = ""
+    #: The queue it was submitted to; empty for the scheduler's default one.
+    queue: str = ""
 
     @property
     def key(self) -> str:

@@ -28,7 +28,7 @@ from batkube.workloads.names import REMEDY, unfit
 
 FIELDS = 18
 #: Positions in a split line, one less than the format's own numbers.
-NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUESTED_TIME, STATUS, USER, PRECEDING = (
+NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUESTED_TIME, STATUS, USER, QUEUE, PRECEDING = (
     0,
     1,
     2,
@@ -38,6 +38,7 @@ NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUESTED_TIME, STATUS, USER, P
     8,
     10,
     11,
+    14,
     16,
 )
 
@@ -171,7 +172,7 @@ class _Trace:
             self._note(NO_PROCESSORS)
             return
         job_name = fields[NUMBER]
-        for position, what in ((NUMBER, "job number"), (USER, "user")):
+        for position, what in ((NUMBER, "job number"), (USER, "user"), (QUEUE, "queue")):
             if problem := unfit(fields[position]):
                 raise InputError(
                     self._path, at=f"line {number}", problem=f"field {position + 1} ({what}) {problem}", remedy=REMEDY
@@ -195,6 +196,7 @@ class _Trace:
                 profile=profile,
                 walltime=walltime,
                 user=sys.intern(fields[USER]) if fields[USER] != "-1" else "",
+                queue=sys.intern(fields[QUEUE]) if fields[QUEUE] != "-1" else "",
             )
         )
 

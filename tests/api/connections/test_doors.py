@@ -112,15 +112,31 @@ def test_nobody_is_let_in_before_the_program_is_known() -> None:
     door.close()
 
 
-def test_who_has_closed_already_is_known_by_the_secret_alone(door: Door) -> None:
-    for words in (GET, b"", b"GET /another/api HTTP/1.1\r\n\r\n", b"GET /sec"):
+def _say_and_close(door: Door, *sentences: bytes) -> None:
+    for words in sentences:
         with _connect(door) as caller:
             caller.sendall(words)
-    (own,) = door.newcomers()
 
-    assert own.recv(1000) == GET
-    assert _counts(door) == (1, 2, 1)
-    own.close()
+
+def test_who_has_closed_already_is_let_in_if_he_knows_the_secret_and_the_program_misses_a_connection() -> None:
+    door = Door("secret")
+    door.invite(os.getpid(), lambda: 2)
+    with _connect(door):
+        _say_and_close(door, GET, b"", b"GET /another/api HTTP/1.1\r\n\r\n", b"GET /sec", GET)
+        let_in = door.newcomers()
+
+    assert [sock.recv(1000) for sock in let_in] == [b"", GET]
+    assert _counts(door) == (2, 3, 1)
+    for sock in let_in:
+        sock.close()
+    door.close()
+
+
+def test_who_has_closed_already_is_turned_away_even_if_he_knows_the_secret(door: Door) -> None:
+    _say_and_close(door, GET, GET)
+
+    assert door.newcomers() == []
+    assert _counts(door) == (0, 2, 0)
 
 
 def test_a_connection_that_was_reset_has_vanished(door: Door) -> None:

@@ -11,6 +11,7 @@ from batkube.experiments.description.reading import read_experiment
 from batkube.experiments.experiment import default_jobs
 from batkube.experiments.plan.runs import Plan, make_plan
 from batkube.kernel.errors import InputError
+from batkube.schedulers.catalogue import Catalogue
 
 POLICY = """
 from batkube.policies.interface import Policy
@@ -20,7 +21,7 @@ class P(Policy):
 """
 
 
-def no_builder(name: str) -> Path:
+def no_builder(name: str, _: Catalogue) -> Path:
     raise AssertionError(f"{name} is not to be built")
 
 
@@ -73,7 +74,7 @@ def planned(study: Study, program: Path, **words: object) -> tuple[Plan, list[st
     """Plan an experiment whose schedulers are all `program`; return also what was asked to be built."""
     asked: list[str] = []
 
-    def build(name: str) -> Path:
+    def build(name: str, _: Catalogue) -> Path:
         asked.append(name)
         return program
 

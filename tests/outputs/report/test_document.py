@@ -128,7 +128,7 @@ def test_a_run_without_a_finished_job_has_a_report_too(make_run: Any) -> None:  
     page = told(make_run([("1", 0, None, None, "", {"final_state": "REJECTED"})], manifest=MANIFEST))
 
     assert "0 of 1" in page.text
-    assert "Not drawn: no job started" in page.text
+    assert "Not drawn: nothing ran" in page.text
 
 
 def test_names_within_a_drawing_are_its_own_and_labels_stay_as_they_are() -> None:

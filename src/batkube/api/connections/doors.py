@@ -4,8 +4,10 @@ Any process of the machine can connect to a port on the loopback. What it does t
 whoever connects is looked at before anything of his is read or counted, and a stranger is cut off at once. Invited are
 the program and the processes that it started.
 
-Somebody who connects and closes at once cannot be looked at any more. If what he sent begins with the passphrase, a
-part of every path that only the program has been told, he was the program; if he sent nothing, it makes no difference.
+Somebody who connects and closes before he is looked at cannot be told any more. If he sent nothing, it makes no
+difference. If what he sent begins with the passphrase, a part of every path that only the program has been told, he may
+have been the program; but who may read the program's files has read the passphrase, too. So he comes in only if the
+program has counted more connections of its own than have come in.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import os
 import re
 import socket
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from batkube.api.connections.peers import Address, HeldSockets, SocketTable, session_of
@@ -38,9 +40,11 @@ _Caller = tuple[socket.socket, Address]
 class _Program:
     """Who is invited: a process, and those that it has started."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, connects: Callable[[], int]) -> None:
         self._pid = pid
         self._own = HeldSockets(pid)
+        #: How many connections it has counted itself.
+        self.connects = connects
 
     def sockets(self, inodes: set[int]) -> set[int]:
         """Return those of the sockets that are the program's."""
@@ -83,9 +87,9 @@ class Door:
         (dropped,) = _DROPPED.unpack(self.listener.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _DROPPED.size))
         return bool(dropped)
 
-    def invite(self, pid: int) -> None:
-        """Let a program in, which has begun a session of its own."""
-        self._program = _Program(pid)
+    def invite(self, pid: int, connects: Callable[[], int] = lambda: 0) -> None:
+        """Let a program in, which has begun a session of its own and counts its connections, if it can."""
+        self._program = _Program(pid, connects)
 
     @property
     def turned_away(self) -> int:
@@ -122,11 +126,14 @@ class Door:
             return [sock for sock, _ in waiting]
         inodes = [self._inode(address) for _, address in waiting]
         held = program.sockets({inode for inode in inodes if inode})
+        missing = program.connects() - self.let_in - len(held)
         invited = []
         for (sock, address), inode in zip(waiting, inodes, strict=True):
             # What the program closed while we looked through all that it holds was not among that any more.
             is_closed = inode == 0 or (inode not in held and self._inode(address) == 0)
-            if inode in held or (is_closed and self._was_programs(sock)):
+            was_programs = is_closed and self._was_programs(sock) and missing > 0
+            missing -= was_programs
+            if inode in held or was_programs:
                 invited.append(sock)
             else:
                 _cut_off(sock)
@@ -138,7 +145,7 @@ class Door:
         return _own_inode(self._table, address, self.listener.getsockname())
 
     def _was_programs(self, sock: socket.socket) -> bool:
-        """Return whether a connection that is closed was the program's, by what was said on it."""
+        """Return whether a connection that is closed may have been the program's, by what was said on it."""
         words = b""
         with contextlib.suppress(OSError):
             words = sock.recv(_FIRST_WORDS, socket.MSG_PEEK)

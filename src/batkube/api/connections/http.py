@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from batkube.api.connections.connection import Connection, Handler, Phase, Wire
+from batkube.api.connections.connection import Connection, Handler, Phase
 from batkube.api.connections.holdings import MAX_HELD, Holdings
 from batkube.api.connections.patience import LIMITS_S, Patience
 from batkube.api.connections.turns import Turns
@@ -15,10 +15,11 @@ from batkube.api.connections.turns import Turns
 class LoopConnection(Connection, asyncio.Protocol):
     """A connection whose bytes an event loop moves; it reads on when what it has read is dealt with."""
 
+    _transport: asyncio.Transport | None
+
     def __init__(self, handler: Handler, crowd: Crowd) -> None:
         super().__init__(handler, crowd.connections)
         self._crowd = crowd
-        self._socket: asyncio.Transport | None = None
         self._is_reading = True
         #: Whether anything is kept for the client, as far as the crowd knows.
         self._is_known = False
@@ -28,13 +29,11 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection over."""
-        self._socket = cast(asyncio.Transport, transport)
-        self.serve_over(cast(Wire, transport))
+        self.serve_over(cast(asyncio.Transport, transport))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget everything about it."""
         super().connection_lost(exc)
-        self._socket = None
         self._crowd.holdings.forget(self)
 
     def data_received(self, data: bytes) -> None:
@@ -58,7 +57,7 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def proceed(self) -> None:
         """Answer a request; none of a client that is known to be gone."""
-        if self._socket is None or self._socket.is_closing():
+        if self._transport is None or self._transport.is_closing():
             self._is_closing = True
             return
         super().proceed()
@@ -78,18 +77,18 @@ class LoopConnection(Connection, asyncio.Protocol):
     def abort(self) -> None:
         """End the connection at once; what was not sent is lost."""
         self._is_closing = True
-        if self._socket is not None:
-            self._socket.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
     def _moved(self) -> None:
         """Read only while nothing waits to be answered, and have it known what is kept for the client."""
         reads = not self.is_full
-        if reads is not self._is_reading and self._socket is not None:
+        if reads is not self._is_reading and self._transport is not None:
             self._is_reading = reads
             if reads:
-                self._socket.resume_reading()
+                self._transport.resume_reading()
             else:
-                self._socket.pause_reading()
+                self._transport.pause_reading()
         self._is_known = not self.is_done
         self._crowd.holdings.moved(self)
 

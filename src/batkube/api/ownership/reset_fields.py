@@ -57,14 +57,15 @@ class ResetFields(NamedTuple):
         return len(self.excluded) == len(self.top)
 
 
-@functools.lru_cache(maxsize=1024)
 def reset_fields(resource: Resource, subresource: str) -> ResetFields:
     """Return what a write to a (sub-)resource cannot change."""
-    excluded = _EXCEPTIONS.get((resource.storage, subresource))
+    return _reset_fields(resource.storage, subresource, "status" in resource.subresources)
+
+
+@functools.lru_cache(maxsize=1024)  # and not of resources: the schema of a definition that was deleted would stay
+def _reset_fields(storage: str, subresource: str, has_status: bool) -> ResetFields:
+    excluded = _EXCEPTIONS.get((storage, subresource))
     if excluded is None:
-        if subresource == "status":
-            excluded = _SPEC
-        else:
-            excluded = _STATUS if not subresource and "status" in resource.subresources else {}
+        excluded = _SPEC if subresource == "status" else _STATUS if has_status and not subresource else {}
     top = frozenset(element[2:] for element, node in excluded.items() if not node)
     return ResetFields(top, excluded)

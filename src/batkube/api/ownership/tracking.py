@@ -11,7 +11,6 @@ sets and entries between objects.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -190,14 +189,22 @@ class Changes:
         return self._between(old[0], new[0], new[1])
 
 
-@functools.lru_cache(maxsize=1024)
+#: By the name of its type. To keep the schemas would keep the server that they belong to.
+_EMPTY: dict[str, KubeObject] = {}
+
+
 def empty_object(resource: Resource) -> KubeObject:
     """Return what a creation is compared with: to the real server a new object is not nothing.
 
     An empty Pod is `{"metadata": {}, "spec": {"containers": null}, "status": {}}`, with the fields that Go always
     writes, so nobody comes to own `spec` itself by creating one. Custom objects, which have no Go type, have nothing.
     """
-    empty: KubeObject = {} if resource.custom else zero(resource.schema)
+    if resource.custom:
+        return {}
+    name = resource.schema.name
+    empty = _EMPTY.get(name)
+    if empty is None:
+        empty = _EMPTY[name] = zero(resource.schema)
     return empty
 
 

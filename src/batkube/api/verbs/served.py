@@ -62,6 +62,8 @@ class Served:
         self.delete_options = table.definition_of("meta.k8s.io", "v1", "DeleteOptions")
         self.status = table.definition_of("meta.k8s.io", "v1", "Status")
         self._views: dict[tuple[Resource, Form, str], ObjectView] = {}
+        #: Of the table, when the first of them was made.
+        self._views_revision = table.revision
 
     # Finding
 
@@ -171,8 +173,7 @@ class Served:
         key = (resource, form, include_object)
         view = self._views.get(key)
         if view is None:
-            if len(self._views) > 1000:
-                self._views.clear()
+            self._forget_views()
             printer = self._custom.printer(resource) if resource.custom else printer_of(resource)
             if self.stored(resource) is resource and not resource.custom:
                 convert = _same
@@ -180,6 +181,12 @@ class Served:
                 convert = lambda value: self.in_version(resource, value)  # noqa: E731 - one line says it
             view = self._views[key] = ObjectView(resource, form, include_object, convert, printer, self.table)
         return view
+
+    def _forget_views(self) -> None:
+        """Forget all when kinds have changed, which would stay otherwise; or when somebody asks for very many forms."""
+        if len(self._views) > 1000 or self._views_revision != self.table.revision:
+            self._views.clear()
+            self._views_revision = self.table.revision
 
     def scale_view(self, resource: Resource, form: Form, include_object: str) -> ObjectView:
         """Return how the Scales of a kind are shown in one form."""

@@ -26,6 +26,7 @@ from batkube.programs.program import Builder
 from batkube.scenarios.files import scenario_values
 from batkube.scenarios.keys import REQUIRED, make_scenario
 from batkube.scenarios.scenario import POLICY_PREFIX, TIME_LIMIT, Scenario
+from batkube.schedulers.catalogue import Catalogue
 from batkube.workloads.rules_reading import read_rules
 
 _Found = TypeVar("_Found")
@@ -142,12 +143,12 @@ class _Planner:
         texts = (scenario.scheduler, *scenario.more_schedulers, "", *scenario.attach)
 
         def find() -> dict[str, Path]:
-            return {program.name: program.binary for program in outside_programs(scenario, self._build)}
+            return {program.name: program.binary for program in outside_programs(scenario, build)}
 
-        return self._once("programs", (*texts, scenario.scheduler_config), find)
+        def build(name: str, catalogue: Catalogue) -> Path:
+            return self._once("build", (name, scenario.catalogue), lambda: self._builder(name, catalogue))
 
-    def _build(self, name: str) -> Path:
-        return self._once("build", (name,), lambda: self._builder(name))
+        return self._once("programs", (*texts, scenario.scheduler_config, scenario.catalogue), find)
 
     def _name(self, point: Point, scenario: Scenario, programs: Mapping[str, Path]) -> str:
         # Of a program that a dry run does not build, nothing is known.

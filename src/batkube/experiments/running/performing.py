@@ -29,7 +29,11 @@ def perform(order: Order) -> str | None:
     try:
         # A worker that outlived an experiment that was killed may have put the same run there.
         execute(
-            order.scenario, order.folder, force=True, command=order.command, builder=lambda name: order.programs[name]
+            order.scenario,
+            order.folder,
+            force=True,
+            command=order.command,
+            builder=lambda name, _: order.programs[name],
         )
     except Exception as error:
         failure = fault(error)

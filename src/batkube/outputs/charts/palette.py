@@ -46,6 +46,7 @@ STATES = {
     "COMPLETED_WALLTIME_REACHED": LegendEntry("#EEDD88", "reached its walltime", alarming=True),
     "COMPLETED_KILLED": LegendEntry("#FFAABB", "killed", alarming=True),
     "REJECTED": LegendEntry("#DDDDDD", "rejected"),
+    "SERVICE": LegendEntry(OTHERS, "of no job"),
 }
 
 

@@ -35,14 +35,19 @@ BATSIM_COLUMNS = (
 OWN_COLUMNS = ("user", "priority", "scheduler", "scheduled_time", "evictions", "cpu", "tries", "attempts", "work_lost")
 
 
+#: Of runs with jobs of many pods that a program places: in which form they were submitted, when its scheduler let a
+#: job in, and for how long pods of it held nodes while others had none.
+GANG_COLUMNS = ("submitted_as", "admitted_time", "member_wait")
+
+
 class MoreColumns(NamedTuple):
     """Columns that only some runs have, at the end of each row."""
 
-    names: tuple[str, ...]
-    cells_of: Callable[[Job], Sequence[str]]
+    names: tuple[str, ...] = ()
+    cells_of: Callable[[Job], Sequence[str]] = lambda _: ()
 
 
-_NO_MORE = MoreColumns((), lambda _: ())
+_NO_MORE = MoreColumns()
 
 
 def write_jobs(path: Path, outcomes: Iterable[Outcome], more: MoreColumns = _NO_MORE) -> None:
@@ -80,15 +85,9 @@ def _rows(outcomes: Iterable[Outcome]) -> Iterator[list[str | int]]:
             outcome.evictions,
             "" if cpu_milli is None else f"{cpu_milli // 1000}.{cpu_milli % 1000:03d}",
             job.size * max(1, outcome.attempts) if outcome.tries is None else outcome.tries,
-            *_thrown_away(outcome),
+            outcome.attempts,
+            format_seconds(outcome.work_lost // 1000),
         ]
-
-
-def _thrown_away(outcome: Outcome) -> list[str | int]:
-    """Return how often a job was placed, and the work of attempts that came to nothing; of objects' pods, nothing."""
-    if outcome.tries is not None:
-        return ["", ""]
-    return [outcome.attempts, format_seconds(outcome.work_lost // 1000)]
 
 
 def _times(outcome: Outcome) -> list[str]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from batkube.cluster.courses import Courses
-from batkube.cluster.mapping import NAMESPACE, POD
-from batkube.cluster.outcomes import FinalState, Outcome, PodListener, PodRecord
+from batkube.cluster.courses import Courses, work_milli
+from batkube.cluster.forms import ANNOTATION_JOB
+from batkube.cluster.mapping import NAMESPACE, NODE, POD
+from batkube.cluster.outcomes import OBJECT_PROFILE, FinalState, Outcome, PodListener, PodRecord
 from batkube.cluster.pods import is_finished, node_of_pod, phase_of
 from batkube.cluster.references import condition_of, controller_of, has_condition, namespace_of
 from batkube.cluster.resources import demand_of
-from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject, Store
+from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.world import World
 from batkube.kernel.instants import Instant, seconds
 from batkube.kernel.intervals import mask_of
 from batkube.kernel.quantities import PODS
@@ -31,7 +33,7 @@ WorkloadOf = Callable[[str, Key], str | None]
 class _PodLife:
     """A pod that is not over."""
 
-    __slots__ = ("created", "job", "owner", "scheduled", "started", "will_end", "workload")
+    __slots__ = ("created", "job", "node", "owner", "running_since", "scheduled", "started", "will_end", "workload")
 
     def __init__(self, pod: KubeObject, workload: str, job: _JobLife | None, now: Instant) -> None:
         reference = controller_of(pod)
@@ -40,8 +42,11 @@ class _PodLife:
         self.job = job
         self.workload = workload
         self.created = now
+        self.node = ""
         self.scheduled: Instant | None = None
         self.started: Instant | None = None
+        #: Since when its processes run; None while they do not, as on a node that has failed.
+        self.running_since: Instant | None = None
         #: Whether it ends by itself, as far as its spec tells.
         self.will_end = spec.get("restartPolicy", "Always") != "Always" or "activeDeadlineSeconds" in spec
 
@@ -49,13 +54,31 @@ class _PodLife:
 class _JobLife:
     """A batch/v1 Job, and what its pods have come to."""
 
-    __slots__ = ("created", "evictions", "is_over", "machine_ids", "scheduled", "started", "tries", "workload")
+    __slots__ = (
+        "attempts",
+        "created",
+        "evictions",
+        "is_over",
+        "machine_ids",
+        "pod_milli",
+        "scheduled",
+        "started",
+        "tries",
+        "work_lost",
+        "workload",
+    )
 
-    def __init__(self, workload: str, now: Instant) -> None:
+    def __init__(self, job: KubeObject, workload: str, now: Instant) -> None:
         self.workload = workload
         self.created = now
+        #: What a pod's time counts.
+        self.pod_milli = work_milli(demand_of({"metadata": {}, "spec": job["spec"]["template"]["spec"]}))
+        #: How many pods were made, how many of them placed, how many disrupted, and the work of those that came to
+        #: nothing because they were disrupted or their node failed.
         self.tries = 0
+        self.attempts = 0
         self.evictions = 0
+        self.work_lost = 0
         self.scheduled: Instant | None = None
         self.started: Instant | None = None
         self.machine_ids: dict[int, None] = {}
@@ -66,9 +89,9 @@ class ObjectRecords:
     """Listens to pods without a course, and to Jobs."""
 
     def __init__(
-        self, store: Store, courses: Courses, node_names: Sequence[str], workload_of: WorkloadOf, on_pod: PodListener
+        self, world: World, courses: Courses, node_names: Sequence[str], workload_of: WorkloadOf, on_pod: PodListener
     ) -> None:
-        self._store = store
+        self._store = store = world.store
         self._courses = courses
         self._machine_ids: Mapping[str, int] = {name: number for number, name in enumerate(node_names)}
         self._workload_of = workload_of
@@ -81,6 +104,8 @@ class ObjectRecords:
         self.outcomes: list[Outcome] = []
         store.listen(JOB, self._hear_jobs)
         store.listen(POD, self._hear_pods)
+        store.listen(NODE, self._hear_nodes)
+        world.heartbeats.listen(self._lose, self._find)
 
     @property
     def job_count(self) -> int:
@@ -93,9 +118,9 @@ class ObjectRecords:
         return self._open == 0
 
     def open_jobs(self) -> list[Key]:
-        """Return the Jobs that have not ended."""
-        live = self._store.all(JOB)
-        return [key for key, job in live.items() if not self._jobs[job["metadata"]["uid"]].is_over]
+        """Return the Jobs that have not ended; those that stand for a workload's jobs are not among them."""
+        lives = {key: self._jobs.get(job["metadata"]["uid"]) for key, job in self._store.all(JOB).items()}
+        return [key for key, life in lives.items() if life is not None and not life.is_over]
 
     def open_pods(self) -> list[Key]:
         """Return the pods that should end and have not."""
@@ -127,11 +152,12 @@ class ObjectRecords:
         """Take note of a binding, and of the start."""
         job = life.job
         if life.scheduled is None and node_of_pod(pod):
-            life.scheduled = now
+            life.scheduled, life.node = now, node_of_pod(pod)
             if job is not None:
                 job.scheduled = now
+                job.attempts += 1
         if life.started is None and phase_of(pod) == "Running":
-            life.started = now
+            life.started = life.running_since = now
             if job is not None:
                 job.started = now if job.started is None else job.started
                 if (number := self._machine_ids.get(node_of_pod(pod))) is not None:
@@ -141,8 +167,9 @@ class ObjectRecords:
         """Tell the story of a pod that is over, or that the run has left (`now` is None)."""
         del self._pods[key]
         self._open -= life.will_end
-        if life.job is not None and has_condition(pod, "DisruptionTarget"):
+        if life.job is not None and now is not None and has_condition(pod, "DisruptionTarget"):
             life.job.evictions += 1
+            _stop(life, now)
         reference, node = controller_of(pod), node_of_pod(pod)
         self._on_pod(
             PodRecord(
@@ -166,13 +193,34 @@ class ObjectRecords:
         for key, life in list(self._pods.items()):
             self._tell(key, life, self._store.objects(POD, [key])[0], None)
 
+    # Nodes
+
+    def _hear_nodes(self, batch: Batch, now: Instant) -> None:
+        if batch.type is DELETED:
+            for name in batch.keys:
+                self._lose(name, now)
+
+    def _lose(self, node: str, now: Instant) -> None:
+        """A node failed or is gone: what the processes of its pods had done until then is lost."""
+        for life in self._pods.values():
+            if life.node == node:
+                _stop(life, now)
+
+    def _find(self, node: str, now: Instant) -> None:
+        """A node is back, and its kubelet starts its pods again (or says that they have failed)."""
+        for life in self._pods.values():
+            if life.node == node and life.started is not None:
+                life.running_since = now
+
     # Jobs
 
     def _hear_jobs(self, batch: Batch, now: Instant) -> None:
         for key, job in zip(batch.keys, batch.objects, strict=True):
             uid = job["metadata"]["uid"]
+            if ANNOTATION_JOB in (job["metadata"].get("annotations") or {}):
+                continue
             if batch.type is ADDED:
-                self._jobs[uid] = _JobLife(self._origin(JOB, key, job), now)
+                self._jobs[uid] = _JobLife(job, self._origin(JOB, key, job), now)
                 self._open += 1
             life = self._jobs[uid]
             state = _state_of(job)
@@ -197,6 +245,13 @@ class ObjectRecords:
         owner_key = Key(f"{namespace}/{reference['name']}" if namespace else reference["name"])
         owner = self._store.get(owner_storage, owner_key)
         return "" if owner is None else self._origin(owner_storage, owner_key, owner)
+
+
+def _stop(life: _PodLife, now: Instant) -> None:
+    """The processes of a pod have come to nothing; a Job's work is lost."""
+    if life.job is not None and life.running_since is not None:
+        life.job.work_lost += life.job.pod_milli * (now - life.running_since)
+    life.running_since = None
 
 
 def _id(namespace: str, name: str) -> str:
@@ -225,7 +280,7 @@ def _outcome(key: Key, job: KubeObject, life: _JobLife, state: FinalState, now: 
         name=_id(namespace_of(key), job["metadata"]["name"]),
         submit=life.created,
         size=min(spec.get("parallelism", 1), spec.get("completions", spec.get("parallelism", 1))),
-        profile=Profile(name="Job"),
+        profile=Profile(name=OBJECT_PROFILE),
         walltime=None if deadline_s is None else seconds(deadline_s),
         requests=tuple((name, amount) for name, amount in sorted(demand_of(pod).items()) if name != PODS),
         user=annotations.get(USER, ""),
@@ -240,5 +295,7 @@ def _outcome(key: Key, job: KubeObject, life: _JobLife, state: FinalState, now: 
         finished=now if life.started is not None else None,
         machines=mask_of(list(life.machine_ids)),
         evictions=life.evictions,
+        attempts=life.attempts,
+        work_lost=life.work_lost,
         tries=life.tries,
     )

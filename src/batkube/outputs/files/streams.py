@@ -65,15 +65,15 @@ class PodsWriter:
         moments = list(zip(record.scheduled, record.started, strict=True))
         courses = {pair: ",".join(map(_time_or_nothing, pair)) for pair in dict.fromkeys(moments)}
         nodes = self._node_names
-        reason = _quoted(record.reason)
+        rest = f"{_quoted(record.reason)},{record.owner}"
         name_at = len(NAMESPACE) + 1
         if self._story is not None:
             self._write_stories(record, owner, created, end, self._story)
             return
         self._file.writelines(
-            f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{reason},\n"
+            f"{key[name_at:]},{owner},,,{created},{courses[pair]},{end},0,{rest}\n"
             if number is None
-            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{reason},\n"
+            else f"{key[name_at:]},{owner},{nodes[number]},{number},{created},{courses[pair]},{end},1,{rest}\n"
             for key, number, pair in zip(record.keys, record.machine_ids, moments, strict=True)
         )
 
@@ -87,7 +87,7 @@ class PodsWriter:
             attempts = failures + (number is not None)
             reason = _quoted(record.reason or why)
             name = key[len(NAMESPACE) + 1 :]
-            self._file.write(f"{name},{owner},{place},{created},{course},{end},{attempts},{reason},\n")
+            self._file.write(f"{name},{owner},{place},{created},{course},{end},{attempts},{reason},{record.owner}\n")
 
     def write_pod(self, record: PodRecord) -> None:
         """Write a pod that has no part in a job of the workload."""

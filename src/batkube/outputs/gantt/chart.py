@@ -57,7 +57,7 @@ def save_gantt(
     if kind not in (".svg", ".png", ".html"):
         raise InputError(target, problem="its ending names no kind of picture", remedy="end it in .svg, .png or .html")
     picture = picture_of(results, title=title, color_by=color_by, window=window)
-    content = _page(picture, results) if kind == ".html" else _rendered(picture, kind.removeprefix("."))
+    content = _page(picture) if kind == ".html" else _rendered(picture, kind.removeprefix("."))
     write_product(target, content)
 
 
@@ -68,7 +68,7 @@ def gantt_svg(results: MeasuredRun, *, title: str | None = None, color_by: str =
     picture = picture_of(results, title=title, color_by=color_by, window=None)
     with _quiet():
         from batkube.outputs.gantt.page import with_stories
-    return with_stories(picture, results.jobs, _rendered(picture, "svg").decode())
+    return with_stories(picture, _rendered(picture, "svg").decode())
 
 
 def _rendered(picture: Picture, kind: str) -> bytes:
@@ -86,10 +86,10 @@ def _rendered(picture: Picture, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def _page(picture: Picture, results: MeasuredRun) -> bytes:
+def _page(picture: Picture) -> bytes:
     with _quiet():
         from batkube.outputs.gantt.page import page
-    return page(picture, results.jobs, _rendered(picture, "svg").decode()).encode()
+    return page(picture, _rendered(picture, "svg").decode()).encode()
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from batkube.outputs.charts.axes import short
 from batkube.outputs.charts.style import house_style
 from batkube.outputs.charts.time_axis import time_axis
 from batkube.outputs.gantt.picture import Picture
-from batkube.outputs.gantt.rows import ALARM, ALARM_HATCH, LOST, LOST_HATCH, draw_rows
+from batkube.outputs.gantt.rows import ALARM, ALARM_HATCH, AWAY, AWAY_HATCH, AWAY_LINES, LOST, LOST_HATCH, draw_rows
 from batkube.outputs.measures.occupation import Floats
 from batkube.outputs.pages.colours import LIGHT
 
@@ -147,4 +147,6 @@ def _legend_patches(picture: Picture) -> list[Patch]:
         patches.append(patch("white", "failed, killed or over its walltime", ALARM, ALARM_HATCH))
     if picture.boxes.lost.any():
         patches.append(patch("white", "evicted or lost, run again", LOST, LOST_HATCH))
+    if picture.absences:
+        patches.append(patch(AWAY, "machine not available", AWAY_LINES, AWAY_HATCH))
     return patches

@@ -12,6 +12,7 @@ from batkube.outputs.gantt.figure import box_outlines_pt
 from batkube.outputs.gantt.picture import Picture
 from batkube.outputs.gantt.rows import MOST_VECTOR_BOXES
 from batkube.outputs.measures.comparison import metric_rows
+from batkube.outputs.measures.services import NO_STATE
 from batkube.outputs.pages.page import content_policy
 
 _PAGE = """<!DOCTYPE html>
@@ -43,9 +44,9 @@ td:last-child {{ text-align: left; color: #666; }}
 """
 
 
-def page(picture: Picture, jobs: pd.DataFrame, svg: str) -> str:
+def page(picture: Picture, svg: str) -> str:
     """Return the page around an SVG of the picture."""
-    inline = with_stories(picture, jobs, svg)
+    inline = with_stories(picture, svg)
     rows = "\n".join(
         f'<tr><th scope="row">{escape(row.name)}</th><td>{escape(row.text)}</td><td>{escape(row.unit)}</td></tr>'
         for row in metric_rows(picture.metrics)
@@ -54,18 +55,19 @@ def page(picture: Picture, jobs: pd.DataFrame, svg: str) -> str:
     return _PAGE.format(policy=content_policy(), title=escape(picture.title), svg=inline, rows=rows)
 
 
-def with_stories(picture: Picture, jobs: pd.DataFrame, svg: str) -> str:
+def with_stories(picture: Picture, svg: str) -> str:
     """Return the picture's SVG element, with each job's story under the pointer unless there are too many."""
     # What comes before the <svg> element (XML declaration, DOCTYPE) has no place inside HTML.
     inline = svg[svg.index("<svg") :].rstrip()
     if len(picture.boxes) > MOST_VECTOR_BOXES:
         return inline
-    return inline.removesuffix("</svg>") + _hover_texts(picture, jobs) + "</svg>"
+    return inline.removesuffix("</svg>") + _hover_texts(picture) + "</svg>"
 
 
-def _hover_texts(picture: Picture, jobs: pd.DataFrame) -> str:
+def _hover_texts(picture: Picture) -> str:
     """Return invisible rectangles over the boxes; browsers show an element's <title> under the pointer."""
-    text_of = {int(row): _describe(jobs.iloc[int(row)]) for row in dict.fromkeys(picture.boxes.job.tolist())}
+    subjects = picture.subjects
+    text_of = {int(row): _describe(subjects.iloc[int(row)]) for row in dict.fromkeys(picture.boxes.job.tolist())}
     rectangles = [
         f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}">'
         f"<title>{'lost attempt of ' if lost else ''}{escape(text_of[job])}</title></rect>"
@@ -77,6 +79,9 @@ def _hover_texts(picture: Picture, jobs: pd.DataFrame) -> str:
 
 
 def _describe(job: pd.Series[Any]) -> str:
+    if job["final_state"] == NO_STATE:
+        return f"pod of {job['profile']} {job['job_id']}" if job["profile"] != "Pod" else f"pod {job['job_id']}"
+
     def length(column: str) -> str:
         return human(seconds(float(job[column])))
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pandas as pd
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
 from batkube.outputs.charts.palette import COLOURINGS, Colouring, colour_jobs
 from batkube.outputs.gantt.lanes import Boxes, boxes_of
+from batkube.outputs.measures.absences import Absence, absences_of
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import Metrics
 from batkube.outputs.measures.occupation import Bools, busy_of, horizon_s, stays_of
+from batkube.outputs.measures.services import services_of
 from batkube.outputs.measures.timelines import StepFunction, pod_queue_steps, queue_steps, utilisation_steps
 
 #: Overlaps of less than this part of the chart's length (half a point on paper) are not worth a lane.
@@ -25,8 +29,10 @@ class Picture:
     subtitle: str
     metrics: Metrics
     machine_names: list[str]
-    job_ids: list[str]
+    #: What the boxes are of: the run's jobs, then services, which are pods of no job by their owner.
+    subjects: pd.DataFrame
     boxes: Boxes
+    absences: list[Absence]
     #: For each box: its job failed, was killed or reached its walltime.
     alarming: Bools
     colouring: Colouring
@@ -47,39 +53,44 @@ def picture_of(
     """Return what to draw of a run; `window` is from and to in seconds, None standing for the run's own."""
     if color_by not in COLOURINGS:
         raise InputError("--by", problem=f"{color_by!r} is not one of {', '.join(COLOURINGS)}")
-    jobs = results.jobs
-    stays = stays_of(results)
+    services, service_stays = services_of(results)
+    job_stays = stays_of(results)
+    stays = job_stays.joined_with(replace(service_stays, job=service_stays.job + len(results.jobs)))
     if not len(stays):
-        raise InputError(results.path, problem="no job started on a known machine, so there is nothing to draw")
-    start_s, end_s = _stretch(results, window)
+        raise InputError(results.path, problem="nothing ran on a known machine, so there is nothing to draw")
+    subjects = pd.concat([results.jobs, services], ignore_index=True) if len(services) else results.jobs
+    last_s = max(horizon_s(results.jobs), float(stays.end.max()), 1e-6)
+    start_s, end_s = _stretch(results, last_s, window)
     boxes = boxes_of(stays, ignored_s=(end_s - start_s) * _SMALLEST_PART).within(start_s, end_s)
     if not len(boxes):
         raise InputError(
             results.path,
             problem=f"nothing runs between {human(seconds(start_s))} and {human(seconds(end_s))}",
-            remedy=f"the run lasts until {human(seconds(horizon_s(jobs)))}",
+            remedy=f"the run lasts until {human(seconds(last_s))}",
         )
-    ended_well = (jobs["final_state"] == "COMPLETED_SUCCESSFULLY") | jobs["finish_time"].isna()
+    ended_well = (subjects["final_state"] == "COMPLETED_SUCCESSFULLY") | subjects["finish_time"].isna()
     metrics = results.metrics
     return Picture(
         title=results.name if title is None else title,
         subtitle=_subtitle(results, metrics, stays.unplaced) + _window_remark(window, start_s, end_s),
         metrics=metrics,
         machine_names=_without_domain(results.machine_names),
-        job_ids=jobs["job_id"].tolist(),
+        subjects=subjects,
         boxes=boxes,
+        absences=[one for one in absences_of(results) if one.end > start_s and one.start < end_s],
         alarming=~ended_well.to_numpy()[boxes.job],
-        colouring=colour_jobs(jobs, color_by),
-        utilisation=utilisation_steps(busy_of(stays, sharing=results.shares_machines)),
+        colouring=colour_jobs(subjects, color_by),
+        utilisation=utilisation_steps(busy_of(job_stays, sharing=results.shares_machines)),
         queue=_queue(results),
         start_s=start_s,
         end_s=end_s,
     )
 
 
-def _stretch(results: MeasuredRun, window: tuple[float | None, float | None] | None) -> tuple[float, float]:
+def _stretch(
+    results: MeasuredRun, last: float, window: tuple[float | None, float | None] | None
+) -> tuple[float, float]:
     """By default from 0, where virtual time begins, or from the first submission of a trace that begins late."""
-    last = max(horizon_s(results.jobs), 1e-6)
     first = float(results.jobs["submission_time"].min())
     start, end = window or (None, None)
     start_s = start if start is not None else (first if first > last / 5 else 0.0)

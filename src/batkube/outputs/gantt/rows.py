@@ -1,7 +1,7 @@
 """The rows of a Gantt chart: its boxes, their labels and the machines' names.
 
-All boxes are three collections (fine, alarming, lost), never an artist each; beyond a few thousand they become one
-bitmap inside the SVG.
+All boxes are three collections (fine, alarming, lost), never an artist each, and the absences of machines are one;
+beyond a few thousand they become one bitmap inside the SVG.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ MOST_VECTOR_BOXES = 2_000
 
 ALARM, ALARM_HATCH = "#882255", "/////"
 LOST, LOST_HATCH = "#777777", "xxxx"
+AWAY, AWAY_LINES, AWAY_HATCH = "#EEEEEE", "#BBBBBB", "\\\\\\\\"
 
 
 def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float) -> None:
@@ -32,6 +33,7 @@ def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float
     axes.set_ylim(count, 0)
     row_pt = height_in * 72 / count
     point_s = (picture.end_s - picture.start_s) / (width_in * 72)
+    _draw_absences(axes, picture)
     _draw_boxes(axes, picture, row_pt, point_s)
     if len(picture.boxes) <= MOST_VECTOR_BOXES:
         _draw_labels(axes, picture, row_pt, point_s)
@@ -43,6 +45,18 @@ def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float
             np.arange(1, count), picture.start_s, picture.end_s, colors=LIGHT["rule"], linewidth=0.5, zorder=0.5
         )
     axes.set_ylabel("machine")
+
+
+def _draw_absences(axes: Axes, picture: Picture) -> None:
+    """Draw behind the boxes when machines took no work."""
+    corners = [
+        ((one.start, one.machine), (one.start, one.machine + 1), (one.end, one.machine + 1), (one.end, one.machine))
+        for one in picture.absences
+    ]
+    if corners:
+        grey = PolyCollection(corners, facecolors=AWAY, edgecolors=AWAY_LINES, linewidths=0, hatch=AWAY_HATCH, zorder=1)
+        grey.set_rasterized(len(corners) > MOST_VECTOR_BOXES)
+        axes.add_collection(grey, autolim=False)
 
 
 def _draw_boxes(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> None:
@@ -89,9 +103,9 @@ def _corners(boxes: Boxes, inset: float) -> Floats:
 
 def _draw_labels(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> None:
     """Write each job's id into its boxes where it fits, judging by the average width of the font's characters."""
-    boxes = picture.boxes
+    boxes, names = picture.boxes, picture.subjects["job_id"].tolist()
     for box in range(len(boxes)):
-        text = picture.job_ids[boxes.job[box]]
+        text = names[boxes.job[box]]
         wide_pt = (boxes.right[box] - boxes.left[box]) / point_s
         tall_pt = (boxes.bottom[box] - boxes.top[box]) * row_pt
         size = min(7.0, tall_pt / 1.35, (wide_pt - 3) / (0.64 * len(text)))

@@ -49,6 +49,9 @@ NUMBER_COLUMNS = (
     "attempts",
     "work_lost",
 )
+#: The same, of files that have them.
+_MORE_NUMBERS = ("admitted_time", "member_wait")
+_KNOWN = TEXT_COLUMNS + NUMBER_COLUMNS + _MORE_NUMBERS
 _REQUIRED = ("job_id", "submission_time", "starting_time", "finish_time", "allocated_resources")
 
 
@@ -63,7 +66,8 @@ def read_jobs(path: Path) -> pd.DataFrame:
     frame = pd.DataFrame(
         {name: table.text(name) if name in table.columns else "" for name in TEXT_COLUMNS}
         | {name: table.numbers(name) if name in table.columns else unknown for name in NUMBER_COLUMNS}
-        | {name: table.text(name) for name in table.columns if name not in TEXT_COLUMNS + NUMBER_COLUMNS}
+        | {name: table.numbers(name) for name in _MORE_NUMBERS if name in table.columns}
+        | {name: table.text(name) for name in table.columns if name not in _KNOWN}
     )
     _derive_times(frame)
     if "final_state" not in table.columns:

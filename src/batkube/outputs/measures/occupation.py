@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batkube.cluster.outcomes import OBJECT_PROFILE
 from batkube.kernel.intervals import parse_intervals, runs
 from batkube.outputs.measures.run_files import RunFiles
 
@@ -89,8 +90,8 @@ def stays_of(results: RunFiles) -> Stays:
     jobs = results.jobs
     is_any_lost = bool(((jobs["evictions"] > 0) | (jobs["attempts"] > 1)).any())
     # A Job that is tried again, or whose pods take turns, is not on all its machines from its start to its end.
-    attempts = jobs["attempts"].fillna(jobs["evictions"] + 1).clip(lower=1)
-    in_turns = bool((jobs["tries"] > jobs["requested_number_of_resources"] * attempts).any())
+    is_object = jobs["profile"] == OBJECT_PROFILE
+    in_turns = bool((is_object & (jobs["tries"] > jobs["requested_number_of_resources"])).any())
     if (results.shares_machines or in_turns) and results.pods["started"].notna().any():
         return _stays_of_pods(results)
     executions = executions_of(results)
@@ -135,7 +136,7 @@ def executions_of(results: RunFiles) -> Stays:
         ends[rows],
         np.array(milli, dtype=np.int64),
         np.zeros(len(rows), dtype=np.bool_),
-        _capacity(results),
+        capacity_of(results),
         unplaced,
     )
 
@@ -143,12 +144,9 @@ def executions_of(results: RunFiles) -> Stays:
 def _stays_of_pods(results: RunFiles) -> Stays:
     jobs, pods = results.jobs, results.pods
     row_of = {key: row for row, key in enumerate(zip(jobs["workload_name"], jobs["job_id"], strict=True))}
-    id_of = {name: number for number, name in enumerate(results.machine_names)}
     keys = zip(pods["workload_name"], pods["job_id"], strict=True)
     row = np.array([row_of.get(key, -1) for key in keys], dtype=np.int64)
-    machine = np.array(
-        [int(text) if text.isdecimal() else id_of.get(text, -1) for text in pods["machine"]], dtype=np.int64
-    )
+    machine = machine_ids_of(results, pods)
     placed = (row >= 0) & (machine >= 0) & (machine < results.machine_count) & pods["started"].notna().to_numpy()
     row, machine, pods = row[placed], machine[placed], pods[placed]
     end = pods["finished"].fillna(horizon_s(jobs)).to_numpy()
@@ -157,10 +155,18 @@ def _stays_of_pods(results: RunFiles) -> Stays:
     lost = np.isnan(began) | ((end <= began) & (pods["started"].to_numpy() < began))
     cpu_milli = np.ceil(jobs["cpu"].fillna(0).to_numpy()[row] * 1000).astype(np.int64)
     milli = cpu_milli if results.shares_machines else np.full(len(row), WHOLE_MILLI, dtype=np.int64)
-    return Stays(row, machine, machine, pods["started"].to_numpy(), end, milli, lost, _capacity(results))
+    return Stays(row, machine, machine, pods["started"].to_numpy(), end, milli, lost, capacity_of(results))
 
 
-def _capacity(results: RunFiles) -> Ints:
+def machine_ids_of(results: RunFiles, pods: pd.DataFrame) -> Ints:
+    """Return the id of the machine that each pod was on; -1 where that is unknown."""
+    id_of = {name: number for number, name in enumerate(results.machine_names)}
+    numbers = [int(text) if text.isdecimal() else id_of.get(text, -1) for text in pods["machine"]]
+    return np.array(numbers, dtype=np.int64)
+
+
+def capacity_of(results: RunFiles) -> Ints:
+    """Return each machine's capacity, in thousandths of a core, or of the machine when jobs take it whole."""
     if results.shares_machines:
         return np.array(results.cpu_milli, dtype=np.int64)
     return np.full(results.machine_count, WHOLE_MILLI, dtype=np.int64)

@@ -1,0 +1,3 @@
+module example.org/teams
+
+go 1.24

@@ -1,0 +1,224 @@
+"""Makes jobs into what their scheduler understands (`cluster.forms`), and clears it away when they are over.
+
+Bare pods are made here, with the course that they share. Where a controller makes the pods of a job, they are taken for
+what they are as they appear: each has the job's identity in its annotations and joins its course. A job that was broken
+off gets a new course with the next pods that its controller makes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from batkube.cluster.client import Client, Refused
+from batkube.cluster.courses import Course, Courses, Past
+from batkube.cluster.forms import ANNOTATION_JOB, Dialect, GangPodFactory, GroupedPodFactory, object_name, pod_group_of
+from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, pod_requests
+from batkube.cluster.pods import is_finished
+from batkube.cluster.references import controller_of, is_being_deleted
+from batkube.cluster.store import ADDED, Batch, Key, KubeObject
+from batkube.cluster.world import World
+from batkube.kernel.instants import Instant
+from batkube.workloads.model import Job
+
+#: Where a controller writes which of a job's pods one is: the Job controller, Volcano's.
+_RANK_KEYS = ("batch.kubernetes.io/job-completion-index", "volcano.sh/task-index")
+_RANK_IN_NAME = re.compile(r"-([0-9]+)$")
+_NOT_FOUND = 404
+
+Prepare = Callable[[Job, Instant], None]
+"""Makes what a job refers to: its queue, the class of its priority."""
+
+
+class JobMaker(Protocol):
+    """Makes jobs of one form."""
+
+    def make(self, job: Job, now: Instant, past: Past) -> None:
+        """Submit a job, or submit it again after it was stopped. Raises Refused."""
+
+    def forsake(self, course: Course) -> None:
+        """Take note that a course will not go on: what is made next of its job is another."""
+
+    def disband(self, course: Course, now: Instant) -> None:
+        """Ask what is left of a course that was broken off to go."""
+
+    def dismiss(self, job: Job, now: Instant, *, is_killed: bool) -> None:
+        """Clear away what stood for a job that is over, its pods included if it was killed."""
+
+
+class PodMaker:
+    """Makes jobs as bare pods."""
+
+    def __init__(self, world: World, courses: Courses, model: ResourceModel, factory: PodFactory | None = None) -> None:
+        self._store = world.store
+        self._courses = courses
+        self._model = model
+        self._factory = factory or PodFactory(model)
+
+    def make(self, job: Job, now: Instant, past: Past) -> None:
+        """Create the pods, with a course that they share."""
+        keys, pods = self._factory.pods_of(job, now)
+        self._courses.add(Course(job, keys, pod_requests(job, self._model), now, past))
+        self._store.create(POD, keys, pods, now)
+
+    def forsake(self, course: Course) -> None:
+        """Do nothing: the next course comes with the next pods."""
+
+    def disband(self, course: Course, now: Instant) -> None:
+        """Do nothing: who looks after the jobs deletes their pods himself."""
+
+    def dismiss(self, job: Job, now: Instant, *, is_killed: bool) -> None:
+        """Do nothing: there is nothing but the pods."""
+
+
+class GroupMaker(PodMaker):
+    """Makes jobs as bare pods with a PodGroup, which is there as long as the job is."""
+
+    def __init__(
+        self,
+        world: World,
+        courses: Courses,
+        model: ResourceModel,
+        client: Client,
+        dialect: Dialect,
+        prepare: Prepare,
+    ) -> None:
+        self._grouped = GroupedPodFactory(model, dialect)
+        super().__init__(world, courses, model, self._grouped)
+        self._client = client
+        self._dialect = dialect
+        self._prepare = prepare
+        self._storage = f"podgroups.{dialect.group}"
+
+    def make(self, job: Job, now: Instant, past: Past) -> None:
+        """Create the PodGroup, unless it is there, and then the pods."""
+        if self._store.get(self._storage, _key(job)) is None:
+            self._prepare(job, now)
+            group = pod_group_of(job, self._dialect, self._grouped.own_labels_of(job))
+            self._client.create(self._storage, group, now)
+        super().make(job, now, past)
+
+    def dismiss(self, job: Job, now: Instant, *, is_killed: bool) -> None:
+        """Delete the PodGroup."""
+        _delete(self._client, self._storage, _key(job), now)
+
+
+class ObjectMaker:
+    """Makes jobs as one object each, of which a controller makes the pods."""
+
+    def __init__(
+        self,
+        world: World,
+        courses: Courses,
+        model: ResourceModel,
+        client: Client,
+        storage: str,
+        describe: Callable[[Job, KubeObject], KubeObject],
+        prepare: Prepare,
+        *,
+        restarts_whole: bool = False,
+    ) -> None:
+        """`describe` gives the object of a job and the template of its pods; it is stored as `storage`.
+
+        `restarts_whole` says that its controller itself stops all pods when one was evicted.
+        """
+        self._store = world.store
+        self._courses = courses
+        self._model = model
+        self._client = client
+        self._storage = storage
+        self._describe = describe
+        self._prepare = prepare
+        self._restarts_whole = restarts_whole
+        self._factory = GangPodFactory(model)
+        #: Jobs that are not over, by key; the course that new pods join, if there is one; the past of the next.
+        self._jobs: dict[str, Job] = {}
+        self._present: dict[str, Course] = {}
+        self._pasts: dict[str, Past] = {}
+        world.store.listen(POD, self._hear)
+
+    def make(self, job: Job, now: Instant, past: Past) -> None:
+        """Create the object; if it is there, its controller makes new pods, and has perhaps begun to."""
+        if course := self._present.get(job.key):
+            course.past = past
+        else:
+            self._pasts[job.key] = past
+        if self._store.get(self._storage, _key(job)) is None:
+            self._prepare(job, now)
+            self._client.create(self._storage, self._describe(job, self._factory.template_of(job)), now)
+        self._jobs[job.key] = job
+
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        """Let new pods join the courses of their jobs."""
+        if batch.type is not ADDED:
+            return
+        for key, pod in zip(batch.keys, batch.objects, strict=True):
+            job = self._jobs.get((pod["metadata"].get("annotations") or {}).get(ANNOTATION_JOB, ""))
+            if job is not None:
+                self._join(job, key, pod, now)
+
+    def _join(self, job: Job, key: Key, pod: KubeObject, now: Instant) -> None:
+        course = self._present.get(job.key)
+        if course is None:
+            past = self._pasts.pop(job.key, Past())
+            course = Course(job, [Key("")] * job.size, pod_requests(job, self._model), now, past)
+            reference = controller_of(pod)
+            course.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
+            course.births = [now] * job.size
+            self._present[job.key] = course
+        rank = _rank_of(pod, course.keys)
+        if rank is not None and course.births is not None:
+            course.births[rank] = now
+            self._courses.join(course, rank, key)
+
+    def forsake(self, course: Course) -> None:
+        """Let the next pods of the job have a course of their own."""
+        if self._present.get(course.job.key) is course:
+            del self._present[course.job.key]
+
+    def disband(self, course: Course, now: Instant) -> None:
+        """Evict the pods that are left, so that their controller makes all of them anew.
+
+        An eviction is told apart from a failure (condition DisruptionTarget), which would fail the whole Job.
+        """
+        if self._restarts_whole:
+            return
+        for key in self._store.existing(POD, course.keys):
+            pod = self._store.objects(POD, [key])[0]
+            if not is_finished(pod) and not is_being_deleted(pod):
+                namespace, _, name = key.rpartition("/")
+                metadata = {"namespace": namespace, "name": name}
+                eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+                self._client.create(POD, eviction, now, subresource="eviction")
+
+    def dismiss(self, job: Job, now: Instant, *, is_killed: bool) -> None:
+        """Leave the object to its controller and its time to live, which is zero; delete that of a killed job."""
+        del self._jobs[job.key]
+        self._present.pop(job.key, None)
+        self._pasts.pop(job.key, None)
+        if is_killed:
+            _delete(self._client, self._storage, _key(job), now)
+
+
+def _key(job: Job) -> Key:
+    return Key(f"{NAMESPACE}/{object_name(job)}")
+
+
+def _delete(client: Client, storage: str, key: Key, now: Instant) -> None:
+    """Delete an object that may be gone already."""
+    try:
+        client.delete(storage, key, now, propagation="Background")
+    except Refused as refusal:
+        if refusal.code != _NOT_FOUND:
+            raise
+
+
+def _rank_of(pod: KubeObject, keys: Sequence[Key]) -> int | None:
+    """Return which of its job's pods one is: as its controller says, or the first that is missing; None if none is."""
+    metadata = pod["metadata"]
+    texts = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    match = _RANK_IN_NAME.search(metadata["name"])
+    words = [*(texts[key] for key in _RANK_KEYS if key in texts), *([] if match is None else [match[1]])]
+    ranks = [int(word) for word in words if word.isdecimal() and int(word) < len(keys)]
+    return next((rank for rank in (*ranks, *range(len(keys))) if not keys[rank]), None)

@@ -1,0 +1,75 @@
+"""When machines were of no use to anybody: down, not there, or cordoned, as the journal tells.
+
+machine_states.csv only counts them. A journal can be long, so it is read only where that count is not always zero.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from batkube.outputs.measures.occupation import horizon_s
+from batkube.outputs.measures.run_files import RunFiles
+
+#: Deeds of a timeline of events, by what they do to a node.
+_ENDS, _BEGINS = frozenset({"return", "uncordon", "add"}), frozenset({"fail", "cordon", "drain", "remove"})
+
+
+class Absence(NamedTuple):
+    """A stretch of time, in seconds, in which a machine takes no work."""
+
+    machine: int
+    start: float
+    end: float
+
+
+def absences_of(results: RunFiles) -> list[Absence]:
+    """Return the absences of all machines, as far as the run's files tell."""
+    states = results.machine_states
+    if "nb_unavailable" not in states or not (states["nb_unavailable"] > 0).any():
+        return []
+    number_of = {name: number for number, name in enumerate(results.machine_names)}
+    absences: list[Absence] = []
+    #: Why each machine is away, and since when: a failed one may be cordoned as well.
+    away: dict[int, dict[str, float]] = {}
+    for at, deed, node in _deeds(results):
+        machine = number_of.get(node)
+        if machine is None:
+            continue
+        reasons = away.setdefault(machine, {})
+        if deed == "add" and not reasons and not any(one.machine == machine for one in absences):
+            absences.append(Absence(machine, 0.0, at))  # not there until now
+        since = min(reasons.values(), default=at)
+        _change(reasons, deed, at)
+        if not reasons and since < at:
+            absences.append(Absence(machine, since, at))
+    end = float(results.manifest.get("end_s") or horizon_s(results.jobs))
+    left = [Absence(machine, min(reasons.values()), end) for machine, reasons in away.items() if reasons]
+    return sorted([*absences, *left])
+
+
+def _change(reasons: dict[str, float], deed: str, at: float) -> None:
+    """Note that a machine is away for another reason, or for one less."""
+    if deed in _BEGINS:
+        reasons.setdefault("cordon" if deed == "drain" else deed, at)
+    elif deed == "uncordon":
+        reasons.pop("cordon", None)
+    elif deed == "return":
+        reasons.pop("fail", None)
+    else:
+        reasons.clear()  # a machine that is added is a new node
+
+
+def _deeds(results: RunFiles) -> Iterator[tuple[float, str, str]]:
+    """Yield what happened to nodes: when, what, to which."""
+    path = results.beside("journal.jsonl")
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if '"nodes":' in line:
+                told = json.loads(line)
+                if told["event"] in _BEGINS | _ENDS:
+                    for node in told["nodes"].split(" "):
+                        yield told["t"] / 1e9, told["event"], node

@@ -1,0 +1,189 @@
+"""In which form a run's jobs are submitted: as the scenario says, or their scheduler's entry in the catalogue."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from batkube.cluster.client import Client
+from batkube.cluster.courses import Course, Courses, Past
+from batkube.cluster.forms import (
+    DEFAULT_QUEUE,
+    DIALECTS,
+    KUEUE,
+    VOLCANO_JOBS,
+    Dialect,
+    SubmissionForm,
+    indexed_job_of,
+    local_queue_of,
+    priority_class_of,
+    queue_name,
+    queue_of,
+    volcano_job_of,
+)
+from batkube.cluster.mapping import NAMESPACE, ResourceModel
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.world import World
+from batkube.execution.job_makers import GroupMaker, JobMaker, ObjectMaker, PodMaker
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import Instant
+from batkube.programs.program import OutsideScheduler
+from batkube.schedulers.programs import ProgramStart
+from batkube.workloads.model import Job
+
+JOBS = "jobs.batch"
+_PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+_VOLCANO_JOBS = f"jobs.{VOLCANO_JOBS.partition('/')[0]}"
+_LOCAL_QUEUES = f"localqueues.{KUEUE.partition('/')[0]}"
+_CLUSTER_QUEUES = f"clusterqueues.{KUEUE.partition('/')[0]}"
+#: Volcano's Queues are of the same group and version as its PodGroups.
+_VOLCANO = DIALECTS["scheduling.volcano.sh/v1beta1"]
+
+
+class Manner(NamedTuple):
+    """How the jobs of one scheduler are submitted."""
+
+    form: SubmissionForm
+    #: Of its PodGroups, where there are any.
+    dialect: Dialect = _VOLCANO
+
+
+Manners = Mapping[str, Manner]
+"""How jobs are submitted, by the `schedulerName` they ask for."""
+
+
+def manners_of(wish: str | None, schedulers: Sequence[OutsideScheduler], objects: Iterable[KubeObject]) -> Manners:
+    """Return how the jobs of each scheduler are submitted: as one wishes, or as the scheduler wants it.
+
+    `objects` are those that will be there, definitions of kinds among them. Raises InputError for a form that a
+    scheduler does not know.
+    """
+    if not schedulers:
+        return {}
+    from batkube.programs.command_lines import names_served  # only where there are programs to launch
+
+    kinds = {str(one["metadata"].get("name")) for one in objects if one["kind"] == "CustomResourceDefinition"}
+    manners: dict[str, Manner] = {}
+    for scheduler in schedulers:
+        for name in names_served(scheduler):
+            manners.setdefault(name, _manner(wish, scheduler, kinds))
+    return manners
+
+
+def is_owned(manner: Manner) -> bool:
+    """Return whether controllers make the pods of such jobs."""
+    return manner.form.is_owned
+
+
+def _manner(wish: str | None, scheduler: OutsideScheduler, kinds: set[str]) -> Manner:
+    dialects = list(_dialects(scheduler.start, kinds))
+    known = [SubmissionForm.PODS, SubmissionForm.INDEXED_JOB]
+    known += [SubmissionForm.POD_GROUP] if dialects else []
+    known += [SubmissionForm.VOLCANO_JOB] if _VOLCANO_JOBS in kinds else []
+    known += [SubmissionForm.KUEUE_JOB] if _LOCAL_QUEUES in kinds else []
+    text = str(wish or scheduler.start.submit_as)
+    if text not in known:
+        problem = f"{scheduler.name} does not know jobs as {text!r}"
+        raise InputError("submit-as", problem=problem, remedy=f"one of {', '.join(known)}")
+    return Manner(SubmissionForm(text), *dialects[:1])
+
+
+def _dialects(start: ProgramStart, kinds: set[str]) -> Iterable[Dialect]:
+    """Yield the dialect of a scheduler's PodGroups, by its entry or else by what is defined."""
+    if start.pod_group:
+        known = DIALECTS.get(start.pod_group, Dialect(start.pod_group))
+        yield known._replace(key=start.pod_group_key or known.key)
+    yield from (dialect for dialect in DIALECTS.values() if f"podgroups.{dialect.group}" in kinds)
+
+
+def admitted_kinds(manners: Manners) -> list[str]:
+    """Return the kinds of objects, as they are stored, by which schedulers tell that they let jobs in."""
+    kinds = []
+    for form, dialect in manners.values():
+        if form in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
+            kinds.append(f"podgroups.{dialect.group}")
+        elif form is SubmissionForm.KUEUE_JOB:
+            kinds.append(JOBS)
+    return list(dict.fromkeys(kinds))
+
+
+class _Preparation:
+    """Makes what jobs refer to, once each, unless it is there."""
+
+    def __init__(self, world: World, client: Client, manner: Manner) -> None:
+        self._store = world.store
+        self._client = client
+        self._form, self._dialect = manner
+
+    def __call__(self, job: Job, now: Instant) -> None:
+        """Make the PriorityClass and the queue of a job."""
+        if job.priority:
+            self._ensure(_PRIORITY_CLASSES, priority_class_of(job.priority), now)
+        name = queue_name(job)
+        if self._form is SubmissionForm.KUEUE_JOB:
+            key = Key(f"{NAMESPACE}/{name}")
+            self._ensure(_LOCAL_QUEUES, local_queue_of(name, self._cluster_queue(name)), now, key)
+        elif self._form is not SubmissionForm.INDEXED_JOB and self._dialect.has_queues and name != DEFAULT_QUEUE:
+            # The default one is there, or the scheduler makes it.
+            self._ensure(f"queues.{self._dialect.group}", queue_of(name, self._dialect.version), now)
+
+    def _cluster_queue(self, name: str) -> str:
+        """Return the ClusterQueue that a LocalQueue leads to: that of its name, or else the first one."""
+        known = self._store.entries(_CLUSTER_QUEUES)
+        return name if Key(name) in known else next(iter(known), Key(name))
+
+    def _ensure(self, storage: str, obj: KubeObject, now: Instant, key: Key | None = None) -> None:
+        if self._store.get(storage, key or Key(obj["metadata"]["name"])) is None:
+            self._client.create(storage, obj, now)
+
+
+class MakerChoice:
+    """Makes each job in the form of its scheduler."""
+
+    def __init__(self, makers: Mapping[str, JobMaker]) -> None:
+        self._makers = makers
+
+    def make(self, job: Job, now: Instant, past: Past) -> None:
+        """Submit a job."""
+        self._makers[job.scheduler].make(job, now, past)
+
+    def forsake(self, course: Course) -> None:
+        """Take note that a course will not go on."""
+        self._makers[course.job.scheduler].forsake(course)
+
+    def disband(self, course: Course, now: Instant) -> None:
+        """Ask what is left of a course to go."""
+        self._makers[course.job.scheduler].disband(course, now)
+
+    def dismiss(self, job: Job, now: Instant, *, is_killed: bool) -> None:
+        """Clear away what stood for a job."""
+        self._makers[job.scheduler].dismiss(job, now, is_killed=is_killed)
+
+
+def maker_of(world: World, courses: Courses, model: ResourceModel, client: Client | None, manners: Manners) -> JobMaker:
+    """Return who makes the jobs of a run; `client` is there where any form needs the API."""
+    makers: dict[Manner, JobMaker] = {}
+    for manner in manners.values():
+        if manner not in makers:
+            makers[manner] = _maker(world, courses, model, client, manner)
+    if len(makers) > 1:
+        return MakerChoice({name: makers[manner] for name, manner in manners.items()})
+    return next(iter(makers.values()), PodMaker(world, courses, model))
+
+
+def _maker(world: World, courses: Courses, model: ResourceModel, client: Client | None, manner: Manner) -> JobMaker:
+    if manner.form is SubmissionForm.PODS:
+        return PodMaker(world, courses, model)
+    assert client is not None, "objects are made through the API"
+    prepare = _Preparation(world, client, manner)
+    match manner.form:
+        case SubmissionForm.POD_GROUP:
+            return GroupMaker(world, courses, model, client, manner.dialect, prepare)
+        case SubmissionForm.VOLCANO_JOB:
+            storage, describe, restarts_whole = _VOLCANO_JOBS, volcano_job_of, True
+        case _:
+            is_kueue = manner.form is SubmissionForm.KUEUE_JOB
+            storage, restarts_whole = JOBS, False
+            describe = functools.partial(indexed_job_of, kueue=is_kueue)
+    return ObjectMaker(world, courses, model, client, storage, describe, prepare, restarts_whole=restarts_whole)

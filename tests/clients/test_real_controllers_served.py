@@ -1,0 +1,113 @@
+"""`batkube serve` with the real kube-controller-manager: a client like any other, looking after what kubectl makes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from clients.kubectl import Kubectl
+from clients.serving import Served, command, served
+
+MANAGER = "kube-controller-manager@1.34.4"
+LOG = "kube-controller-manager.log"
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "replicas": 3,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "web:1"}]}},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def managed(kept_program: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A simulated cluster whose objects the real controllers look after."""
+    folder = tmp_path_factory.mktemp("managed") / "out"
+    with served(folder, "--platform", "4x4,16Gi", "--controllers", kept_program(MANAGER)) as running:
+        yield running
+
+
+@pytest.fixture
+def kubectl(managed: Served, kubectl_program: Path, tmp_path: Path, namespace: str) -> Kubectl:
+    everywhere = Kubectl(kubectl_program, managed.kubeconfig, tmp_path)
+    everywhere("create", "namespace", namespace)
+    return everywhere.within(namespace)
+
+
+def children(pid: int) -> list[int]:
+    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def items(kubectl: Kubectl, kind: str) -> list[dict]:
+    return json.loads(kubectl("get", kind, "-o", "json"))["items"]
+
+
+def test_a_deployment_gets_its_pods_from_the_real_controllers_is_rolled_out_and_taken_away(
+    managed: Served, kubectl: Kubectl
+) -> None:
+    kubectl("apply", "-f", "-", stdin=yaml.safe_dump(WEB))
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=50s")
+
+    pods, (replicas,) = items(kubectl, "pods"), items(kubectl, "replicasets")
+    assert [pod["status"]["phase"] for pod in pods] == ["Running"] * 3
+    assert {owner["name"] for pod in pods for owner in pod["metadata"]["ownerReferences"]} == {
+        replicas["metadata"]["name"]
+    }
+    managers = {entry["manager"] for entry in replicas["metadata"]["managedFields"]}
+    assert managers == {"kube-controller-manager"}, "ours write under another name"
+    assert '"Starting" version="v1.34.4"' in (managed.kubeconfig.parent / LOG).read_text()
+
+    kubectl("set", "image", "deployment/web", "c=web:2")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=50s")
+    kubectl("wait", "pod", "--for=delete", "--timeout=50s", *[f"{pod['metadata']['name']}" for pod in pods])
+    images = [pod["spec"]["containers"][0]["image"] for pod in items(kubectl, "pods")]
+    assert images == ["web:2"] * 3
+
+    kubectl("delete", "deployment", "web", "--cascade=foreground", "--timeout=50s")
+    assert items(kubectl, "pods") == items(kubectl, "replicasets") == []
+
+
+def test_a_job_is_completed_by_the_real_controllers(kubectl: Kubectl) -> None:
+    kubectl("create", "job", "brief", "--image=i", "--", "sleep", "1")
+    kubectl("wait", "job/brief", "--for=condition=complete", "--timeout=50s")
+
+    (job,) = items(kubectl, "jobs")
+    assert job["status"]["succeeded"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_real_controllers_end_with_the_server(
+    kept_program: Callable[[str], str], tmp_path: Path, number: signal.Signals
+) -> None:
+    line = command(tmp_path / "out", "--platform", "2x4", "--controllers", kept_program(MANAGER))
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("serving 2 nodes")
+        (manager,) = children(process.pid)
+
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+
+    assert (process.returncode, errors) == (0, "")
+    assert not Path(f"/proc/{manager}").exists()
+
+
+def test_a_server_whose_real_controllers_are_gone_ends_with_their_last_words(
+    kept_program: Callable[[str], str], tmp_path: Path
+) -> None:
+    line = command(tmp_path / "out", "--platform", "2x4", "--controllers", f"{kept_program(MANAGER)} --nonsense")
+
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ended.returncode == 1
+    assert "kube-controller-manager@1.34.4 ended with exit code 1" in ended.stderr
+    assert "unknown flag: --nonsense" in ended.stderr

@@ -1,0 +1,67 @@
+"""Gang schedulers in simulation against the same programs in real time, recorded on a real control plane 1.34.4.
+
+Nothing is fitted to these runs: what KWOK takes to start and to end pods was measured in another one. Who overtakes
+whom, Volcano's and kube-batch's seconds between two looks at the queue, kube-batch's five requests a second and
+coscheduling's throttling all come from the programs themselves.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import batkube
+import published
+from opt_in import require_built
+
+#: What each was in the catalogue, and in the folder of the recorded runs.
+PROGRAMS = {"volcano": "volcano@1.10.0", "kube-batch": "kube-batch@0.5.0"}
+RECORDED = {"mixed": "w1", "four": "w3"}
+#: Runs of one program in real time differ by so much among themselves: 0.94 to 0.99 (Volcano).
+LEAST_CORRELATION = 0.9
+
+
+def recorded_runs(shared_data: Path, workload: str, scheduler: str) -> list[pd.DataFrame]:
+    folder = shared_data / "gangs" / scheduler
+    return [pd.read_csv(path).set_index("gang") for path in sorted(folder.glob(f"{RECORDED[workload]}-?-gangs.csv"))]
+
+
+@pytest.mark.parametrize(("workload", "scheduler"), list(published.GANGS))
+def test_the_ranges_written_down_are_those_of_the_recorded_runs(
+    shared_data: Path, tmp_path: Path, workload: str, scheduler: str
+) -> None:
+    runs = recorded_runs(shared_data, workload, scheduler)
+    makespans = [run["finished"].max() for run in runs]
+    waits = [(run["running"] - run["submit"]).mean() for run in runs]
+    ranges = published.GANGS[workload, scheduler]
+
+    assert ranges.makespan_s == pytest.approx((min(makespans), max(makespans)), abs=0.001)
+    assert ranges.mean_wait_s == pytest.approx((min(waits), max(waits)), abs=0.001)
+    jobs = pd.read_json(published.GANG_WORKLOADS[workload](tmp_path), typ="series")["jobs"]
+    planned = runs[0][["submit_planned", "size"]].itertuples(name=None)
+    assert [(job["id"], job["subtime"], job["res"]) for job in jobs] == list(planned)
+
+
+@pytest.mark.parametrize("workload", list(published.GANG_WORKLOADS))
+@pytest.mark.parametrize("scheduler", list(PROGRAMS))
+def test_makespans_and_waits_of_gangs_are_foretold(
+    tmp_path: Path, shared_data: Path, workload: str, scheduler: str
+) -> None:
+    """Makespan within 3 %, mean wait within 6 % of the recorded ranges; the order as in any two recorded runs."""
+    require_built(PROGRAMS[scheduler])
+    run = batkube.run(
+        workload=published.GANG_WORKLOADS[workload](tmp_path),
+        platform=published.EIGHT_OF_TWO,
+        scheduler=PROGRAMS[scheduler],
+        latencies=published.KWOK_LATENCIES,
+        out=tmp_path / "out",
+    )
+
+    (shortest, longest), (least, most) = published.GANGS[workload, scheduler]
+    assert 0.97 * shortest <= run.jobs["finish_time"].max() <= 1.03 * longest
+    assert 0.94 * least <= run.jobs["waiting_time"].mean() <= 1.06 * most
+    starts = run.jobs.set_index("job_id")["starting_time"].rank()
+    for real in recorded_runs(shared_data, workload, scheduler):
+        assert starts.corr(real["running"].rank()) >= LEAST_CORRELATION

@@ -1,0 +1,191 @@
+"""Jobs of many pods with kube-scheduler 1.34.4, which knows nothing of them: in several forms, and in a deadlock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import batkube
+from batkube.kernel.errors import RunFailed
+from batkube.outputs.results import Results
+from conftest import Simulate
+
+EIGHT_OF_TWO = "8x2,8Gi"
+TEN_SECONDS = {"d": {"type": "delay", "delay": 10, "cpu": 1}}
+
+
+def gang(name: str, size: int, at: float = 0, **more: object) -> Mapping[str, object]:
+    return {"id": name, "subtime": at, "res": size, "profile": "d", **more}
+
+
+def journal(run: Results, event: str) -> list[dict[str, object]]:
+    entries = map(json.loads, (run.path / "journal.jsonl").read_text().splitlines())
+    return [entry for entry in entries if entry["event"] == event]
+
+
+def check_pods(pods: pd.DataFrame, cpus: int, cpu_per_pod: float = 1.0) -> None:
+    """See from pods.csv alone that no node ever held more than it has, and that no part of a gang went ahead."""
+    for _, rows in pods.groupby("node"):
+        ends = [(end, 0, -cpu_per_pod) for end in rows["finished"]]
+        used = 0.0
+        for _, _, change in sorted([*ends, *((begin, 1, cpu_per_pod) for begin in rows["scheduled"])]):
+            used += change
+            assert used <= cpus
+    for _, rows in pods[pods["phase"] == "Succeeded"].groupby("job_id"):
+        assert rows["finished"].nunique() == 1
+
+
+FOUR_GANGS = [gang(f"g{number}", 10) for number in range(4)]
+
+
+def deadlocked(simulate: Simulate, kube_scheduler: str, out: Path, **options: object) -> tuple[str, Results]:
+    with pytest.raises(RunFailed) as failure:
+        simulate(FOUR_GANGS, TEN_SECONDS, platform=EIGHT_OF_TWO, scheduler=kube_scheduler, out=out, **options)
+    return str(failure.value), Results(out)
+
+
+@pytest.mark.headline
+def test_four_half_started_gangs_that_wait_for_one_another_are_named_at_once(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path
+) -> None:
+    message, run = deadlocked(simulate, kube_scheduler, tmp_path / "stuck")
+
+    assert message.startswith("deadlock since 0 s: 4 half-started jobs")
+    held = run.pods[run.pods["node"] != ""]
+    assert len(held) == 16
+    for name, rows in held.groupby("job_id"):
+        nodes = sorted(rows["node"].unique())
+        assert f"w0!{name} has {len(rows)} of its 10 pods on {', '.join(nodes)}" in message
+    assert run.manifest["end_s"] == 0
+    assert run.schedule["nb_jobs_deadlocked"] == 4
+    [note] = [note for note in json.loads((run.path / "fidelity.json").read_text()) if note["subject"] == "deadlock"]
+    assert (note["count"], note["example"]) == (4, message.partition("\n")[0])
+
+
+def test_pods_that_wait_for_others_are_told_as_such(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
+    _, run = deadlocked(simulate, kube_scheduler, tmp_path / "stuck")
+
+    waiting = run.pods[run.pods["phase"] == "Running"]
+    assert len(waiting) == 16
+    assert waiting["last_reason"].str.fullmatch(r"waits for \d of the 10 pods of its job").all()
+    assert len(run.pods) == 40
+
+
+def test_a_run_goes_on_in_a_deadlock_if_told_to(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
+    message, run = deadlocked(simulate, kube_scheduler, tmp_path / "stuck", on_deadlock="wait", patience="20m")
+
+    assert "left 4 of 4 jobs without an outcome" in message
+    assert run.manifest["end_s"] >= 1200
+    assert run.schedule["nb_jobs_deadlocked"] == 4
+
+
+def test_a_half_started_gang_that_will_get_the_rest_is_no_deadlock(simulate: Simulate, kube_scheduler: str) -> None:
+    run = simulate(
+        [gang("first", 12), gang("second", 10, 1)], TEN_SECONDS, platform=EIGHT_OF_TWO, scheduler=kube_scheduler
+    )
+
+    jobs = run.jobs.set_index("job_id")
+    assert jobs.loc["second", "starting_time"] == pytest.approx(10, abs=1.5)
+    assert jobs.loc["second", "member_wait"] == pytest.approx(jobs.loc["second", "starting_time"] - 1)
+    assert jobs.loc["first", "member_wait"] == 0
+    [wait] = journal(run, "wait")
+    assert (wait["job"], wait["since"]) == ("w0!second", 10**9)
+    assert run.schedule["nb_jobs_deadlocked"] == 0
+    check_pods(run.pods, cpus=2)
+
+
+def test_a_gang_of_higher_priority_breaks_a_deadlock_by_preemption(simulate: Simulate, kube_scheduler: str) -> None:
+    # The first two hold two nodes each of four, and need three: only preemption gets the third what it needs.
+    jobs = [gang("a", 3), gang("b", 3), gang("high", 4, 5, priority=9)]
+
+    run = simulate(jobs, TEN_SECONDS, platform="4x1,8Gi", scheduler=kube_scheduler)
+
+    assert set(run.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
+    assert run.jobs.set_index("job_id").loc["high", "starting_time"] < 10
+    assert run.jobs["evictions"].sum() >= 2
+    check_pods(run.pods, cpus=1)
+
+
+def test_indexed_jobs_run_as_jobs_of_many_pods(simulate: Simulate, kube_scheduler: str) -> None:
+    profiles = {**TEN_SECONDS, "fail": {"type": "delay", "delay": 4, "cpu": 1, "ret": 3}}
+    jobs = [
+        gang("six", 6, user="ann", queue="long", walltime=100),
+        gang("two", 2, 1, priority=5),
+        {"id": "failing", "subtime": 1, "res": 3, "profile": "fail"},
+        gang("short", 1, 2, walltime=5),
+        gang("late", 12, 3),
+    ]
+
+    run = simulate(
+        jobs,
+        profiles,
+        platform=EIGHT_OF_TWO,
+        scheduler=kube_scheduler,
+        submit_as="indexed-job",
+    )
+
+    rows = run.jobs.set_index("job_id")
+    assert rows["final_state"].to_dict() == {
+        "six": "COMPLETED_SUCCESSFULLY",
+        "two": "COMPLETED_SUCCESSFULLY",
+        "late": "COMPLETED_SUCCESSFULLY",
+        "failing": "COMPLETED_FAILED",
+        "short": "COMPLETED_WALLTIME_REACHED",
+    }
+    assert rows["execution_time"].to_dict() == {"six": 10, "two": 10, "late": 10, "failing": 4, "short": 5}
+    assert set(rows["submitted_as"]) == {"indexed-job"}
+    assert run.pods.groupby("job_id").size().to_dict() == {"six": 6, "two": 2, "late": 12, "failing": 3, "short": 1}
+    assert set(run.pods["owner"]) == {f"Job/w0-{name}" for name in rows.index}
+    check_pods(run.pods, cpus=2)
+
+
+def test_an_evicted_indexed_job_starts_over_with_new_pods(simulate: Simulate, kube_scheduler: str) -> None:
+    jobs = [gang("low", 4), gang("high", 1, 4, priority=9)]
+
+    run = simulate(jobs, TEN_SECONDS, platform="4x1,8Gi", scheduler=kube_scheduler, submit_as="indexed-job")
+
+    low = run.jobs.set_index("job_id").loc["low"]
+    assert (low["final_state"], low["evictions"], low["attempts"]) == ("COMPLETED_SUCCESSFULLY", 1, 2)
+    assert low["work_lost"] == pytest.approx(16, abs=0.1)
+    assert low["starting_time"] > 14
+    assert run.pods.groupby("job_id").size().to_dict() == {"low": 8, "high": 1}
+    assert journal(run, "resubmit")
+    check_pods(run.pods, cpus=1)
+
+
+def test_an_evicted_indexed_job_fails_if_told_to(simulate: Simulate, kube_scheduler: str) -> None:
+    jobs = [gang("low", 4), gang("high", 1, 4, priority=9)]
+
+    run = simulate(
+        jobs,
+        TEN_SECONDS,
+        platform="4x1,8Gi",
+        scheduler=kube_scheduler,
+        submit_as="indexed-job",
+        on_eviction="fail",
+    )
+
+    assert run.jobs.set_index("job_id")["final_state"].to_dict() == {
+        "low": "COMPLETED_KILLED",
+        "high": "COMPLETED_SUCCESSFULLY",
+    }
+
+
+def test_two_runs_of_indexed_jobs_are_the_same(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
+    runs: Sequence[batkube.Run] = [
+        simulate(
+            [gang("a", 6), gang("b", 8, 1), gang("c", 4, 2)],
+            TEN_SECONDS,
+            platform="5x2,8Gi",
+            scheduler=kube_scheduler,
+            submit_as="indexed-job",
+            out=tmp_path / name,
+        )
+        for name in ("one", "two")
+    ]
+
+    assert runs[0].manifest["digest"] == runs[1].manifest["digest"]
