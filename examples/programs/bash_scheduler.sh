@@ -4,9 +4,9 @@
 #
 #     batkube run … --scheduler preload:examples/programs/bash_scheduler.sh
 #
-# It speaks to where `kubectl proxy` listens, and knows nothing of simulations.
+# It speaks to where `kubectl proxy` listens, or to where it is told to, and knows nothing of simulations.
 set -euo pipefail
-api=http://127.0.0.1:8001/api/v1
+api=${BATKUBE_PROXY:-http://127.0.0.1:8001}/api/v1
 RANDOM=${BATKUBE_SEED:-$$} # bash would begin with the number of its process, which is another one every time
 
 bind() { # POD NODE

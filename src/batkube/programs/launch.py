@@ -200,8 +200,8 @@ def start_program(
 
 
 def _door(scheduler: OutsideScheduler, secret: str) -> Door:
-    """Open the door of a program where it looks for it; the preloaded library leads it there, wherever it is."""
-    port = 0 if scheduler.start.clock is ClockKind.PRELOAD else scheduler.start.proxy_port
+    """Open the door of a program, where it looks for it if it says so."""
+    port = scheduler.start.proxy_port
     try:
         return Door(secret, port)
     except OSError as error:
@@ -222,7 +222,8 @@ def _page(scheduler: OutsideScheduler, now: Instant, port: int, scenario: Scenar
         deterministic=scenario.deterministic,
         seed=scenario.seed,
         port=port,
-        proxy_port=(scheduler.start.proxy_port or PROXY_PORT) if kind is ClockKind.PRELOAD else 0,
+        # The library leads there, wherever it is; so several runs can go on at a time.
+        proxy_port=PROXY_PORT if kind is ClockKind.PRELOAD else 0,
     )
 
 
