@@ -183,8 +183,9 @@ class Connection:
         if self._stream is not None:
             self._stream.resume()
             return
-        incoming = self._requests.popleft()
+        incoming = self._requests[0]
         answer = self._handler.too_large() if incoming.request is None else self._handler.handle(incoming.request)
+        self._requests.popleft()
         self._steps += 1
         if isinstance(answer, Response):
             self._respond(answer, incoming.keep_alive, incoming.is_head)
