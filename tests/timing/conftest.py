@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from batkube.timing.page import ClockPage
+from batkube.timing.sessions import SessionPage
 
 
 class OtherSide:
@@ -43,3 +44,11 @@ def program(page: ClockPage) -> Iterator[OtherSide]:
     program = OtherSide(page)
     yield program
     program.close()
+
+
+@pytest.fixture
+def session() -> Iterator[SessionPage]:
+    """The clock of programs in any language."""
+    page = SessionPage(946_684_800 * 10**9, deterministic=True, seed=77, port=1)
+    yield page
+    page.close()

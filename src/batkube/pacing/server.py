@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 import select
 import socket
+import ssl
 from collections import deque
 
 from batkube.api.connections.connection import Connection, Handler
 from batkube.api.connections.doors import Door
+from batkube.api.connections.tls import TlsSession, tls_session
 
 _PIECE = 1 << 18
 _BINDING = re.compile(rb"POST \S+/pods/[^/\s]+/binding HTTP/1\.1\r")
@@ -26,6 +28,9 @@ class _PacedPeer:
     def __init__(self, sock: socket.socket, server: PacedServer, handler: Handler) -> None:
         self.sock = sock
         self._server = server
+        #: Whether it speaks TLS is told by its first bytes.
+        self.is_new = True
+        self.tls: TlsSession | None = None
         #: A binding that has come and is not taken yet.
         self.binding = b""
         #: What has to go out, and whether the connection ends then.
@@ -36,6 +41,10 @@ class _PacedPeer:
 
     def write(self, data: bytes) -> None:
         """Send `data` when the server comes to it."""
+        self.keep(data if self.tls is None else self.tls.seal(data))
+
+    def keep(self, data: bytes) -> None:
+        """Send bytes as they are, likewise."""
         self.pending += data
         self._server.is_due(self)
 
@@ -54,6 +63,8 @@ class PacedServer:
     def __init__(self, handler: Handler, door: Door) -> None:
         self._handler = handler
         self.door = door
+        #: What is shown to clients that speak TLS; without it they are not understood.
+        self.tls: ssl.SSLContext | None = None
         self._poll = select.epoll()
         self._poll.register(door.listener, select.EPOLLIN)
         self._peers: dict[int, _PacedPeer] = {}
@@ -104,7 +115,14 @@ class PacedServer:
         try:
             while data := peer.sock.recv(_PIECE):
                 self.received += len(data)
-                self._hear(peer, data)
+                if peer.is_new:
+                    peer.is_new, peer.tls = False, tls_session(data, self.tls)
+                if peer.tls is not None:
+                    data, reply = peer.tls.open(data)
+                    if reply:
+                        peer.keep(reply)
+                if data:
+                    self._hear(peer, data)
         except BlockingIOError:
             return
         except OSError:

@@ -6,6 +6,7 @@ is started as kube-scheduler is. What cannot be started is refused here, before 
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,11 +19,13 @@ from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import policy_names
 from batkube.programs.command_lines import names_served
+from batkube.programs.commands import commanded, start_on
 from batkube.programs.extenders import refuse_binding
 from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.keys import split_scheduler
 from batkube.scenarios.scenario import CONTROLLER_MANAGER, Scenario
 from batkube.schedulers.catalogue import Catalogue
+from batkube.schedulers.clocks import split_clock
 from batkube.schedulers.installed import installed, user_catalogue
 from batkube.schedulers.programs import ProgramStart, fill_all, start_of
 from batkube.timing.paced_text import TimeMode
@@ -74,6 +77,11 @@ def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[Outsi
 def _scheduler(text: str, number: int, scenario: Scenario, shelf: Shelf) -> OutsideScheduler:
     """Return a scheduler by its text in the scenario, `[NAME=]PROGRAM [ARGUMENT…]`; number 0 is the main one."""
     serves, command = split_scheduler(text)
+    kind, rest = split_clock(command)
+    more = [f"--{key}={value}" for key, value in scenario.scheduler_args.items()] if number == 0 else []
+    if kind is not None:
+        program = commanded(start_on(kind), command, [*_words(rest), *more], scenario)
+        return dataclasses.replace(program, serves=serves, folder=serves if number else "")
     name, *arguments = _words(command)
     known = [policy for policy, _ in policy_names()]
     if name in known or name.endswith(".py") or ".py:" in name:
@@ -81,8 +89,10 @@ def _scheduler(text: str, number: int, scenario: Scenario, shelf: Shelf) -> Outs
     start = shelf.start("kube-scheduler" if "/" in name else name)
     if not start.scheduler_name:
         raise InputError(f"scheduler {name!r}", problem="is no scheduler", remedy=f"--attach {name} beside a scheduler")
-    if number == 0:
-        arguments += [f"--{key}={value}" for key, value in scenario.scheduler_args.items()]
+    arguments += more
+    if start.command:
+        program = commanded(start, name, [*start.command, *arguments], scenario)
+        return dataclasses.replace(program, serves=serves, folder=serves if number else "")
     arguments, file = _without_configuration(arguments, start)
     if number == 0 and scenario.scheduler_config is not None:
         file = scenario.scheduler_config

@@ -33,6 +33,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
         "address": f"{_SECOND_LOOPBACK}:{port}",
         "host": _SECOND_LOOPBACK,
         "port": port,
+        "proxy": f"http://127.0.0.1:{port}",
     }
     if "{certificates}" in str(scheduler):
         from batkube.programs.certificates import write_certificates
@@ -45,7 +46,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
         # It has the secret as well, where extenders are asked through the server.
         own = folder / "configuration" if scheduler.start.watches_configuration else folder
         places["configuration"] = _written(own / "configuration.yaml", content)
-    return [str(scheduler.binary), *arguments_of(scheduler, places)]
+    return [*(scheduler.command or [str(scheduler.binary)]), *arguments_of(scheduler, places)]
 
 
 def _written(path: Path, content: str | dict[str, Any]) -> str:

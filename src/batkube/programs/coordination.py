@@ -63,7 +63,8 @@ class Coordination:
         for attachment in self.attachments:
             attachment.server.admit()
             name, page, door = attachment.process.name, attachment.page, attachment.server.door
-            elsewhere = page.connects - door.let_in - door.vanished
+            elsewhere = page.elsewhere + max(0, page.connects - door.let_in - door.vanished)
+            self._witness.note_real_time(name, page.shortcomings)
             self._witness.note_others(name, elsewhere, page.bytes_read - attachment.server.sent)
             self._witness.note_strangers(name, page.connects, door)
         self._coordinator.stop()

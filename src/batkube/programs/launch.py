@@ -6,6 +6,7 @@ import functools
 import hmac
 import re
 import secrets
+import ssl
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -26,13 +27,16 @@ from batkube.programs.command_lines import command_line, names_served
 from batkube.programs.coordination import Coordination
 from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
 from batkube.programs.program import OutsideScheduler, RunServer
+from batkube.programs.surroundings import PROXY_PORT, has_proxy, surround
 from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import Scenario
+from batkube.schedulers.clocks import ClockKind
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
 from batkube.timing.paced_text import TimeMode
 from batkube.timing.page import ClockPage
 from batkube.timing.processes import AttachedProcess
+from batkube.timing.sessions import SessionPage
 
 EPOCH_NS = -int(UNIX_START)
 #: The path of objects of a group.
@@ -52,10 +56,14 @@ def _nothing() -> None:
 
 
 class _Gate:
-    """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without."""
+    """Lets in who knows the secret part of the path; client-go sends tokens over TLS only, which a run does without.
 
-    def __init__(self, server: RunServer, secret: str, extenders: Extenders) -> None:
+    One that is open asks nobody who he is, as `kubectl proxy` does: the door lets nobody but the program come here.
+    """
+
+    def __init__(self, server: RunServer, secret: str, extenders: Extenders, *, is_open: bool = False) -> None:
         self._api = server.api
+        self._is_open = is_open
         self._extenders = extenders
         self._prefix = f"/{secret}"
         self._authorization = f"Bearer {server.token}"
@@ -70,6 +78,8 @@ class _Gate:
             if request.path.startswith(EXTENDERS):
                 return self._extenders.ask(request)
             request.headers["authorization"] = self._authorization
+        elif self._is_open:
+            request.headers.setdefault("authorization", self._authorization)
         answer = self._api.handle(request)
         if answer is NO_SUCH_PATH:
             self._note_unknown(request.path)
@@ -151,6 +161,9 @@ def _attach(
 class Listening(Protocol):
     """A server behind a door."""
 
+    #: What is shown to clients that speak TLS.
+    tls: ssl.SSLContext | None
+
     def close(self) -> None:
         """Stop listening."""
 
@@ -170,18 +183,48 @@ def start_program(
     secret = secrets.token_urlsafe()
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
-    door = Door(secret)
-    listener = listen(_Gate(server, secret, extenders), door)
-    command = command_line(scheduler, folder, door.port, secret, extenders)
-    page = ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
-    # Without TZ, Go would log in the machine's own time zone.
+    door, is_open = _door(scheduler, secret), has_proxy(scheduler)
+    listener = listen(_Gate(server, secret, extenders, is_open=is_open), door)
     try:
-        process = AttachedProcess(scheduler.name, command, page, folder / "log.txt", {"TZ": "UTC"})
+        command = command_line(scheduler, folder, door.port, secret, extenders)
+        surroundings = surround(scheduler, folder, door.port, scenario.seed, server.token)
+        listener.tls = surroundings.tls
+        page = _page(scheduler, now, door.port, scenario)
+        log, environment = folder / "log.txt", surroundings.environment
+        process = AttachedProcess(scheduler.name, command, page, log, environment, surroundings.prepare)
     except InputError:
         listener.close()
         raise
     door.invite(process.pid, lambda: page.connects)
     return process, listener
+
+
+def _door(scheduler: OutsideScheduler, secret: str) -> Door:
+    """Open the door of a program, where it looks for it if it says so."""
+    port = scheduler.start.proxy_port
+    try:
+        return Door(secret, port)
+    except OSError as error:
+        raise InputError(
+            f"program {scheduler.name!r}",
+            problem=f"expects the API at port {port}, which is taken: {error.strerror}",
+            remedy="end what listens there, another run for instance",
+        ) from error
+
+
+def _page(scheduler: OutsideScheduler, now: Instant, port: int, scenario: Scenario) -> ClockPage:
+    """Return the clock of a program; one that lives on real time leaves it unread."""
+    kind = scheduler.start.clock
+    if kind in (ClockKind.GO, ClockKind.REAL):
+        return ClockPage(now + EPOCH_NS, deterministic=scenario.deterministic, seed=scenario.seed)
+    return SessionPage(
+        now + EPOCH_NS,
+        deterministic=scenario.deterministic,
+        seed=scenario.seed,
+        port=port,
+        # The library leads there, wherever it is; so several runs can go on at a time.
+        proxy_port=PROXY_PORT if kind is ClockKind.PRELOAD else 0,
+    )
 
 
 def _cost(scenario: Scenario, process: AttachedProcess, store: Store) -> DecisionCost | None:

@@ -30,6 +30,7 @@ class OutsideScheduler:
 
     #: As the scenario names it: `kube-scheduler@1.34.4`.
     name: str
+    #: The file that makes it what it is: the program, or the script.
     binary: Path
     start: ProgramStart
     #: More arguments, after those of its start.
@@ -40,6 +41,8 @@ class OutsideScheduler:
     serves: str = ""
     #: The folder of its files, within that of the main scheduler's.
     folder: str = ""
+    #: What its command line begins with, if not with the program itself.
+    command: tuple[str, ...] = ()
 
 
 class RunServer(NamedTuple):

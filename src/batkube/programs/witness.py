@@ -6,6 +6,8 @@ Its events are counted and then removed: nobody in a run watches them, and a lon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from batkube.cluster.mapping import NAMESPACE, POD
 from batkube.cluster.references import condition_of
 from batkube.cluster.store import DELETED, MODIFIED, Batch, Key, KubeObject
@@ -23,6 +25,7 @@ _UNLOGGED = FidelityNote(
 _OTHERS = FidelityNote(
     "virtual time", "a program connected to others than the run's server; time may go on while it waits for them"
 )
+_REAL_TIME = FidelityNote("virtual time", "a program uses what keeps real time; when that ends does not follow the run")
 _STRANGERS = FidelityNote(
     "connections", "others than the program connected to its port and were turned away; nothing they sent has counted"
 )
@@ -81,6 +84,11 @@ class Witness:
             self._notes.add(_OTHERS, example=program, count=connects)
         elif foreign_bytes > 0:
             self._notes.add(_SPOKEN_TO, example=program)
+
+    def note_real_time(self, program: str, uses: Sequence[str]) -> None:
+        """Take note of what a program used that cannot be had on the run's clock."""
+        for use in uses:
+            self._notes.add(_REAL_TIME, example=f"{program}: {use}")
 
     def note_strangers(self, program: str, connects: int, door: Entrance) -> None:
         """Take note of those who came to the door of a program that itself has connected at least `connects` times."""

@@ -10,6 +10,7 @@ import msgspec
 
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
+from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.recipes import GoMod
 
 _OURS = Path(__file__).with_name("catalogue.yaml")
@@ -38,6 +39,13 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     #: The module that it is published in; "" if it is in a `folder` of the user's.
     module: str = ""
     folder: str = ""
+    #: The command line of one that is not built; a path in it that begins with a dot is relative to the file.
+    command: tuple[str, ...] = ()
+    #: What gives it its time.
+    clock: ClockKind = ClockKind.GO
+    #: The port on the loopback where it takes `kubectl proxy` to be, and whether it looks for the API as in a pod.
+    proxy_port: Annotated[int, msgspec.Meta(ge=0, lt=65536)] = 0
+    in_cluster: bool = False
     #: The version that is meant when none is given; a folder has none.
     default: str = ""
     #: The import path of the main package, or the source of one.
@@ -98,12 +106,17 @@ def _entry(path: Path, name: str, content: object) -> Entry:
         problem, _, place = str(error).partition(" - at ")
         key = place.strip("`").removeprefix("$")
         raise InputError(path, at=f"{name}{key}", problem=problem, remedy=_REMEDY) from error
-    if bool(entry.module) == bool(entry.folder):
-        raise InputError(path, at=name, problem="needs either a `module` or a `folder`", remedy=_REMEDY)
+    if sum(map(bool, (entry.module, entry.folder, entry.command))) != 1:
+        raise InputError(path, at=name, problem="needs a `module`, a `folder` or a `command`", remedy=_REMEDY)
+    if bool(entry.command) == (entry.clock is ClockKind.GO):
+        problem = "a `command` has another `clock` than go, and only a `command` has"
+        raise InputError(path, at=f"{name}.clock", problem=problem, remedy="preload, python or real")
     if entry.module and not entry.default:
         raise InputError(path, at=name, problem="needs a `default` version", remedy=_REMEDY)
     folder = path.parent / Path(entry.folder).expanduser()
     if entry.folder and not (folder / "go.mod").is_file():
         problem = f"{folder} is not a folder with a go.mod"
         raise InputError(path, at=f"{name}.folder", problem=problem, remedy="give the root of a Go module")
-    return msgspec.structs.replace(entry, folder=str(folder.resolve())) if entry.folder else entry
+    words = tuple(str(path.parent / word) if word.startswith(("./", "../")) else word for word in entry.command)
+    own = str(folder.resolve()) if entry.folder else ""
+    return msgspec.structs.replace(entry, folder=own, command=words)

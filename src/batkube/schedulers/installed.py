@@ -28,6 +28,11 @@ def installed(title: str, catalogue: Catalogue, report: Report = lambda _: None)
     return built(program(title, catalogue), cache_folder(), report)
 
 
+def search_path() -> str:
+    """Return where the user's programs are looked for."""
+    return os.environ.get("PATH") or os.defpath  # noqa: TID251 - as above
+
+
 def _folder(variable: str, default: str) -> Path:
     folder = os.environ.get(variable)  # noqa: TID251 - where a user keeps things is not a scenario's business
     return (Path(folder) if folder else Path.home() / default) / "batkube"

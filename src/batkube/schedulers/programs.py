@@ -12,6 +12,7 @@ import msgspec
 
 from batkube.kernel.errors import InputError
 from batkube.schedulers.catalogue import Catalogue, Entry, Variant, read_catalogue
+from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.recipes import Program, local_program
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.\d+[\w.+-]*")
@@ -46,6 +47,14 @@ class ProgramStart(msgspec.Struct, frozen=True):
     #: The API version of its PodGroups, and the annotation or label by which a pod names its group.
     pod_group: str = ""
     pod_group_key: str = ""
+    #: What gives it its time.
+    clock: ClockKind = ClockKind.GO
+    #: What its command line begins with, if it is not built.
+    command: tuple[str, ...] = ()
+    #: The port on the loopback where it takes `kubectl proxy` to be; 0 if it does not.
+    proxy_port: int = 0
+    #: Whether it looks for the API as one does in a pod.
+    in_cluster: bool = False
 
     @property
     def configuration_flags(self) -> list[str]:
@@ -67,6 +76,8 @@ def our_catalogue() -> Catalogue:
 def program(title: str, catalogue: Catalogue | None = None) -> Program:
     """Return the program called `NAME` or `NAME@VERSION`."""
     name, entry, version = find(title, catalogue)
+    if entry.command:
+        raise InputError(title, problem="is started by a command, and there is nothing to build", remedy="run it")
     if entry.folder:
         return local_program(Path(entry.folder), entry.package or ".")
     variant = _variant(entry, version)
@@ -94,9 +105,10 @@ def find(title: str, catalogue: Catalogue | None = None) -> tuple[str, Entry, st
     if entry is None:
         raise InputError(title, problem="there is no such program", remedy=f"choose one of {', '.join(entries)}")
     version = version.removeprefix("v")
-    if at and entry.folder:
-        raise InputError(title, problem=f"{name} is built from a folder, which has no versions", remedy=f"write {name}")
-    if entry.folder:
+    if at and not entry.module:
+        origin = "built from a folder" if entry.folder else "started by a command"
+        raise InputError(title, problem=f"{name} is {origin}, which has no versions", remedy=f"write {name}")
+    if not entry.module:
         return name, entry, ""
     if at and not version:
         remedy = f"write {name}@{entry.default}, or {name} alone, which means the same"
@@ -132,6 +144,10 @@ def start_of(title: str, catalogue: Catalogue | None = None) -> ProgramStart:
         submit_as=entry.submit_as,
         pod_group=entry.pod_group,
         pod_group_key=entry.pod_group_key,
+        clock=entry.clock,
+        command=entry.command,
+        proxy_port=entry.proxy_port,
+        in_cluster=entry.in_cluster,
     )
 
 

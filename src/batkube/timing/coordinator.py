@@ -77,6 +77,10 @@ class Server(Protocol):
         """Whether anything is on its way between the program and the server, as the kernel sees it."""
 
     @property
+    def unread(self) -> int:
+        """How many bytes have arrived at the program that it has not read, as the kernel sees it."""
+
+    @property
     def dropped(self) -> int:
         """How many connections have ended since the start; a change of it tells of one that broke."""
 
@@ -188,6 +192,9 @@ class Attachment:
     def _has_read_all(self, watch: Stopwatch) -> bool:
         if not self._counts or self.page.bytes_read >= self.server.sent:
             return True
+        # Nobody need be waiting for what has arrived: a thread may have asked for something else meanwhile.
+        if not self.page.counts_all and self.page.bytes_read + self.server.unread >= self.server.sent:
+            return True
         self._doubt_counts(watch)
         return False
 
@@ -196,7 +203,9 @@ class Attachment:
         if watch.real_s > _TRANSIT_S:
             self._check_health(watch.real_s)
             self._counts = self.server.is_awaiting
-            if self._counts and self.server.door.is_overrun:
+            if not self._counts:
+                self.page.doubt()
+            elif self.server.door.is_overrun:
                 raise self.process.failure(_CROWDED_OUT)
 
     @property
@@ -222,7 +231,7 @@ class Attachment:
 
     def _collect(self) -> bool:
         """Read everything the program wrote; return whether there was anything."""
-        if self._counts and self._has_received_all():
+        if self._counts and self.page.counts_all and self._has_received_all():
             return False
         before = self.server.received, self.server.door.let_in
         watch = Stopwatch()
@@ -231,7 +240,7 @@ class Attachment:
             if not self._counts:
                 if not came:
                     break
-            elif self._has_received_all():
+            elif self._has_received_all() and (self.page.counts_all or not came):
                 break
             elif not came:
                 self.server.collect(wait_s=0.001)

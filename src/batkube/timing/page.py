@@ -21,17 +21,20 @@ _CONNECTS, _BYTES_WRITTEN, _BYTES_READ, _LIVE, _PID = 15, 16, 17, 18, 19
 
 _DETERMINISTIC, _COLLECT = 1, 2
 
+NEVER = 2**63 - 1
+"""The moment of what never happens."""
+
 
 class ClockPage:
     """One program's clock."""
 
-    def __init__(self, now_ns: int, *, deterministic: bool, seed: int) -> None:
+    def __init__(self, now_ns: int, *, deterministic: bool, seed: int, size: int = _SIZE, magic: int = _MAGIC) -> None:
         self._file = os.memfd_create("batkube-clock", os.MFD_ALLOW_SEALING)
         os.fchmod(self._file, 0o600)
-        os.ftruncate(self._file, _SIZE)
+        os.ftruncate(self._file, size)
         # Whoever shrank it would have the kernel kill us at our next look.
         fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-        self._page = mmap.mmap(self._file, _SIZE)
+        self._page = mmap.mmap(self._file, size)
         # A view of eight-byte numbers reads and writes each of them in one piece, which `struct` does not promise.
         self._slots = memoryview(self._page).cast("q")
         self._wake = os.eventfd(0, os.EFD_NONBLOCK)
@@ -39,7 +42,7 @@ class ClockPage:
         self._poll = select.poll()
         self._poll.register(self._idle, select.POLLIN)
         self._number = 0
-        self._slots[0] = _MAGIC
+        self._slots[0] = magic
         self._slots[_FLAGS] = _DETERMINISTIC if deterministic else 0
         self._slots[_SEED] = seed & (2**63 - 1)
         self.now = now_ns
@@ -57,6 +60,9 @@ class ClockPage:
     def descriptors(self) -> tuple[int, ...]:
         """The file descriptors that the program inherits."""
         return (self._file, self._wake, self._idle)
+
+    def started(self, pid: int) -> None:
+        """Take note of the process that was started with the page; a Go program tells by itself who it is."""
 
     @property
     def now(self) -> int:
@@ -140,6 +146,24 @@ class ClockPage:
         """Whether a collection was asked for and is not done yet."""
         return bool(self._slots[_FLAGS] & _COLLECT)
 
+    @property
+    def counts_all(self) -> bool:
+        """Whether nothing can reach the run's server that the program has not counted."""
+        return True
+
+    @property
+    def elsewhere(self) -> int:
+        """How many connections to others than the run the program knows of; a Go program counts all alike."""
+        return 0
+
+    @property
+    def shortcomings(self) -> list[str]:
+        """What the program did that knows of no virtual time."""
+        return []
+
+    def doubt(self) -> None:
+        """Take note that what the program counts is not all that it reads and writes."""
+
     def grant(self, limit_ns: int) -> None:
         """Let the program move its own clock from timer to timer before `limit_ns`, until it writes something."""
         self._slots[_GRANTED_WROTE] = self.wrote
@@ -157,5 +181,5 @@ class ClockPage:
         """Give everything back; the program must have ended."""
         self._slots.release()
         self._page.close()
-        for descriptor in self.descriptors:
+        for descriptor in (self._file, self._wake, self._idle):
             os.close(descriptor)

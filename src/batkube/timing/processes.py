@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,8 +32,15 @@ class AttachedProcess:
     """One program under virtual time."""
 
     def __init__(
-        self, name: str, command: Sequence[str], page: ClockPage, log: Path, environment: Mapping[str, str]
+        self,
+        name: str,
+        command: Sequence[str],
+        page: ClockPage,
+        log: Path,
+        environment: Mapping[str, str],
+        prepare: Callable[[], None] | None = None,
     ) -> None:
+        """`prepare` is called in the new process before it becomes the program."""
         self.name = name
         self.page = page
         self.log = log
@@ -47,8 +56,15 @@ class AttachedProcess:
                     env={**environment, **page.environment},
                     pass_fds=page.descriptors,
                     start_new_session=True,
-                    preexec_fn=ending_with_us(),
+                    preexec_fn=_both(ending_with_us(), prepare),
                 )
+        except subprocess.SubprocessError as error:
+            page.close()
+            raise InputError(
+                f"program {name!r}",
+                problem="cannot be given file systems of its own, in which it would find its service account",
+                remedy="allow user namespaces (unshare(2)), or let it use $KUBECONFIG instead",
+            ) from error
         except OSError as error:
             page.close()
             raise InputError(
@@ -56,6 +72,7 @@ class AttachedProcess:
                 problem=f"cannot be started: {error.strerror or error}",
                 remedy="give the path of a program, built by `batkube schedulers build`",
             ) from error
+        page.started(self.pid)
 
     @property
     def pid(self) -> int:
@@ -99,7 +116,20 @@ class AttachedProcess:
         if not self.has_ended:
             self._process.kill()
             self._reap(0)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)  # those that it has started, and left
         self.page.close()
+
+
+def _both(first: Callable[[], None] | None, second: Callable[[], None] | None) -> Callable[[], None] | None:
+    """Return what calls the one and then the other."""
+
+    def both() -> None:
+        for step in (first, second):
+            if step is not None:
+                step()
+
+    return both if first or second else None
 
 
 def last_lines(log: str) -> list[str]:

@@ -31,6 +31,9 @@ _SO_MEMINFO = 55
 #: linux/sock_diag.h: the last of SK_MEMINFO_*, how many packets a socket has dropped.
 _DROPPED = struct.Struct("=32xI")
 
+#: Where a connection comes from that was reset.
+_RESET_ADDRESS: Address = ("", 0)
+
 _Caller = tuple[socket.socket, Address]
 
 
@@ -54,8 +57,9 @@ class _Program:
 class Door:
     """A listening socket, and who may come in."""
 
-    def __init__(self, passphrase: str) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+    def __init__(self, passphrase: str, port: int = 0) -> None:
+        """`port` is where the program expects the door; if it does not care, any that is free. Raises OSError."""
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
         self.listener.setblocking(False)
         self._greeting = re.compile(rf"[A-Z]+ /{re.escape(passphrase)}/".encode())
         self._table = _working_table()
@@ -161,6 +165,15 @@ class Door:
                 return True
         return bool(own)  # those that are not accepted yet
 
+    def unread(self, connections: Iterable[socket.socket]) -> int:
+        """Return how many bytes wait at the other ends of connections to be read."""
+        if self._table is None:
+            return 0
+        here = self.listener.getsockname()
+        addresses = [address for sock in connections if (address := _address_of(sock)) != _RESET_ADDRESS]
+        ends = [self._table.find(address, here) for address in addresses]
+        return sum(end.unread for end in ends if end is not None)
+
     def _is_sending(self, to: Address) -> bool:
         """Return whether something that we sent has not arrived."""
         assert self._table is not None
@@ -187,7 +200,7 @@ def _address_of(sock: socket.socket) -> Address:
     try:
         address: Address = sock.getpeername()
     except OSError:
-        return "", 0
+        return _RESET_ADDRESS
     return address
 
 

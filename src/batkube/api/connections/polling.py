@@ -13,10 +13,12 @@ import itertools
 import re
 import select
 import socket
+import ssl
 from collections.abc import Callable
 
 from batkube.api.connections.connection import MAX_BODY, Connection, Handler
 from batkube.api.connections.doors import Door
+from batkube.api.connections.tls import TlsSession, tls_session
 
 _READ = 1 << 18
 #: What goes out at most at a time. A program hears of thousands of new pods in some such pieces, acts upon each and is
@@ -42,6 +44,9 @@ class _Peer:
         self.number = number
         self.sock = sock
         self._is_due = is_due
+        #: Whether it speaks TLS is told by its first bytes.
+        self.is_new = True
+        self.tls: TlsSession | None = None
         #: What has come and is not answered yet, and whether the other side will send no more.
         self.inbox = bytearray()
         self.ended = False
@@ -53,6 +58,10 @@ class _Peer:
 
     def write(self, data: bytes) -> None:
         """Keep `data` until the coordinator lets it out."""
+        self.keep(data if self.tls is None else self.tls.seal(data))
+
+    def keep(self, data: bytes) -> None:
+        """Keep bytes that go out as they are."""
         if not self.pending:
             self._is_due(self)
         self.pending += data
@@ -73,6 +82,8 @@ class PolledServer:
         self._handler = handler
         self.door = door
         self._max_body = max_body
+        #: What is shown to clients that speak TLS; without it they are not understood.
+        self.tls: ssl.SSLContext | None = None
         self._poll = select.epoll()
         self._poll.register(door.listener, select.EPOLLIN)
         self._numbers = itertools.count()
@@ -103,6 +114,11 @@ class PolledServer:
     def is_awaiting(self) -> bool:
         """Whether anything is on its way between the program and us, as the kernel sees it."""
         return self.door.is_awaiting(peer.sock for peer in self._peers.values())
+
+    @property
+    def unread(self) -> int:
+        """How many bytes have arrived at the program that it has not read, as the kernel sees it."""
+        return self.door.unread(peer.sock for peer in self._peers.values())
 
     @property
     def decisions(self) -> int:
@@ -136,6 +152,12 @@ class PolledServer:
         try:
             while data := peer.sock.recv(_READ):
                 self.received += len(data)
+                if peer.is_new:
+                    peer.is_new, peer.tls = False, tls_session(data, self.tls)
+                if peer.tls is not None:
+                    data, reply = peer.tls.open(data)
+                    if reply:
+                        peer.keep(reply)
                 peer.inbox += data
         except BlockingIOError:
             return

@@ -1,0 +1,58 @@
+"""A scheduler in Python with the official client: it puts each pod on a free node, drawn by lot.
+
+    pip install kubernetes
+    batkube run … --scheduler python:examples/programs/random_scheduler.py
+
+It knows nothing of simulations. A node is free while no unfinished pod is on it. Who waits longest is placed first.
+"""
+
+import datetime
+import os
+import random
+
+from kubernetes import client, config, watch
+
+ENDED = ("Succeeded", "Failed")
+
+
+class RandomScheduler:
+    def __init__(self, core: client.CoreV1Api, name: str) -> None:
+        self._core = core
+        self._name = name
+        self._free = sorted(node.metadata.name for node in core.list_node().items)
+        self._waiting: dict[tuple[str, str], None] = {}
+        self._places: dict[tuple[str, str], str] = {}
+
+    def hear(self, kind: str, pod: client.V1Pod) -> None:
+        """Take note of a change, and place whoever can be placed."""
+        key = pod.metadata.namespace, pod.metadata.name
+        if kind == "DELETED" or pod.status.phase in ENDED:
+            self._waiting.pop(key, None)
+            if key in self._places:
+                self._free.append(self._places.pop(key))
+        elif pod.spec.scheduler_name == self._name and not pod.spec.node_name and key not in self._places:
+            self._waiting[key] = None
+        while self._waiting and self._free:
+            self._bind(next(iter(self._waiting)))
+
+    def _bind(self, key: tuple[str, str]) -> None:
+        del self._waiting[key]
+        node = self._free.pop(random.randrange(len(self._free)))
+        self._places[key] = node
+        target = client.V1ObjectReference(api_version="v1", kind="Node", name=node)
+        binding = client.V1Binding(metadata=client.V1ObjectMeta(name=key[1]), target=target)
+        # The answer is a Status, which the client would take for a Binding without a target.
+        self._core.create_namespaced_binding(key[0], binding, _preload_content=False)
+        print(datetime.datetime.now(datetime.UTC).isoformat(), "/".join(key), "on", node, flush=True)
+
+
+def main() -> None:
+    config.load_kube_config()
+    core = client.CoreV1Api()
+    scheduler = RandomScheduler(core, os.environ.get("BATKUBE_SCHEDULER_NAME", "random-scheduler"))
+    for event in watch.Watch().stream(core.list_pod_for_all_namespaces):
+        scheduler.hear(event["type"], event["object"])
+
+
+if __name__ == "__main__":
+    main()

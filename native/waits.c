@@ -1,0 +1,194 @@
+/* Waiting for files, with a timeout: the bell is one more file to wait for. */
+
+#include "clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+/* The C library's check that an array is large enough has been made by the compiler already. */
+int __poll_chk(struct pollfd *files, nfds_t count, int timeout, size_t size);
+int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t size);
+
+static int real_ppoll(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
+    REAL(ppoll);
+    return real(files, count, timeout, mask);
+}
+
+/* Wait until something can be done with one of the files, or until a moment of virtual time. */
+static int poll_until(struct pollfd *files, nfds_t count, int64_t deadline, const sigset_t *mask) {
+    static const struct timespec at_once;
+    struct pollfd few[64], *all = few;
+    if (count >= sizeof few / sizeof *few && !(all = malloc((count + 1) * sizeof *all))) {
+        errno = ENOMEM;
+        return -1;
+    }
+    memcpy(all, files, count * sizeof *all);
+    int ready;
+    for (;;) {
+        struct alarm_clock clock;
+        if (virtual_now() >= deadline) {
+            ready = real_ppoll(all, count, &at_once, mask);
+            break;
+        }
+        if (!set_alarm(&clock, deadline)) {
+            struct timespec span = as_timespec(deadline - virtual_now());
+            ready = real_ppoll(all, count, &span, mask);
+            break;
+        }
+        all[count] = (struct pollfd){.fd = clock.bell, .events = POLLIN};
+        ready = real_ppoll(all, count + 1, NULL, mask);
+        int problem = errno;
+        end_alarm(&clock);
+        if (ready > 0 && all[count].revents) {
+            empty_bell(clock.bell);
+            ready--;
+        }
+        errno = problem;
+        if (ready) break;
+    }
+    for (nfds_t each = 0; ready >= 0 && each < count; each++) files[each].revents = all[each].revents;
+    if (all != few) free(all);
+    return ready;
+}
+
+int poll(struct pollfd *files, nfds_t count, int timeout) {
+    if (!is_virtual() || timeout <= 0) {
+        REAL(poll);
+        return real(files, count, timeout);
+    }
+    return poll_until(files, count, moment_after((int64_t)timeout * 1000000), NULL);
+}
+
+int ppoll(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
+    if (!is_virtual() || !timeout || as_ns(timeout) <= 0) return real_ppoll(files, count, timeout, mask);
+    return poll_until(files, count, moment_after(as_ns(timeout)), mask);
+}
+
+int __poll_chk(struct pollfd *files, nfds_t count, int timeout, size_t size) {
+    if (size / sizeof *files < count) abort();
+    return poll(files, count, timeout);
+}
+
+int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t size) {
+    if (size / sizeof *files < count) abort();
+    return ppoll(files, count, timeout, mask);
+}
+
+static int real_pselect(int count, fd_set *read, fd_set *write, fd_set *except, const struct timespec *timeout,
+                        const sigset_t *mask) {
+    REAL(pselect);
+    return real(count, read, write, except, timeout, mask);
+}
+
+static void copy(fd_set *to, const fd_set *from) {
+    if (from) {
+        *to = *from;
+    } else {
+        FD_ZERO(to);
+    }
+}
+
+/* As poll_until; the C library's sets have room for FD_SETSIZE files. */
+static int select_until(int count, fd_set *read, fd_set *write, fd_set *except, int64_t deadline,
+                        const sigset_t *mask) {
+    static const struct timespec at_once;
+    for (;;) {
+        struct alarm_clock clock;
+        if (virtual_now() >= deadline) return real_pselect(count, read, write, except, &at_once, mask);
+        if (!set_alarm(&clock, deadline) || clock.bell >= FD_SETSIZE || count > FD_SETSIZE) {
+            struct timespec span = as_timespec(deadline - virtual_now());
+            lacking(LACK_SLOTS);
+            return real_pselect(count, read, write, except, &span, mask);
+        }
+        fd_set to_read, to_write, to_except;
+        copy(&to_read, read);
+        copy(&to_write, write);
+        copy(&to_except, except);
+        FD_SET(clock.bell, &to_read);
+        int all = count > clock.bell ? count : clock.bell + 1;
+        int ready = real_pselect(all, &to_read, &to_write, &to_except, NULL, mask);
+        int problem = errno;
+        end_alarm(&clock);
+        if (ready > 0 && FD_ISSET(clock.bell, &to_read)) {
+            empty_bell(clock.bell);
+            FD_CLR(clock.bell, &to_read);
+            ready--;
+        }
+        errno = problem;
+        if (ready == 0) continue;
+        if (ready > 0) {
+            if (read) *read = to_read;
+            if (write) *write = to_write;
+            if (except) *except = to_except;
+        }
+        return ready;
+    }
+}
+
+int pselect(int count, fd_set *read, fd_set *write, fd_set *except, const struct timespec *timeout,
+            const sigset_t *mask) {
+    if (!is_virtual() || !timeout || as_ns(timeout) <= 0) {
+        return real_pselect(count, read, write, except, timeout, mask);
+    }
+    return select_until(count, read, write, except, moment_after(as_ns(timeout)), mask);
+}
+
+int select(int count, fd_set *read, fd_set *write, fd_set *except, struct timeval *timeout) {
+    int64_t span = timeout ? timeout->tv_sec * SECOND + timeout->tv_usec * 1000 : 0;
+    if (!is_virtual() || !timeout || span <= 0) {
+        REAL(select);
+        return real(count, read, write, except, timeout);
+    }
+    int64_t deadline = moment_after(span);
+    int ready = select_until(count, read, write, except, deadline, NULL);
+    /* Linux tells what is left of the timeout, and some programs count on it. */
+    int64_t left = deadline - virtual_now();
+    *timeout = (struct timeval){0};
+    if (left > 0) *timeout = (struct timeval){.tv_sec = left / SECOND, .tv_usec = left % SECOND / 1000};
+    return ready;
+}
+
+static int epoll_now(int set, struct epoll_event *events, int room) {
+    REAL(epoll_wait);
+    return real(set, events, room, 0);
+}
+
+/* A set of files that epoll looks after is itself a file that can be waited for. */
+static int epoll_until(int set, struct epoll_event *events, int room, int64_t deadline, const sigset_t *mask) {
+    for (;;) {
+        struct pollfd all = {.fd = set, .events = POLLIN};
+        int ready = poll_until(&all, 1, deadline, mask);
+        if (ready < 0) return ready;
+        int count = epoll_now(set, events, room);
+        if (count || !ready) return count;
+    }
+}
+
+int epoll_pwait(int set, struct epoll_event *events, int room, int timeout, const sigset_t *mask) {
+    if (!is_virtual() || timeout <= 0) {
+        REAL(epoll_pwait);
+        return real(set, events, room, timeout, mask);
+    }
+    return epoll_until(set, events, room, moment_after((int64_t)timeout * 1000000), mask);
+}
+
+int epoll_wait(int set, struct epoll_event *events, int room, int timeout) {
+    if (!is_virtual() || timeout <= 0) {
+        REAL(epoll_wait);
+        return real(set, events, room, timeout);
+    }
+    return epoll_until(set, events, room, moment_after((int64_t)timeout * 1000000), NULL);
+}
+
+int epoll_pwait2(int set, struct epoll_event *events, int room, const struct timespec *timeout, const sigset_t *mask) {
+    if (!is_virtual() || !timeout || as_ns(timeout) <= 0) {
+        REAL(epoll_pwait2);
+        return real(set, events, room, timeout, mask);
+    }
+    return epoll_until(set, events, room, moment_after(as_ns(timeout)), mask);
+}

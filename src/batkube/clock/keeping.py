@@ -1,0 +1,154 @@
+"""The page that is shared with the coordinator, and the thread that ends waits when the coordinator rings."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import socket
+import threading
+from _thread import allocate_lock, start_new_thread
+from collections.abc import Callable, Iterator
+
+_MAGIC, _SIZE = 0x324B4256, 65536
+#: Places on the page, in numbers of eight bytes (docs/reference/schedulers.md); the first ones are for counting.
+WROTE, CONNECTS, SENT, GOT, ELSEWHERE = 11, 15, 16, 17, 23
+_NOW, _FLAGS, _SEED, _PID, _EPOCH, _PORT, _TOKEN, _MODULE_SLOTS = 1, 4, 5, 19, 20, 24, 27, 28
+_TABLE, _FIRST_WAIT, _LAST_WAIT = 512, 3584, 3840
+_DETERMINISTIC = 1
+_NEVER = 2**63 - 1
+SECOND = 10**9
+
+
+class SharedPage:
+    """What is shared with the coordinator."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._numbers = memoryview(mmap.mmap(self._file, _SIZE)).cast("q")
+        self._mutex = allocate_lock()
+        if self._numbers[0] != _MAGIC:
+            raise RuntimeError("the file named by BATKUBE_CLOCK is no page of this version of Batkube")
+        if not self._numbers[_PID]:
+            self._numbers[_PID] = os.getpid()
+
+    @property
+    def now(self) -> int:
+        """The time in nanoseconds of Unix."""
+        return self._numbers[_NOW]
+
+    @property
+    def monotonic(self) -> int:
+        """The time of monotonic clocks."""
+        return self._numbers[_NOW] - self._numbers[_EPOCH]
+
+    @property
+    def seed(self) -> int | None:
+        """What everything that is drawn by lot is to follow from; None if it need not."""
+        return self._numbers[_SEED] if self._numbers[_FLAGS] & _DETERMINISTIC else None
+
+    @property
+    def port(self) -> int:
+        """Where the run's API is, on the loopback."""
+        return self._numbers[_PORT]
+
+    def add(self, place: int, number: int = 1) -> None:
+        """Count something."""
+        with self._mutex:
+            self._numbers[place] += number
+
+    def take_wait(self) -> int:
+        """Return the number of a wait for the calling thread; other processes take theirs at the same time."""
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
+        try:
+            for number in range(_FIRST_WAIT, _LAST_WAIT):
+                if not self._numbers[_TABLE + 2 * number]:
+                    self.end_wait_at(number, _NEVER)
+                    self._numbers[_TABLE + 2 * number] = os.getpid() | threading.get_native_id() << 32
+                    self._numbers[_MODULE_SLOTS] = max(self._numbers[_MODULE_SLOTS], number - _FIRST_WAIT + 1)
+                    return number
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
+        raise RuntimeError("more processes than the page has room for")
+
+    def end_wait_at(self, number: int, moment: int) -> None:
+        """Have the bell of a wait rung at a moment."""
+        self._numbers[_TABLE + 2 * number + 1] = moment
+
+    def bell(self, number: int) -> socket.socket:
+        """Return the bell of a wait."""
+        bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        bell.bind(f"\0batkube-{self._numbers[_TOKEN]:x}-{number}")
+        return bell
+
+
+class Keeper:
+    """Ends waits whose time has come."""
+
+    def __init__(self, page: SharedPage) -> None:
+        self._page = page
+        self._mutex = allocate_lock()
+        #: Moment and what ends it, by a number of its own.
+        self._waits: dict[int, tuple[int, Callable[[], object]]] = {}
+        self._last = 0
+        #: The wait on the page that stands for the next of them; None as long as there is no thread.
+        self._place: int | None = None
+
+    @contextlib.contextmanager
+    def waiting(self, moment: int, end: Callable[[], object]) -> Iterator[None]:
+        """Have `end` called at a moment, in another thread, unless the wait is over before."""
+        with self._mutex:
+            if self._place is None:
+                self._start()
+            self._last = number = self._last + 1
+            self._waits[number] = (moment, end)
+            self._announce()
+        try:
+            yield
+        finally:
+            with self._mutex:
+                self._waits.pop(number, None)
+                self._announce()
+
+    def _announce(self) -> None:
+        assert self._place is not None, "the keeper has not begun"
+        self._page.end_wait_at(self._place, min((moment for moment, _ in self._waits.values()), default=_NEVER))
+
+    def _start(self) -> None:
+        is_there = allocate_lock()
+        is_there.acquire()
+        start_new_thread(self._keep, (is_there.release,))
+        is_there.acquire()
+
+    def _keep(self, is_there: Callable[[], None]) -> None:
+        place = self._page.take_wait()
+        bell = self._page.bell(place)
+        self._place = place
+        is_there()
+        while True:
+            bell.recv(8)
+            with self._mutex:
+                # Whoever is woken can be seen to be awake before the page says that nobody has to be.
+                for number in [one for one, (moment, _) in self._waits.items() if moment <= self._page.now]:
+                    self._waits.pop(number)[1]()
+                self._announce()
+
+
+class ProgramClock:
+    """The clock of this process."""
+
+    def __init__(self, page: SharedPage) -> None:
+        self.page = page
+        self._keeper = Keeper(page)
+
+    def forked(self) -> None:
+        """Begin anew in a child, where there is no keeper."""
+        self._keeper = Keeper(self.page)
+
+    def waiting(self, seconds: float, end: Callable[[], object]) -> contextlib.AbstractContextManager[None]:
+        """Have `end` called after so many seconds, in another thread, unless the wait is over before.
+
+        What lasts at all lasts a nanosecond, however small a number it was.
+        """
+        return self._keeper.waiting(min(self.page.now + max(1, round(seconds * SECOND)), _NEVER - 1), end)

@@ -1,0 +1,85 @@
+"""Waiting for other threads."""
+
+from __future__ import annotations
+
+import threading
+from _thread import LockType, allocate_lock
+from collections import deque
+
+from .keeping import ProgramClock
+
+
+class _Waiter:
+    """Who waits for a lock: he has one of his own, which is opened when his wait is over."""
+
+    def __init__(self) -> None:
+        self.is_over: LockType = allocate_lock()
+        self.is_over.acquire()
+        self.has_it = False
+
+
+class VirtualLock:
+    """A lock that can be waited for until a moment of virtual time."""
+
+    #: Of the process; set when the clock is installed.
+    clock: ProgramClock
+
+    def __init__(self) -> None:
+        self._mutex = allocate_lock()
+        self._is_held = False
+        self._queue: deque[_Waiter] = deque()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Take the lock; return whether that was possible, at once or in time."""
+        with self._mutex:
+            if not self._is_held:
+                self._is_held = True
+                return True
+            if not blocking or timeout == 0:
+                return False
+            waiter = _Waiter()
+            self._queue.append(waiter)
+        if timeout < 0:
+            waiter.is_over.acquire()
+        else:
+            with self.clock.waiting(timeout, lambda: self._give_up(waiter)):
+                waiter.is_over.acquire()
+        return waiter.has_it
+
+    def _give_up(self, waiter: _Waiter) -> None:
+        with self._mutex:
+            if waiter in self._queue:
+                self._queue.remove(waiter)
+                waiter.is_over.release()
+
+    def release(self) -> None:
+        """Let the next one have it."""
+        with self._mutex:
+            if not self._is_held:
+                raise RuntimeError("release unlocked lock")
+            if self._queue:
+                waiter = self._queue.popleft()
+                waiter.has_it = True
+                waiter.is_over.release()
+            else:
+                self._is_held = False
+
+    def locked(self) -> bool:
+        """Return whether somebody has it."""
+        return self._is_held
+
+    def _at_fork_reinit(self) -> None:
+        """Belong to nobody, in a child (threading calls it)."""
+        VirtualLock.__init__(self)
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def virtual_locks(clock: ProgramClock) -> dict[tuple[object, str], object]:
+    """Return what comes into the place of Python's own; conditions, events and queues are made of locks."""
+    VirtualLock.clock = clock
+    return {(threading, "Lock"): VirtualLock, (threading, "_allocate_lock"): VirtualLock}

@@ -1,0 +1,81 @@
+"""What a program finds around it that is not started with a kubeconfig in its hand: an environment as in a pod.
+
+Clients of Kubernetes look in several places. A kubeconfig is named by KUBECONFIG; in a pod there are the variables
+KUBERNETES_SERVICE_* and the files of the service account; and beside `kubectl proxy` there is a port on the loopback
+where nobody is asked who he is. All of them are there, and all lead to the run's API.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from batkube.programs.command_lines import names_served
+from batkube.programs.program import OutsideScheduler
+from batkube.schedulers.clocks import ClockKind
+from batkube.schedulers.installed import cache_folder, search_path
+from batkube.schedulers.preloaded import clock_library
+from batkube.timing.mounts import standing_at
+
+#: Where `kubectl proxy` listens unless told otherwise.
+PROXY_PORT = 8001
+_HOST = "127.0.0.1"
+
+
+class Surroundings(NamedTuple):
+    """What a program finds around it."""
+
+    environment: dict[str, str]
+    #: What the server is to show to clients that speak TLS.
+    tls: ssl.SSLContext | None = None
+    #: What has to be called in the new process before it becomes the program.
+    prepare: Callable[[], None] | None = None
+
+
+def has_proxy(scheduler: OutsideScheduler) -> bool:
+    """Return whether a program is asked for no credentials, as by `kubectl proxy`."""
+    return scheduler.start.clock is not ClockKind.GO or scheduler.start.proxy_port > 0
+
+
+def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, token: str) -> Surroundings:
+    """Return the surroundings of a program whose API is at `port`; its files are in `folder`, a kubeconfig among them.
+
+    `token` is what shows the server of the API that it may do everything.
+    """
+    kind = scheduler.start.clock
+    # Without TZ, programs would log in the machine's own time zone.
+    variables = {"TZ": "UTC"}
+    if kind is not ClockKind.GO:
+        variables |= _variables(scheduler, folder, port, seed)
+    is_led = kind is ClockKind.PRELOAD
+    if not (is_led or scheduler.start.in_cluster):
+        return Surroundings(variables)
+    from batkube.programs.service_account import PLACE, write_service_account
+
+    account = folder / "pod" / "serviceaccount"
+    tls = write_service_account(account, token, _HOST)
+    variables |= {"KUBERNETES_SERVICE_HOST": _HOST, "KUBERNETES_SERVICE_PORT": str(port)}
+    if is_led:
+        library = str(clock_library(cache_folder()))
+        return Surroundings({**variables, "LD_PRELOAD": library, "BATKUBE_SERVICE_ACCOUNT": str(account)}, tls)
+    room = folder / "pod" / "run"
+    room.mkdir()
+    return Surroundings(variables, tls, standing_at(PLACE, account, room))
+
+
+def _variables(scheduler: OutsideScheduler, folder: Path, port: int, seed: int) -> dict[str, str]:
+    """Return the variables of a program that may be anything: a user's usual ones, and where the API is."""
+    return {
+        "PATH": search_path(),
+        "LANG": "C.UTF-8",
+        "HOME": str(folder),
+        "KUBECONFIG": str(folder / "kubeconfig"),
+        "BATKUBE_PROXY": f"http://{_HOST}:{port}",
+        "BATKUBE_SCHEDULER_NAME": "".join(names_served(scheduler)[:1]),
+        "BATKUBE_SEED": str(seed),
+        # Sets of texts have another order in every process otherwise.
+        "PYTHONHASHSEED": str(seed % 2**32),
+        "PYTHONUNBUFFERED": "1",
+    }

@@ -1,0 +1,68 @@
+"""A program with file systems of its own, in which a folder of ours stands at a place of our choice.
+
+Linux lets any user have that (unshare(2): user and mount namespaces), unless the machine's owner or a container's
+forbids it. Nobody else sees anything of it, and it is gone with the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+_NEW_USERS, _NEW_MOUNTS = 0x10000000, 0x00020000
+_BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
+
+
+def standing_at(place: Path, folder: Path, room: Path) -> Callable[[], None]:
+    """Return what a new process has to call before it becomes a program, so that it finds `folder` at `place`.
+
+    `room` is an empty folder of the caller's, in which the surroundings of the place are put together anew.
+    """
+    place = Path(os.path.realpath(place))
+    above = next(parent for parent in (place, *place.parents) if parent.exists())
+    library, user, group = ctypes.CDLL(None, use_errno=True), os.getuid(), os.getgid()
+
+    def mount(source: Path | str, to: Path | str, flags: int, kind: str = "none") -> None:
+        if library.mount(str(source).encode(), str(to).encode(), kind.encode(), ctypes.c_ulong(flags), None):
+            raise OSError(ctypes.get_errno(), "mount")
+
+    def prepare() -> None:
+        if library.unshare(_NEW_MOUNTS | (_NEW_USERS if user else 0)):
+            raise OSError(ctypes.get_errno(), "unshare")
+        if user:
+            _stay(user, group)
+        mount("none", "/", _RECURSIVE | _PRIVATE)
+        if above == place:
+            mount(folder, place, _BIND)
+            return
+        mount("tmpfs", room, 0, "tmpfs")
+        for one in above.iterdir():
+            if _stand_in(one, room / one.name):
+                with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile
+                    mount(one, room / one.name, _BIND | _RECURSIVE)
+        (room / place.relative_to(above)).mkdir(parents=True)
+        mount(folder, room / place.relative_to(above), _BIND)
+        mount(room, above, _BIND | _RECURSIVE)
+
+    return prepare
+
+
+def _stay(user: int, group: int) -> None:
+    """Remain who we are among new users (user_namespaces(7))."""
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
+
+
+def _stand_in(one: Path, to: Path) -> bool:
+    """Make what something can be mounted on; return whether that is needed, as it is for all but links."""
+    if one.is_symlink():
+        to.symlink_to(one.readlink())
+        return False
+    if one.is_dir():
+        to.mkdir()
+    else:
+        to.touch()
+    return True

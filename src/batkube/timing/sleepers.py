@@ -1,0 +1,143 @@
+"""Whether all threads of a program are asleep, as the kernel sees it.
+
+A thread that waits, for whatever and by whatever call, is asleep (proc(5): state S); who wakes it, by a write, an
+unlocked mutex or an ended child, has made it runnable when his own call returns. So when all threads of a program and
+of the processes it has started sleep at one moment, nothing goes on in it until somebody outside does something.
+
+One look takes time, during which those who were looked at first may have been woken by those who were looked at last.
+Therefore everybody is looked at twice: who sleeps both times and was never given a processor in between (the kernel
+counts that) has slept all the time from the one look to the other, and so there was a moment at which all did.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+
+#: Asleep; or ended, and not yet taken note of by its parent.
+_QUIET = frozenset((b"S", b"Z", b"X"))
+_READ = 4096
+#: proc(5), /proc/PID/stat: the fields after the name in parentheses; the number of threads is the 20th of all.
+_THREADS = 17
+#: How many times a thread was given a processor; where the kernel does not count that, how often it lost one.
+_RUNS, _SWITCHES = "schedstat", "status"
+
+Thread = tuple[int, int]
+"""Process and thread, by their numbers."""
+
+
+class _Task:
+    """One thread, by the files of /proc that tell of it; they stay open, which makes looking cheap."""
+
+    def __init__(self, process: int, thread: int, runs: str) -> None:
+        folder = f"/proc/{process}/task/{thread}"
+        self._files: list[int] = []
+        try:
+            for name in ("stat", "children", runs):
+                self._files.append(os.open(f"{folder}/{name}", os.O_RDONLY | os.O_CLOEXEC))
+        except OSError:
+            self.close()
+            raise
+
+    def state(self) -> tuple[bytes, int]:
+        """Return what it does, and how many threads its process has."""
+        fields = os.pread(self._files[0], _READ, 0).rpartition(b")")[2].split()
+        return fields[0], int(fields[_THREADS])
+
+    def children(self) -> list[int]:
+        """Return the processes that it has started and that have not been taken note of as ended."""
+        return [int(text) for text in os.pread(self._files[1], _READ, 0).split()]
+
+    def runs(self) -> bytes:
+        """Return what changes whenever it runs."""
+        return os.pread(self._files[2], _READ, 0)
+
+    def close(self) -> None:
+        """Give the files back."""
+        for file in self._files:
+            os.close(file)
+
+
+class Sleepers:
+    """The threads of a program and of all processes that it has started."""
+
+    def __init__(self, leader: int) -> None:
+        self._leader = leader
+        self._tasks: dict[Thread, _Task] = {}
+        self._threads: dict[int, list[int]] = {}
+        self._runs = _RUNS if _counts_runs() else _SWITCHES
+
+    def are_all_asleep(self, others: Iterable[int] = ()) -> bool:
+        """Return whether at one moment during this call all of them slept; `others` are processes of its session.
+
+        Those may have lost their parent, and nobody else would know of them.
+        """
+        extra = [pid for pid in others if pid != self._leader and _session(pid) == self._leader]
+        first = self._look(extra)
+        return first is not None and self._look(extra) == first
+
+    @property
+    def threads(self) -> list[Thread]:
+        """Those that were seen last."""
+        return list(self._tasks)
+
+    def _look(self, others: Iterable[int]) -> dict[Thread, bytes] | None:
+        """Return how often each has run; None as soon as one is not asleep, or has come or gone meanwhile."""
+        sleeping: dict[Thread, bytes] = {}
+        processes = [self._leader, *others]
+        try:
+            for process in processes:
+                for thread in self._threads_of(process):
+                    if (process, thread) in sleeping:
+                        break
+                    task = self._task(process, thread)
+                    if task.state()[0] not in _QUIET:
+                        return None
+                    sleeping[process, thread] = task.runs()
+                    processes += task.children()
+        except OSError:
+            self._forget()
+            return None
+        if len(sleeping) < len(self._tasks):
+            self._forget()
+        return sleeping
+
+    def _threads_of(self, process: int) -> list[int]:
+        """Return the threads of a process: those known, if there are as many as the kernel says."""
+        known = self._threads.get(process)
+        if known is None or self._task(process, process).state()[1] != len(known):
+            known = self._threads[process] = [int(name) for name in os.listdir(f"/proc/{process}/task")]
+        return known
+
+    def _task(self, process: int, thread: int) -> _Task:
+        task = self._tasks.get((process, thread))
+        if task is None:
+            task = self._tasks[process, thread] = _Task(process, thread, self._runs)
+        return task
+
+    def _forget(self) -> None:
+        """Look at everybody anew: somebody has gone."""
+        for task in self._tasks.values():
+            task.close()
+        self._tasks.clear()
+        self._threads.clear()
+
+    def close(self) -> None:
+        """Give all files back."""
+        self._forget()
+
+
+def _counts_runs() -> bool:
+    """Return whether this kernel counts how often threads run; we have, at least once."""
+    with contextlib.suppress(OSError, IndexError), open("/proc/self/schedstat", "rb") as file:
+        return int(file.read().split()[2]) > 0
+    return False
+
+
+def _session(pid: int) -> int:
+    """Return the session of a process; 0 when it has ended."""
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return 0

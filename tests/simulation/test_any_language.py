@@ -1,0 +1,85 @@
+"""Schedulers in C, in Python and in bash, on the virtual clock of a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import batkube
+from batkube.kernel.errors import InputError
+
+PROGRAMS = Path(__file__).parent.parent.parent / "examples" / "programs"
+OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "fidelity.json")
+
+
+@pytest.fixture(scope="module")
+def in_c(tmp_path_factory: pytest.TempPathFactory) -> str:
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    program = tmp_path_factory.mktemp("c") / "random_scheduler"
+    command = ["cc", "-Wall", "-Wextra", "-Werror", "-O2", "-o", str(program), str(PROGRAMS / "random_scheduler.c")]
+    subprocess.run(command, check=True)
+    return f"preload:{program}"
+
+
+def workload(folder: Path, count: int, gap_s: int = 0) -> Path:
+    jobs = [{"id": str(each), "subtime": each * gap_s, "res": 1, "profile": "work"} for each in range(count)]
+    path = folder / "jobs.json"
+    path.write_text(json.dumps({"nb_res": 1, "jobs": jobs, "profiles": {"work": {"type": "delay", "delay": 20}}}))
+    return path
+
+
+def outputs(run: batkube.Run) -> dict[str, bytes]:
+    return {name: (run.path / name).read_bytes() for name in OUTPUTS}
+
+
+def test_a_scheduler_in_c_places_pods_at_the_second_and_the_same_way_each_time(in_c: str, tmp_path: Path) -> None:
+    jobs = workload(tmp_path, 8)
+    first, second = (batkube.run(workload=jobs, platform="3x1", scheduler=in_c) for _ in range(2))
+    other = batkube.run(workload=jobs, platform="3x1", scheduler=in_c, seed=5)
+
+    # Three at once, each for 20 s, looked for once a second.
+    assert sorted(first.jobs["starting_time"]) == [0, 0, 0, 20, 20, 20, 40, 40]
+    assert outputs(first) == outputs(second)
+    assert json.loads((first.path / "fidelity.json").read_text()) == []
+    assert list(other.jobs["starting_time"]) == list(first.jobs["starting_time"])
+    assert list(other.pods["node"]) != list(first.pods["node"])
+
+
+def test_the_official_python_client_works_on_the_virtual_clock_and_the_same_way_each_time(tmp_path: Path) -> None:
+    pytest.importorskip("kubernetes")
+    jobs = workload(tmp_path, 8, gap_s=3)
+    scheduler = f"python:{PROGRAMS / 'random_scheduler.py'}"
+    first, second = (batkube.run(workload=jobs, platform="3x1", scheduler=scheduler) for _ in range(2))
+
+    assert list(first.jobs["starting_time"]) == [0, 3, 6, 20, 23, 26, 40, 43]
+    assert outputs(first) == outputs(second)
+    log = (first.path / "scheduler" / "log.txt").read_text().splitlines()
+    assert [line.split()[0] for line in log[:4]] == [
+        f"2000-01-01T00:00:{second}+00:00" for second in ("00", "03", "06", 20)
+    ]
+
+
+@pytest.mark.skipif(not (shutil.which("jq") and shutil.which("curl")), reason="needs bash, curl and jq")
+def test_a_scheduler_in_bash_places_twenty_pods_and_the_same_way_each_time(tmp_path: Path) -> None:
+    jobs = workload(tmp_path, 20)
+    scheduler = f"preload:{PROGRAMS / 'bash_scheduler.sh'}"
+    first, second = (batkube.run(workload=jobs, platform="20x1", scheduler=scheduler) for _ in range(2))
+
+    assert set(first.jobs["starting_time"]) == {0.0}
+    assert first.pods["node"].nunique() == 20
+    assert outputs(first) == outputs(second)
+
+
+def test_a_program_on_the_machines_clock_is_refused_where_time_is_virtual(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="lives on the machine's clock"):
+        batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="real:/bin/cat")
+
+
+def test_a_program_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no program '\./nowhere'"):
+        batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="preload:./nowhere")

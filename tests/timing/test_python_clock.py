@@ -1,0 +1,87 @@
+"""Programs in Python on the run's clock: asyncio, threads, and whatever asks what time it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.timing.test_sessions import START_NS, lived_through
+
+from batkube import clock
+from batkube.timing.sessions import SessionPage
+
+PROGRAM = """
+import asyncio, datetime, queue, random, threading, time
+
+began = time.monotonic()
+def tell(*what):
+    print(f"{time.monotonic() - began:g}", *what, flush=True)
+
+async def tick(period):
+    for _ in range(3):
+        await asyncio.sleep(period)
+        tell("tick of", period)
+
+async def loop():
+    await asyncio.sleep(100)
+    tell("asyncio.sleep")
+    try:
+        await asyncio.wait_for(asyncio.Event().wait(), 50)
+    except TimeoutError:
+        tell("wait_for")
+    await asyncio.gather(tick(7), tick(11))
+    await asyncio.to_thread(time.sleep, 30)
+    tell("to_thread")
+
+print(int(time.time()), time.gmtime().tm_year, datetime.datetime.now(datetime.UTC).isoformat(), datetime.date.today())
+print(isinstance(datetime.datetime.now(), datetime.datetime), isinstance(datetime.datetime.now(), datetime.date))
+time.sleep(3600)
+tell("sleep")
+asyncio.run(loop())
+jobs = queue.Queue()
+try:
+    jobs.get(timeout=20)
+except queue.Empty:
+    tell("queue empty")
+threading.Timer(40, lambda: jobs.put("a job")).start()
+tell(jobs.get(timeout=60))
+tell("event", threading.Event().wait(5))
+lock = threading.Lock()
+with lock:
+    tell("lock", lock.acquire(timeout=3))
+"""
+LINES = """
+3600 sleep
+3700 asyncio.sleep
+3750 wait_for
+3757 tick of 7
+3761 tick of 11
+3764 tick of 7
+3771 tick of 7
+3772 tick of 11
+3783 tick of 11
+3813 to_thread
+3833 queue empty
+3873 a job
+3878 event False
+3881 lock False
+"""
+
+
+def test_whatever_waits_in_python_waits_in_virtual_time(session: SessionPage, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    moment, kinds, *rest = lived_through(session, {}, sys.executable, str(Path(clock.__file__).parent), str(program))
+
+    assert moment == f"{START_NS // 10**9} 2000 2000-01-01T00:00:00+00:00 2000-01-01"
+    assert kinds == "True True"
+    assert rest == LINES.split("\n")[1:-1]
+
+
+def test_without_a_run_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BATKUBE_CLOCK", raising=False)
+    before = time.time
+    assert not clock.install()
+    assert time.time is before
