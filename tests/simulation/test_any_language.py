@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import batkube
-from batkube.kernel.errors import InputError
+from batkube.kernel.errors import InputError, RunFailed
 
 PROGRAMS = Path(__file__).parent.parent.parent / "examples" / "programs"
 OUTPUTS = ("jobs.csv", "pods.csv", "journal.jsonl", "machine_states.csv", "fidelity.json")
@@ -83,3 +85,87 @@ def test_a_program_on_the_machines_clock_is_refused_where_time_is_virtual(tmp_pa
 def test_a_program_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no program '\./nowhere'"):
         batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="preload:./nowhere")
+
+
+IN_A_POD = """
+import http.client, json, os, ssl, time
+
+ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount/"
+token = open(ACCOUNT + "token").read()
+trust = ssl.create_default_context(cafile=ACCOUNT + "ca.crt")
+host, port = os.environ["KUBERNETES_SERVICE_HOST"], int(os.environ["KUBERNETES_SERVICE_PORT"])
+
+def ask(method, path, body=None):
+    connection = http.client.HTTPSConnection(host, port, context=trust)
+    connection.request(method, path, body, {"Authorization": "Bearer " + token, "Content-Type": "application/json"})
+    answer = connection.getresponse()
+    assert answer.status < 300, answer.read()
+    return json.load(answer)
+
+print(open(ACCOUNT + "namespace").read(), flush=True)
+while True:
+    for pod in ask("GET", "/api/v1/pods")["items"]:
+        if "nodeName" not in pod["spec"]:
+            name = pod["metadata"]["name"]
+            target = {"apiVersion": "v1", "kind": "Node", "name": "node-0"}
+            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+            ask("POST", f"/api/v1/namespaces/default/pods/{name}/binding", json.dumps(binding))
+            print("bound", name, flush=True)
+    time.sleep(10)
+"""
+
+
+@pytest.mark.parametrize("kind", ["preload", "python"])
+def test_a_program_that_believes_it_is_in_a_pod_finds_the_api(kind: str, tmp_path: Path) -> None:
+    """Led there by the library, or by file systems of its own."""
+    (tmp_path / "mine.py").write_text(IN_A_POD)
+    command = f"[{sys.executable}, ./mine.py]" if kind == "preload" else "[./mine.py]"
+    file = tmp_path / "schedulers.yaml"
+    file.write_text(
+        f"mine: {{about: mine, scheduler-name: default-scheduler, command: {command}, clock: {kind}, in-cluster: true}}"
+    )
+    try:
+        run = batkube.run(workload=workload(tmp_path, 1, 1), platform="1x1", scheduler="mine", catalogue=file)
+    except InputError as refusal:
+        if "file systems of its own" not in str(refusal):
+            raise
+        pytest.skip("needs mount namespaces, which this machine does not allow")
+
+    assert (run.path / "scheduler" / "log.txt").read_text().splitlines() == ["kube-system", "bound w0-0"]
+    assert list(run.jobs["starting_time"]) == [0.0]
+    assert not Path("/var/run/secrets/kubernetes.io").exists()
+
+
+def test_a_port_that_a_program_expects_and_somebody_has_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        entry = f"{{about: mine, scheduler-name: x, command: [/bin/cat], clock: preload, proxy-port: {port}}}"
+        (tmp_path / "mine.yaml").write_text(f"mine: {entry}")
+        with pytest.raises(InputError, match=rf"expects the API at port {port}, which is taken"):
+            batkube.run(
+                workload=workload(tmp_path, 1), platform="1x1", scheduler="mine", catalogue=tmp_path / "mine.yaml"
+            )
+
+
+def test_what_keeps_real_time_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import signal, time\nsignal.alarm(3600)\ntime.sleep(10**6)\n")
+    with pytest.raises(RunFailed):
+        batkube.run(
+            workload=workload(tmp_path, 1),
+            platform="1x1",
+            scheduler=f"preload:{sys.executable} {script}",
+            out=tmp_path / "out",
+        )
+    (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
+    assert "keeps real time" in note["what"]
+    assert "alarm and setitimer" in note["example"]
+
+
+def test_a_statically_linked_program_is_told_that_it_cannot_have_the_clock(tmp_path: Path) -> None:
+    source, program = tmp_path / "static.c", tmp_path / "static"
+    source.write_text("#include <unistd.h>\nint main(void) { pause(); }\n")
+    if subprocess.run(["cc", "-static", "-o", str(program), str(source)], capture_output=True, check=False).returncode:
+        pytest.skip("needs a C compiler and a static C library")
+    with pytest.raises(RunFailed, match="dynamically linked"):
+        batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler=f"preload:{program}")

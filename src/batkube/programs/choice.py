@@ -67,10 +67,7 @@ def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[Outsi
     companions = [one for scheduler in schedulers for one in _companions(scheduler, shelf)]
     text = scenario.controller_manager
     managers = [] if text is None else [_controller_manager(text, shelf)]
-    others = [
-        _attached(text, f"attached-{number}-{_words(text)[0].rpartition('/')[2].partition('@')[0]}", shelf)
-        for number, text in enumerate(scenario.attach, start=1)
-    ]
+    others = [_other(text, number, scenario, shelf) for number, text in enumerate(scenario.attach, start=1)]
     return (*schedulers, *companions, *managers, *others)
 
 
@@ -125,6 +122,18 @@ def controller_manager(text: str, builder: Builder | None) -> OutsideScheduler:
 
 def _controller_manager(text: str, shelf: Shelf) -> OutsideScheduler:
     return _attached(text, CONTROLLER_MANAGER, shelf, like=CONTROLLER_MANAGER)
+
+
+def _other(text: str, number: int, scenario: Scenario, shelf: Shelf) -> OutsideScheduler:
+    """Return a program that is attached beside the schedulers; number 1 is the first one."""
+    kind, command = split_clock(text)
+    words = _words(command)
+    folder = f"attached-{number}-{words[0].rpartition('/')[2].partition('@')[0]}"
+    if kind is None:
+        return _attached(text, folder, shelf)
+    return dataclasses.replace(
+        commanded(replace(start_on(kind), scheduler_name=""), text, words, scenario), folder=folder
+    )
 
 
 def _attached(text: str, folder: str, shelf: Shelf, like: str = "") -> OutsideScheduler:

@@ -21,7 +21,7 @@ from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, a
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.costs import DecisionCost
 from batkube.timing.garbage import Garbage
-from batkube.timing.processes import NOT_BUILT, AttachedProcess
+from batkube.timing.processes import AttachedProcess
 
 #: In virtual time: when nothing is due and nothing happens for so long, a run is given up.
 PATIENCE = Duration(3600 * NANOSECONDS_PER_SECOND)
@@ -185,7 +185,7 @@ class Attachment:
         if waited_s > self._watchdog_s:
             raise process.failure(f"has not become idle for {self._watchdog_s:g} s of real time")
         if self.page.pid == 0 and waited_s > _ATTACH_S:
-            raise process.failure(f"does not read the virtual clock; {NOT_BUILT}")
+            raise process.failure(f"does not read the virtual clock; {self.page.remedy}")
         if waited_s > _CROWDED_S and self.server.door.is_overrun and self.server.is_awaiting:
             raise process.failure(_CROWDED_OUT)
 

@@ -147,6 +147,14 @@ class ClockPage:
         return bool(self._slots[_FLAGS] & _COLLECT)
 
     @property
+    def remedy(self) -> str:
+        """What to ask of a program that has not taken its page."""
+        return (
+            "is it built for virtual time? `batkube schedulers build --module DIR` does that for any Go program, "
+            "and `--time paced` goes without"
+        )
+
+    @property
     def counts_all(self) -> bool:
         """Whether nothing can reach the run's server that the program has not counted."""
         return True

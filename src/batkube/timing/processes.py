@@ -104,7 +104,7 @@ class AttachedProcess:
         code = self._process.returncode
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         if needs_page and not self.page.pid:
-            how = f"{how} and never read the virtual clock; {NOT_BUILT}"
+            how = f"{how} and never read the virtual clock; {self.page.remedy}"
         return self.failure(how)
 
     def cpu_ns(self) -> int:
@@ -135,9 +135,3 @@ def _both(first: Callable[[], None] | None, second: Callable[[], None] | None) -
 def last_lines(log: str) -> list[str]:
     """Return the last lines of a log that tell something: not those in which klog lists all flags."""
     return [line for line in log.splitlines() if not _FLAG_LINE.search(line)][-_SHOWN_LINES:]
-
-
-NOT_BUILT = (
-    "is it built for virtual time? `batkube schedulers build --module DIR` does that for any Go program, "
-    "and `--time paced` goes without"
-)

@@ -179,6 +179,11 @@ class SessionPage(ClockPage):
         """Ask for nothing: whose garbage it is cannot be told."""
 
     @property
+    def remedy(self) -> str:
+        """What to ask of a program that has not taken its page."""
+        return "is it dynamically linked, and started with its environment? `--time paced` and real: go without"
+
+    @property
     def counts_all(self) -> bool:
         """A process that is statically linked counts nothing, and neither does one that writes as the library does."""
         return False
