@@ -178,6 +178,27 @@ def test_the_history_is_forgotten_beyond_a_size() -> None:
         changes_since(store, store.oldest_version - 1)
 
 
+def test_the_size_of_the_history_is_kept_when_only_some_changes_are_weighed() -> None:
+    store = Store(history_limit=100_000, history_bytes=1_000_000, weighed_one_in=8)
+    store.create(POD, keys("a"), [{"value": "x" * 1000}], NOW)
+    for number in range(5_000):
+        store.replace(POD, keys("a"), [{"value": f"{number}" + "x" * 1000}], NOW)
+
+    # About a thousand, of which some 120 are weighed: it would take more than five standard deviations.
+    assert 500 <= len(store.changes_since(store.oldest_version)) <= 1500
+
+
+def test_large_objects_cannot_be_hidden_between_small_ones() -> None:
+    store = Store(history_limit=100_000, history_bytes=1_000_000, weighed_one_in=8)
+    store.create(POD, keys("ab"), [{"value": ""}, {"value": ""}], NOW)
+    for number in range(2_000):
+        store.replace(POD, keys("a"), [{"value": f"{number}"}], NOW)
+        for _ in range(7):
+            store.replace(POD, keys("b"), [{"value": f"{number}" + "x" * 1000}], NOW)
+
+    assert 500 <= len(store.changes_since(store.oldest_version)) <= 2000
+
+
 def test_live_objects_do_not_count_as_history() -> None:
     store = Store(history_limit=1000, history_bytes=10_000)
     for name in "abcdefghijklmnopqrst":

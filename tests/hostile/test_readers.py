@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import socket
@@ -137,16 +138,16 @@ class Flooding:
 
     def proceed(self) -> None:
         self._left -= 1
-        self._loop.now += 0.004
+        self._loop.now += self._loop.request_s
         self._loop.served.append(self._name)
 
 
 class SteppedLoop(asyncio.SelectorEventLoop):
     """An event loop whose time passes when somebody works."""
 
-    def __init__(self) -> None:
+    def __init__(self, request_s: float = 0.004) -> None:
         super().__init__()
-        self.now = 1.0
+        self.now, self.request_s = 1.0, request_s
         self.served: list[str] = []
 
     def time(self) -> float:
@@ -196,6 +197,21 @@ def test_however_many_clients_there_are_those_that_are_quiet_are_forgotten() -> 
             loop.come_round()
 
     assert len(turns._clients) < 1100
+
+
+def test_sockets_are_looked_at_more_often_while_somebody_is_on_the_way() -> None:
+    served = []
+    for is_somebody_coming in (True, False):
+        loop = SteppedLoop(request_s=0.0009)
+        with contextlib.closing(loop):
+            turns = Turns(loop, functools.partial(bool, is_somebody_coming))
+            turns.ask(Flooding(loop, "flood"))
+            loop.come_round()
+            loop.served.clear()
+            loop.come_round()
+            served.append(len(loop.served))
+
+    assert served == [2, 5]
 
 
 def test_clients_that_ask_without_a_pause_are_served_alike() -> None:

@@ -98,7 +98,7 @@ def test_a_crowd_that_leaves_no_room_for_the_program_may_end_a_run_and_never_cha
 def test_a_paced_run_with_strangers_at_its_port_loses_nothing_and_tells_of_them(
     simulate: Simulate, tmp_path: Path
 ) -> None:
-    source = (REPOSITORY / "tests" / "simulation" / "paced" / "plain_scheduler.py").read_text()
+    source = (REPOSITORY / "tests" / "pacing" / "plain_scheduler.py").read_text()
     program = tmp_path / "plain"
     program.write_text(f"#!{sys.executable} -SEu\n{source}")
     program.chmod(0o755)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from batkube.outputs.files.jobs_csv import BATSIM_COLUMNS, OWN_COLUMNS
+from batkube.outputs.files.jobs_csv import BATSIM_COLUMNS, GANG_COLUMNS, OWN_COLUMNS
 from batkube.outputs.files.streams import POD_COLUMNS
 from batkube.outputs.results import Results
 
@@ -42,7 +42,9 @@ def make_run(tmp_path: Path) -> MakeRun:
     ) -> Results:
         folder = tmp_path / name
         folder.mkdir(parents=True)
-        _write(folder / "jobs.csv", BATSIM_COLUMNS + OWN_COLUMNS, [_cells(*row) for row in rows])
+        cells = [_cells(*row) for row in rows]
+        gangs = GANG_COLUMNS if any(name in row for row in cells for name in GANG_COLUMNS) else ()
+        _write(folder / "jobs.csv", BATSIM_COLUMNS + OWN_COLUMNS + gangs, cells)
         if manifest is not None:
             (folder / "manifest.json").write_text(json.dumps(manifest))
         if pods:

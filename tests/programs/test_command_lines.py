@@ -211,7 +211,7 @@ def _outside(*texts: str, **options: Any) -> OutsideScheduler:  # noqa: ANN401
     """Return the last of the schedulers of a scenario."""
     main, *more = texts
     scenario = Scenario((Path("w.json"),), "1x1", main, more_schedulers=tuple(more), **options)
-    return outside_programs(scenario, lambda title: Path("/built") / title)[-1]
+    return outside_programs(scenario, lambda title, _: Path("/built") / title)[-1]
 
 
 def test_a_name_is_looked_up_and_built_and_a_path_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_path_with_a_space_is_one_program(tmp_path: Path) -> None:
 
 def _attached(*texts: str) -> tuple[OutsideScheduler, ...]:
     scenario = Scenario((Path("w.json"),), "1x1", "kube-scheduler", attach=texts)
-    return outside_programs(scenario, lambda title: Path("/built") / title)[1:]
+    return outside_programs(scenario, lambda title, _: Path("/built") / title)[1:]
 
 
 def test_what_is_attached_has_its_own_arguments_and_serves_no_pods(tmp_path: Path) -> None:
@@ -291,8 +291,8 @@ def test_the_real_controllers_are_started_as_the_catalogue_says_by_name_or_path(
             (Path("w.yaml"),), "1x1", "kube-scheduler", controllers=f"{text} --v=4", attach=("kubectl",)
         )
         with pytest.raises(InputError, match="not for virtual time"):
-            outside_programs(scenario, lambda title: Path("/built") / title)
-        manager = outside_programs(replace(scenario, attach=()), lambda title: Path("/built") / title)[1]
+            outside_programs(scenario, lambda title, _: Path("/built") / title)
+        manager = outside_programs(replace(scenario, attach=()), lambda title, _: Path("/built") / title)[1]
         command, _ = _started(manager, tmp_path)
         assert (command[0], command[-1], manager.folder) == (binary, "--v=4", "kube-controller-manager")
         assert {f"--kubeconfig={tmp_path}/kubeconfig", "--leader-elect=false"} < set(command)

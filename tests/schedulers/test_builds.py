@@ -14,10 +14,11 @@ import pytest
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.schedulers.builds import build_path, built
 from batkube.schedulers.catalogue import Catalogue, read_catalogue
+from batkube.schedulers.definitions import decode
 from batkube.schedulers.keeping import outdated
 from batkube.schedulers.programs import our_catalogue, program
 from batkube.schedulers.recipes import GoMod, Program, go_mod, local_program
-from batkube.schedulers.records import kept_builds, lock_of
+from batkube.schedulers.records import DEFINITIONS, kept_builds, lock_of, remove
 from batkube.schedulers.toolchains import locked
 from schedulers.conftest import needs_go
 
@@ -80,6 +81,8 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
             "replace example.com/part => example.com/spare v0.1.0\n",
             "whole/main.go": 'package main\n\nimport "example.com/part"\n\nvar Version string\n\n'
             "func main() { println(part.Text, Version) }\n",
+            "crds/teams.yaml": "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\n"
+            "metadata: {name: teams.example.org}\n",
             "alone/alone.go": 'package alone\n\nconst Text = "alone"\n',
         },
     )
@@ -109,6 +112,42 @@ def test_a_module_that_replaces_another_is_built_in_a_copy(published: str, tmp_p
     binary = built(wanted, tmp_path / "cache")
 
     assert subprocess.run([binary], capture_output=True, text=True, check=True).stderr == "part 0.1.0\n"
+
+
+@needs_go
+@pytest.mark.parametrize(("module", "version"), [("example.com/tiny", "v9.9.9"), ("example.com/none", "v0.1.0")])
+def test_a_version_that_does_not_exist_is_bad_input(published: str, tmp_path: Path, module: str, version: str) -> None:
+    with pytest.raises(InputError) as told:
+        built(Program("tiny", module, version, "./whole", go_mod=GoMod.COPY), tmp_path / "cache")
+
+    assert f"{module} has no version {version} that can be downloaded" in str(told.value)
+    assert "`batkube schedulers list` shows the versions of tiny that are known" in str(told.value)
+    assert published == "example.com/tiny"
+
+
+@needs_go
+def test_a_proxy_that_cannot_be_reached_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOPROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
+
+    with pytest.raises(RunFailed, match="connection refused"):
+        built(Program("tiny", "example.com/tiny", "v0.1.0", "./whole"), tmp_path / "cache")
+
+
+@needs_go
+def test_definitions_of_its_kinds_are_kept_with_a_program_and_removed_with_it(tmp_path: Path, published: str) -> None:
+    wanted = Program("tiny", published, "v0.1.0", "./whole", go_mod=GoMod.COPY, definitions=("crds",))
+
+    binary = built(wanted, tmp_path / "cache")
+
+    kept = decode((binary.parent / DEFINITIONS).read_bytes())
+    assert [definition["metadata"]["name"] for definition in kept] == ["teams.example.org"]
+    assert build_path(wanted, tmp_path / "cache") != build_path(
+        msgspec.structs.replace(wanted, definitions=()), tmp_path / "cache"
+    )
+    [build] = kept_builds(tmp_path / "cache")
+    assert remove(build) == ""
+    assert not binary.parent.exists()
 
 
 @needs_go

@@ -17,8 +17,8 @@ def test_a_name_alone_means_its_default_version() -> None:
     assert program("kube-scheduler").title == "kube-scheduler@1.34.4"
 
 
-@pytest.mark.parametrize("minor", range(29, 37))
-def test_every_minor_version_of_kube_scheduler_since_1_29_is_known(minor: int) -> None:
+@pytest.mark.parametrize("minor", range(19, 37))
+def test_every_minor_version_of_kube_scheduler_since_1_19_is_known(minor: int) -> None:
     assert any(version.startswith(f"1.{minor}.") for version in our_catalogue()["kube-scheduler"].versions)
 
 

@@ -175,6 +175,25 @@ def test_an_evicted_indexed_job_fails_if_told_to(simulate: Simulate, kube_schedu
     }
 
 
+@pytest.mark.parametrize("down_s", [200, 1000])
+def test_an_indexed_job_whose_node_fails_starts_over(simulate: Simulate, kube_scheduler: str, down_s: int) -> None:
+    # After 200 s the node is back and says that its pod has failed; else that is evicted after about 340 s.
+    run = simulate(
+        [gang("a", 3)],
+        {"d": {"type": "delay", "delay": 20, "cpu": 1}},
+        platform="4x1,8Gi",
+        scheduler=kube_scheduler,
+        submit_as="indexed-job",
+        events=[{"at": 5, "fail": ["node-0", "node-1"], "for": down_s}],
+    )
+
+    [row] = run.jobs.to_dict("records")
+    assert (row["final_state"], row["attempts"], row["evictions"]) == ("COMPLETED_SUCCESSFULLY", 2, 0)
+    assert row["starting_time"] > min(down_s, 340)
+    assert run.pods.groupby("phase").size().to_dict() == {"Failed": 3, "Succeeded": 3}
+    check_pods(run.pods, cpus=1)
+
+
 def test_two_runs_of_indexed_jobs_are_the_same(simulate: Simulate, kube_scheduler: str, tmp_path: Path) -> None:
     runs: Sequence[batkube.Run] = [
         simulate(

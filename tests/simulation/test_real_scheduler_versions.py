@@ -17,9 +17,13 @@ SECOND = 10**9
 OLDEST = "1.19.0"
 OLD_SCHEDULER = f"kube-scheduler@{OLDEST}"
 ONE_MORE = slow("builds one more version of kube-scheduler")
+MORE_VERSIONS = (
+    *("1.20.15", "1.21.14", "1.22.17", "1.23.17", "1.24.17", "1.25.16", "1.26.15", "1.27.16", "1.28.15"),
+    *("1.30.14", "1.31.4", "1.32.5", "1.33.13", "1.35.4"),
+)
 VERSIONS = (
     *(OLDEST, "1.29.6", "1.36.3"),
-    *(pytest.param(version, marks=ONE_MORE) for version in ("1.30.14", "1.31.4", "1.32.5", "1.33.13", "1.35.4")),
+    *(pytest.param(version, marks=ONE_MORE) for version in MORE_VERSIONS),
 )
 PROFILES = {str(length): {"type": "delay", "delay": length} for length in (7, 20)}
 JOBS = [

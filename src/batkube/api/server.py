@@ -16,7 +16,7 @@ from batkube.api.access.impersonation import NobodyToActAs, acting_as
 from batkube.api.discovery.health import Counters
 from batkube.api.discovery.paths import Paths
 from batkube.api.requests import statuses
-from batkube.api.requests.messages import JSON, TEXT, Request, Response, Stream
+from batkube.api.requests.messages import JSON, TEXT, Laborious, Request, Response, Stream
 from batkube.api.requests.negotiation import negotiate_failure
 from batkube.api.requests.options import selected_name
 from batkube.api.requests.routing import Route, route_of
@@ -56,12 +56,14 @@ class ApiServer:
         self._audience = Audience()
 
     def handle(self, request: Request) -> Response | Stream:
-        """Answer one request; whatever is in it, there is an answer."""
+        """Answer one request; whatever is in it, there is an answer. May raise Laborious if it is in haste."""
         route = route_of(request)
         try:
             answer = self._answer(request, route)
         except Failure as failure:
             answer = self._failed(failure, request)
+        except Laborious:
+            raise
         except NobodyToActAs as problem:
             text = f'Internal Server Error: "{request.path}": {problem}\n'
             answer = Response(500, text.encode(), TEXT)

@@ -29,6 +29,10 @@ class Past(NamedTuple):
     work: int = 0
 
 
+#: Of all courses whose pods no controller makes: a long trace has many.
+_NO_DEPARTURES: dict[int, Instant] = {}
+
+
 class Course:
     """The pods of one job, and how far they have come; index i of every list is the pod of rank i."""
 
@@ -37,6 +41,7 @@ class Course:
         "broken",
         "created",
         "demand",
+        "departures",
         "end_appointment",
         "ended",
         "is_lost",
@@ -59,9 +64,11 @@ class Course:
         self.demand = demand
         self.created = created
         self.past = past
-        #: Of pods that a controller makes: who that is, `Job/w0-7`, and when each came; the keys of others are "".
+        #: Of pods that a controller makes: who that is, `Job/w0-7`, when each came, and when it left its node; the keys
+        #: of those still to come are "".
         self.owner = ""
         self.births: list[Instant] | None = None
+        self.departures = _NO_DEPARTURES
         size = job.size
         #: The machine that each pod was bound to, the node that holds it, when that admitted it, when the pod came up.
         self.machine_ids: list[int | None] = [None] * size

@@ -63,20 +63,21 @@ def bind(store: Store, binding: Binding, now: Instant, author: object = None, *,
     pods = store.objects(POD, binding.keys)
     bound = [{**pod, "spec": {**pod["spec"], "nodeName": node}} for pod, node in zip(pods, binding.nodes, strict=True)]
     if in_full:
-        bound = [_in_full(pod, binding.annotations, now) for pod in bound]
+        for pod in bound:
+            _complete(pod, binding.annotations, now)
     store.replace(POD, binding.keys, bound, now, author, binding)
 
 
-def _in_full(pod: KubeObject, annotations: Mapping[str, str], now: Instant) -> KubeObject:
-    """Return a bound pod as the API shows it (Kubernetes: pkg/registry/core/pod/storage, setPodNodeAndMetadata)."""
+def _complete(pod: KubeObject, annotations: Mapping[str, str], now: Instant) -> None:
+    """Have a new pod say that it is bound (Kubernetes: pkg/registry/core/pod/storage, setPodNodeAndMetadata)."""
     metadata, status = pod["metadata"], pod.get("status", {})
     if annotations:
-        metadata = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
+        pod["metadata"] = {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": rfc3339(now)}
     if metadata.get("generation") and "observedGeneration" in status:
         scheduled["observedGeneration"] = metadata["generation"]
     others = [condition for condition in status.get("conditions", []) if condition["type"] != "PodScheduled"]
-    return {**pod, "metadata": metadata, "status": {**status, "conditions": [*others, scheduled]}}
+    pod["status"] = {**status, "conditions": [*others, scheduled]}
 
 
 def evict(store: Store, eviction: Eviction, now: Instant, author: object = None) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from batkube.cluster.references import condition_of, has_condition, is_being_deleted
+from batkube.cluster.references import condition_of, has_condition, is_being_deleted, status_with
 from batkube.cluster.store import KubeObject
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, instant_of
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Duration, Instant, duration, instant_of
 
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
@@ -25,6 +25,21 @@ def priority_of(pod: KubeObject) -> int:
     """Return how important the pod is; 0 where nobody has said."""
     priority: int = pod["spec"].get("priority", 0)
     return priority
+
+
+def time_in(pod: KubeObject, annotation: str) -> Duration | None:
+    """Return the length of time that an annotation of the pod tells; one that cannot be read tells nothing."""
+    text = (pod["metadata"].get("annotations") or {}).get(annotation)
+    try:
+        return None if text is None else max(Duration(0), duration(text))
+    except ValueError:
+        return None
+
+
+def disrupted_status(pod: KubeObject, reason: str, message: str, now: Instant) -> KubeObject:
+    """Return the pod's status with what is said of one that somebody is about to end (condition DisruptionTarget)."""
+    kind = {"type": "DisruptionTarget", "status": "True", "lastProbeTime": None}
+    return status_with(pod, {**kind, "reason": reason, "message": message}, now)
 
 
 def is_finished(pod: KubeObject) -> bool:

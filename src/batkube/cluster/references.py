@@ -85,6 +85,12 @@ def with_condition(conditions: list[Condition], new: Condition, now: Instant) ->
     return [made if one is old else one for one in conditions]
 
 
+def status_with(obj: KubeObject, condition: Condition, now: Instant) -> KubeObject:
+    """Return the object's status with this condition in it."""
+    status = obj.get("status", {})
+    return {**status, "conditions": with_condition(status.get("conditions") or [], condition, now)}
+
+
 def with_metadata(obj: KubeObject, **fields: Any) -> KubeObject:  # noqa: ANN401 - any JSON
     """Return `obj` with these fields of its metadata, leaving out those that are None."""
     metadata = {**obj["metadata"], **fields}

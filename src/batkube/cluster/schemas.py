@@ -64,6 +64,9 @@ class Schema(msgspec.Struct, eq=False):
     keeps_unknown: bool = False
     #: What `cluster.decoding` compiles of this schema on first use.
     decoder: Callable[[Any, Any], Any] | None = None
+    #: What `api.wire` compiles of it: how it is read from protobuf, and written.
+    from_wire: Any = None
+    to_wire: Any = None
 
 
 class Field(msgspec.Struct, eq=False):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NewType
@@ -92,10 +93,10 @@ class Compacted(Exception):
 class Store:
     """All live objects and their recent history."""
 
-    def __init__(self, history_limit: int = 1000, history_bytes: int | None = None) -> None:
+    def __init__(self, history_limit: int = 1000, history_bytes: int | None = None, *, weighed_one_in: int = 1) -> None:
         """The history is forgotten beyond `history_limit` changes, or where what it alone keeps exceeds a size.
 
-        Where nobody reads it, the limit is 0, and none is kept.
+        Where nobody reads it, the limit is 0, and none is kept. See `_weight` for `weighed_one_in`.
         """
         #: Every live object with the version of its latest change, by kind and key, oldest first.
         self._live: dict[str, dict[Key, Entry]] = {}
@@ -106,6 +107,9 @@ class Store:
         self._history_sizes: deque[int] = deque()
         self._history_size = 0
         self._history_bytes = history_bytes
+        self._weighed_one_in = weighed_one_in
+        #: How many batches are taken before the next one is weighed.
+        self._unweighed = 0
         self._listeners: dict[str, list[tuple[object, Listener]]] = {}
         #: Those who hear of every kind, after the others.
         self._listeners_to_all: list[tuple[object, Listener]] = []
@@ -201,10 +205,7 @@ class Store:
 
     def _remember(self, batch: Batch) -> None:
         """Add `batch` to the history, and forget what is too old or too much."""
-        size = 0
-        if self._history_bytes is not None:
-            # Their texts are about as large as the objects, and found quickly.
-            size = sum(len(_encode(value)) for value, _ in batch.previous)
+        size = self._weight(batch) if batch.previous and self._history_bytes is not None else 0
         self._history.append(batch)
         self._history_sizes.append(size)
         self._history_size += size
@@ -213,6 +214,19 @@ class Store:
             self._forget_oldest()
         while self._history_bytes is not None and self._history_size > self._history_bytes and len(self._history) > 1:
             self._forget_oldest()
+
+    def _weight(self, batch: Batch) -> int:
+        """Return about how much memory a batch keeps, or nothing while another one stands for it.
+
+        To weigh an object takes a tenth of what a write takes. So one batch in so many is weighed, drawn by lot for
+        nobody to know where large objects would be overlooked, and counts so many times.
+        """
+        if self._unweighed:
+            self._unweighed -= 1
+            return 0
+        self._unweighed = secrets.randbelow(2 * self._weighed_one_in - 1)
+        # Their texts are about as large as the objects, and found quickly.
+        return self._weighed_one_in * sum(len(_encode(value)) for value, _ in batch.previous)
 
     def _compacted(self, version: int) -> Compacted:
         return Compacted(f"version {version} is too old; the oldest kept is {self.oldest_version}")

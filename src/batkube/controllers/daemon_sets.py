@@ -17,6 +17,7 @@ from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
 from batkube.controllers.daemon_rollouts import hash_of_pod, is_available, next_step, surge_of, surplus_of
+from batkube.controllers.pod_control import claim_objects
 from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.revisions import REVISION_LABEL, Revisions, hash_of
 from batkube.kernel.instants import Instant, seconds
@@ -58,7 +59,7 @@ class DaemonSets(PodKeeper):
     def reconcile(self, key: Key, owner: KubeObject, now: Instant) -> None:
         """Make pods where they are missing, end them where they should not be, and renew old ones."""
         revision = self._revisions.present(owner, now)
-        self.claimed(owner, now)
+        claim_objects(self.client, self.pods, owner, now)
         nodes = self.store.all(NODE)
         rules = NodeRules({**owner["spec"]["template"]["spec"], "tolerations": _tolerations(owner)})
         eligible = [name for name, node in nodes.items() if rules.objection(node) is None]

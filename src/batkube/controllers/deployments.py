@@ -17,7 +17,7 @@ from batkube.controllers import rollout_plan as plan
 from batkube.controllers import rollout_status as progress
 from batkube.controllers.controlled import Controlled, may_be_adopted_anew
 from batkube.controllers.controller import Controller
-from batkube.controllers.pod_control import claim, owner_key
+from batkube.controllers.pod_control import claim_objects, owner_key
 from batkube.controllers.replica_sets import REPLICA_SET
 from batkube.controllers.rollbacks import rolled_back
 from batkube.controllers.rollout_plan import size
@@ -77,7 +77,7 @@ class Deployments(Controller):
 
     def reconcile(self, key: Key, deployment: KubeObject, now: Instant) -> None:
         """Take the next step of the rollout, or of a change of size."""
-        new, others = plan.split(deployment, claim(self.client, self._replica_sets, deployment, now))
+        new, others = plan.split(deployment, claim_objects(self.client, self._replica_sets, deployment, now))
         if is_being_deleted(deployment):
             self.write_status(deployment, progress.counted(deployment, new, others, now), now)
             return

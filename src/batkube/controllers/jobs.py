@@ -6,6 +6,8 @@ then the finalizers go, then the counters grow, so that no pod is counted twice 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import is_ready
@@ -17,7 +19,7 @@ from batkube.controllers.controller import Controller
 from batkube.controllers.job_ends import completion_of, failure_of
 from batkube.controllers.job_pods import plan_pods, surplus
 from batkube.controllers.job_sync import FINALIZER, JobSync, has_finalizer, is_suspended, new_condition
-from batkube.controllers.pod_control import NOT_FOUND, POD, PodControl, claim, owner_key
+from batkube.controllers.pod_control import NOT_FOUND, POD, PodControl, claim_objects, owner_key
 from batkube.controllers.pod_failures import Failures
 from batkube.controllers.work_queue import WorkQueue
 from batkube.kernel.instants import Duration, Instant, instant_of, rfc3339, seconds
@@ -85,7 +87,7 @@ class Jobs(Controller):
         """Make, delete and count pods, and end the Job when that is decided."""
         if is_finished(job) or job["spec"].get("managedBy", _OURS) != _OURS:
             return
-        sync = JobSync(job, claim(self.client, self._pods, job, now, finalizer=FINALIZER))
+        sync = JobSync(job, claim_objects(self.client, self._pods, job, now, finalizer=FINALIZER))
         if not sync.status.get("startTime") and not is_suspended(job):
             sync.status["startTime"] = rfc3339(now)
         failures = self._failures.get(key, Failures()).after(sync.new_succeeded, sync.new_failed)
@@ -115,16 +117,7 @@ class Jobs(Controller):
 
     def _delete_active(self, sync: JobSync, now: Instant) -> tuple[int, Refused | None]:
         """Delete what still runs of a Job that has ended; the Job is over only when that worked."""
-        left, problem = len(sync.active), None
-        for pod in sync.active:
-            try:
-                self._pod_control.delete(sync.job, pod, now)
-            except Refused as refusal:
-                problem = problem or refusal
-                continue
-            left -= 1
-            sync.terminating += 1
-            sync.ready -= is_ready(pod)
+        left, problem = self._delete(sync, sync.active, now)
         if left:
             sync.verdict = None
         return left, problem
@@ -133,7 +126,7 @@ class Jobs(Controller):
         """Create or delete pods, so that as many are active as should be; return how many are."""
         victims = surplus(sync)[:_AT_ONCE]
         if victims:
-            return self._delete(sync, victims, now)
+            return self._delete(sync, victims, now, is_counted=False)
         plan = plan_pods(sync, failures, now)
         if plan.wait:
             self.queue.add_after(key, now, max(plan.wait, _BATCH))
@@ -142,11 +135,15 @@ class Jobs(Controller):
         made, problem = self._pod_control.create_many(sync.job, plan.templates[:_AT_ONCE], now)
         return len(sync.active) + made, problem
 
-    def _delete(self, sync: JobSync, victims: list[KubeObject], now: Instant) -> tuple[int, Refused | None]:
+    def _delete(
+        self, sync: JobSync, victims: Sequence[KubeObject], now: Instant, *, is_counted: bool = True
+    ) -> tuple[int, Refused | None]:
+        """Delete active pods, and return how many are left; those that will not be counted need no finalizer."""
         left, problem = len(sync.active), None
         for pod in victims:
             try:
-                self._drop_finalizer(pod, now)
+                if not is_counted:
+                    self._drop_finalizer(pod, now)
                 self._pod_control.delete(sync.job, pod, now)
             except Refused as refusal:
                 problem = problem or refusal

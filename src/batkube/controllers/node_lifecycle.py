@@ -12,8 +12,8 @@ import functools
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, POD
-from batkube.cluster.pods import is_finished, is_ready, node_of_pod
-from batkube.cluster.references import condition_of, with_condition
+from batkube.cluster.pods import disrupted_status, is_finished, is_ready, node_of_pod
+from batkube.cluster.references import condition_of, status_with, with_condition
 from batkube.cluster.scheduling_rules import UNSCHEDULABLE_TAINT
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
@@ -116,11 +116,8 @@ class NodeLifecycle(Controller):
 
     def _mark_pod(self, pod: KubeObject, now: Instant) -> None:
         """Say that a pod is not ready (Kubernetes: controller/util/node, MarkPodsNotReady)."""
-        status = pod["status"]
-        conditions = with_condition(
-            status["conditions"], {**(condition_of(pod, "Ready") or {}), "status": "False"}, now
-        )
-        self.client.update(POD, {**pod, "status": {**status, "conditions": conditions}}, now, subresource="status")
+        status = status_with(pod, {**(condition_of(pod, "Ready") or {}), "status": "False"}, now)
+        self.client.update(POD, {**pod, "status": status}, now, subresource="status")
         if self.events is not None:
             self.events.record(pod, POD, "Warning", "NodeNotReady", "Node is not ready", now)
 
@@ -239,14 +236,6 @@ class PodsOfLostNodes(Controller):
         if not node_of_pod(pod) or self.store.get(NODE, Key(node_of_pod(pod))) is not None:
             return
         if not is_finished(pod):
-            status = pod.get("status", {})
-            condition = {
-                "type": "DisruptionTarget",
-                "status": "True",
-                "lastProbeTime": None,
-                "reason": "DeletionByPodGC",
-                "message": "PodGC: node no longer exists",
-            }
-            conditions = with_condition(status.get("conditions") or [], condition, now)
-            self.write_status(pod, {**status, "phase": "Failed", "conditions": conditions}, now)
+            status = disrupted_status(pod, "DeletionByPodGC", "PodGC: node no longer exists", now)
+            self.write_status(pod, {**status, "phase": "Failed"}, now)
         self.client.delete(POD, key, now, grace_s=0)

@@ -116,7 +116,7 @@ class PodControl:
         self._events.record(owner, self._owner_storage, kind, reason, words.format(**names, problem=problem), now)
 
 
-def claim(
+def claim_objects(
     client: Client,
     members: Controlled,
     owner: KubeObject,

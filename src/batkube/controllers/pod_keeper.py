@@ -5,17 +5,18 @@ Pods without a controller whose labels match are adopted, those whose labels no 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.pods import available_in
 from batkube.cluster.references import namespace_of
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import Change, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled, may_be_adopted_anew
 from batkube.controllers.controller import Controller
-from batkube.controllers.pod_control import PodControl, Words, claim, owner_key
+from batkube.controllers.pod_control import PodControl, Words, owner_key
 from batkube.kernel.instants import Instant
 
 
@@ -52,8 +53,9 @@ class PodKeeper(Controller):
             if key.startswith(prefix) and selector_of(owner["spec"].get("selector")).matches(labels)
         ]
 
-    def claimed(
-        self, owner: KubeObject, now: Instant, wanted: Callable[[KubeObject], bool] = lambda pod: True
-    ) -> list[KubeObject]:
-        """Return the pods that `owner` has, of those that are `wanted`."""
-        return claim(self.client, self.pods, owner, now, wanted=wanted)
+    def look_again_when_available(self, key: Key, owner: KubeObject, pods: Sequence[KubeObject], now: Instant) -> None:
+        """Look again when the first of the pods that are ready has been so for long enough."""
+        if min_ready_s := owner["spec"].get("minReadySeconds", 0):
+            waits = [wait for pod in pods if (wait := available_in(pod, min_ready_s, now))]
+            if waits:
+                self.queue.add_after(key, now, min(waits))

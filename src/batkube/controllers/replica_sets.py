@@ -14,6 +14,7 @@ from batkube.cluster.references import controller_of, is_being_deleted
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
+from batkube.controllers.pod_control import claim_objects
 from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.victims import by_rank
 from batkube.kernel.instants import Instant, rfc3339
@@ -37,14 +38,14 @@ class ReplicaSets(PodKeeper):
 
     def reconcile(self, key: Key, replica_set: KubeObject, now: Instant) -> None:
         """Create or delete pods until there are as many as asked for."""
-        pods = self.claimed(replica_set, now, is_active)
+        pods = claim_objects(self.client, self.pods, replica_set, now, wanted=is_active)
         problem: Refused | None = None
         if not is_being_deleted(replica_set):
             problem = self._manage(replica_set, pods, now)
         self.write_status(replica_set, _status(replica_set, pods, problem, now), now)
         if problem is not None:
             raise problem
-        self._look_again_when_available(key, replica_set, pods, now)
+        self.look_again_when_available(key, replica_set, pods, now)
 
     def _manage(self, replica_set: KubeObject, pods: Sequence[KubeObject], now: Instant) -> Refused | None:
         """Create or delete pods; return what could not be done."""
@@ -68,15 +69,6 @@ class ReplicaSets(PodKeeper):
         reference = controller_of(replica_set)
         siblings = [replica_set] if reference is None else self._replica_sets.of(reference["uid"])
         return [pod for sibling in siblings for pod in self.pods.of(sibling["metadata"]["uid"])]
-
-    def _look_again_when_available(
-        self, key: Key, replica_set: KubeObject, pods: Sequence[KubeObject], now: Instant
-    ) -> None:
-        min_ready_s = replica_set["spec"].get("minReadySeconds", 0)
-        if min_ready_s:
-            waits = [wait for pod in pods if (wait := available_in(pod, min_ready_s, now))]
-            if waits:
-                self.queue.add_after(key, now, min(waits))
 
 
 def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: Refused | None, now: Instant) -> KubeObject:

@@ -15,7 +15,7 @@ from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
-from batkube.controllers.pod_control import Words
+from batkube.controllers.pod_control import Words, claim_objects
 from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.revisions import REVISION_LABEL, Revisions, template_of
 from batkube.kernel.instants import Instant
@@ -47,16 +47,14 @@ class StatefulSets(PodKeeper):
         named = owner.get("status", {}).get("currentRevision")
         kept = {revision["metadata"]["name"]: revision for revision in self._revisions.of(owner)}
         current = kept.get(named, update)
-        self.claimed(owner, now)
+        claim_objects(self.client, self.pods, owner, now)
         if not is_being_deleted(owner):
             self._manage(owner, current, update, now)
         pods = self.pods.of(owner["metadata"]["uid"])
         self.write_status(owner, _status(owner, pods, current, update, now), now)
         used = {pod["metadata"].get("labels", {}).get(REVISION_LABEL, "") for pod in pods}
         self._revisions.forget_old(owner, used | {_name(current), _name(update)}, now)
-        waits = [wait for pod in pods if (wait := available_in(pod, _min_ready_s(owner), now))]
-        if waits:
-            self.queue.add_after(key, now, min(waits))
+        self.look_again_when_available(key, owner, pods, now)
 
     def _manage(self, owner: KubeObject, current: KubeObject, update: KubeObject, now: Instant) -> None:
         """Do what may be done now, in the order of the real controller: make, end, renew."""

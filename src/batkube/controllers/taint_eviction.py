@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE, POD
-from batkube.cluster.pods import node_of_pod
-from batkube.cluster.references import is_being_deleted, with_condition
+from batkube.cluster.pods import disrupted_status, node_of_pod
+from batkube.cluster.references import is_being_deleted
 from batkube.cluster.scheduling_rules import tolerates
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
@@ -73,16 +73,8 @@ class TaintEviction(Controller):
 
     def _evict(self, key: Key, pod: KubeObject, now: Instant) -> None:
         self.tell(pod, "Normal", "TaintManagerEviction", f"Marking for deletion Pod {key}", now)
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "lastProbeTime": None,
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-        }
-        status = pod.get("status", {})
-        conditions = with_condition(status.get("conditions") or [], condition, now)
-        self.client.update(POD, {**pod, "status": {**status, "conditions": conditions}}, now, subresource="status")
+        why = "Taint manager: deleting due to NoExecute taint"
+        self.write_status(pod, disrupted_status(pod, "DeletionByTaintManager", why, now), now)
         self.client.delete(POD, key, now)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.kernel.private_files import write_private
 
 #: Name of each user, by the name of the kubeconfig that is made for it, and its group.
@@ -149,24 +150,13 @@ class Commands:
         return [str(self._binaries["kube-scheduler"]), f"--config={path}", *address, *arguments]
 
     def _write_users(self) -> None:
+        cluster = {"server": f"https://127.0.0.1:{self._port}", "certificate-authority": str(self.certificate)}
         lines = []
         for file, (user, group) in _USERS.items():
             token = secrets.token_urlsafe()
             lines.append(f'{token},{user},{user},"{group}"\n' if group else f"{token},{user},{user}\n")
-            write_private(self._folder / file, self._kubeconfig(user, token))
+            write_private(self._folder / file, kubeconfig(cluster, user, {"token": token}, "real"))
         write_private(self._folder / "tokens.csv", "".join(lines))
-
-    def _kubeconfig(self, user: str, token: str) -> str:
-        cluster = {"server": f"https://127.0.0.1:{self._port}", "certificate-authority": str(self.certificate)}
-        content = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "real", "cluster": cluster}],
-            "users": [{"name": user, "user": {"token": token}}],
-            "contexts": [{"name": "real", "context": {"cluster": "real", "user": user}}],
-            "current-context": "real",
-        }
-        return yaml.safe_dump(content, sort_keys=False)
 
 
 def _write_key(path: Path) -> None:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from batkube.cluster.pods import time_in
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Duration, duration, seconds
 from batkube.kernel.quantities import MEMORY, amount
@@ -61,9 +62,9 @@ def plan_of(pod: KubeObject, container: KubeObject, *, is_init: bool, rule: Cond
     plan = _by_rule(rule, _by_itself(pod, container, is_init=is_init))
     if not is_init:
         annotations = pod["metadata"].get("annotations") or {}
-        told = _told_length(annotations.get(DURATION, annotations.get(RUN_TIME)))
-        code = _told_code(annotations.get(EXIT_CODE))
-        plan = ContainerPlan(plan.length if told is None else told, plan.exit_code if code is None else code)
+        length = time_in(pod, DURATION if DURATION in annotations else RUN_TIME)
+        code = _exit_code(annotations.get(EXIT_CODE))
+        plan = ContainerPlan(plan.length if length is None else length, plan.exit_code if code is None else code)
     return plan if rule.memory is None else _within_limit(plan, container, rule.memory)
 
 
@@ -90,17 +91,7 @@ def _within_limit(plan: ContainerPlan, container: KubeObject, memory: Curve) -> 
     return ContainerPlan(age, KILLED, OUT_OF_MEMORY)
 
 
-def _told_length(text: str | None) -> Duration | None:
-    """Return the time that an annotation tells; one that cannot be read tells nothing."""
-    if text is None:
-        return None
-    try:
-        return max(Duration(0), duration(text))
-    except ValueError:
-        return None
-
-
-def _told_code(text: str | None) -> int | None:
+def _exit_code(text: str | None) -> int | None:
     return int(text) % 256 if text is not None and text.isascii() and text.isdigit() and len(text) < 6 else None
 
 
@@ -132,7 +123,7 @@ def _commands(commands: Sequence[Sequence[str]]) -> ContainerPlan | None:
                 return _FOR_EVER
             sleeps, total = True, Duration(total + length)
         elif program == "exit":
-            return ContainerPlan(total, _told_code(words[1]) or 0 if len(words) > 1 else 0)
+            return ContainerPlan(total, _exit_code(words[1]) or 0 if len(words) > 1 else 0)
         elif program not in _INSTANT:
             strange = True
     return None if strange and not sleeps else ContainerPlan(total, code)

@@ -28,6 +28,7 @@ from batkube.kernel.intervals import format_intervals, mask_of
 #: How long those who may evict pods have to do so.
 ROLLBACK_TIME: Duration = seconds(600)
 _NOTE = FidelityNote("deadlock", "half-started jobs hold, for good, what the pods that they wait for would need")
+_BY_CONDITION = "node.kubernetes.io/"
 #: So many jobs, and nodes of each, are named in a sentence; the journal has them all.
 _NAMED = 10
 
@@ -104,10 +105,11 @@ class GangWatch:
         self._has_changed = True
 
     def _offer(self, name: str, node: KubeObject) -> None:
-        """Take note of what a node offers, if it takes pods at all."""
+        """Take note of what a node offers, if it takes pods; taints by its condition come and go by themselves."""
         spec = node["spec"]
-        taints = [taint for taint in spec.get("taints") or () if taint.get("effect") != "PreferNoSchedule"]
-        if not spec.get("unschedulable") and not taints:
+        lasting = [taint for taint in spec.get("taints") or () if not taint["key"].startswith(_BY_CONDITION)]
+        hard = [taint for taint in lasting if taint.get("effect") != "PreferNoSchedule"]
+        if not spec.get("unschedulable") and not hard:
             self._offers[name] = dict(allocatable_of(node))
 
     def _change(self, node: str, now: Instant) -> None:
@@ -176,8 +178,8 @@ class GangWatch:
             self._world.journal.append(now, "wait", job=course.job.key, pods=pods, since=self._halves[course])
 
     def _stuck(self) -> list[Course]:
-        """Return the jobs that can never be whole."""
-        courses = list(self._halves)
+        """Return the jobs that can never be whole; one that lost pods with their node will be broken off."""
+        courses = [course for course in self._halves if not course.is_lost]
         halves = []
         for course in courses:
             nodes = [node for node in course.nodes if node is not None]

@@ -13,7 +13,7 @@ from typing import cast
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.mapping import NODE, POD, ResourceModel, node_of
 from batkube.cluster.pods import is_finished, node_of_pod
-from batkube.cluster.references import controller_of, is_being_deleted, name_of, namespace_of, with_metadata
+from batkube.cluster.references import controller_of, is_being_deleted, key_of, name_of, namespace_of, with_metadata
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.timetable import Happening
 from batkube.cluster.world import World
@@ -31,11 +31,11 @@ _IN_VAIN_MAX = 10_000
 _TOO_MANY_REQUESTS = 429
 _NOT_DONE = FidelityNote("events", "the server refused what an event asked for")
 
-ObjectDeeds = Callable[[Happening, Instant], str]
+ObjectAct = Callable[[Happening], str]
 """Applies, deletes or scales objects of the API, and says which."""
 
-Act = Callable[[str, Happening, Instant], bool]
-"""Does something to a node, and returns whether there was anything to do."""
+Act = Callable[[KubeObject, Happening, Instant], bool]
+"""Does something to a node that is there, and returns whether there was anything to do."""
 
 
 class Happenings:
@@ -48,7 +48,7 @@ class Happenings:
         happenings: Iterator[Happening],
         machines: Mapping[str, Machine],
         model: ResourceModel,
-        objects: ObjectDeeds | None = None,
+        objects: ObjectAct | None = None,
     ) -> None:
         """`machines` are all there will ever be, by the name of their node; `objects` is for deeds that need an API."""
         self._store = world.store
@@ -67,13 +67,12 @@ class Happenings:
         self._acts: dict[Deed, Act] = {
             Deed.FAIL: self._fail,
             Deed.RETURN: self._return,
-            Deed.CORDON: functools.partial(self._cordon, is_cordoned=True),
-            Deed.UNCORDON: functools.partial(self._cordon, is_cordoned=False),
+            Deed.CORDON: lambda node, _, now: self._change_spec(node, now, unschedulable=True),
+            Deed.UNCORDON: lambda node, _, now: self._change_spec(node, now, unschedulable=None),
             Deed.DRAIN: self._drain,
             Deed.TAINT: self._taint,
             Deed.UNTAINT: self._untaint,
             Deed.LABEL: self._label,
-            Deed.ADD: self._add,
             Deed.REMOVE: self._remove,
         }
 
@@ -94,42 +93,43 @@ class Happenings:
 
     def _carry_out(self, happening: Happening, now: Instant) -> None:
         try:
-            act = self._acts.get(happening.deed)
-            if act is None:
+            if happening.deed not in (*self._acts, Deed.ADD):
                 assert self._objects is not None, f"{happening.deed} needs an API"
-                self._journal.append(now, happening.deed, object=self._objects(happening, now))
+                self._journal.append(now, happening.deed, object=self._objects(happening))
                 return
-            done = [node for node in happening.nodes if act(node, happening, now)]
+            done = [node for node in happening.nodes if self._act(node, happening, now)]
             if done:
                 self._journal.append(now, happening.deed, nodes=" ".join(done))
         except Refused as refusal:
             self._notes.add(_NOT_DONE, example=f"{happening.deed}: {refusal.message}")
 
+    def _act(self, name: str, happening: Happening, now: Instant) -> bool:
+        """Do something to a node; return whether there was anything to do: nothing to one that is not there."""
+        node = self._store.get(NODE, Key(name))
+        if happening.deed is Deed.ADD:
+            return node is None and self._add(name, now)
+        return node is not None and self._acts[happening.deed](node, happening, now)
+
     # Nodes fail
 
-    def _fail(self, node: str, happening: Happening, now: Instant) -> bool:
-        if self._store.get(NODE, Key(node)) is None or node in self._heartbeats.silent:
-            return False
-        self._heartbeats.silence(node, now)
-        return True
+    def _fail(self, node: KubeObject, happening: Happening, now: Instant) -> bool:
+        name = node["metadata"]["name"]
+        is_heard = name not in self._heartbeats.silent
+        self._heartbeats.silence(name, now)
+        return is_heard
 
-    def _return(self, node: str, happening: Happening, now: Instant) -> bool:
-        if node not in self._heartbeats.silent:
-            return False
-        self._heartbeats.revive(node, now)
-        return True
+    def _return(self, node: KubeObject, happening: Happening, now: Instant) -> bool:
+        name = node["metadata"]["name"]
+        is_silent = name in self._heartbeats.silent
+        self._heartbeats.revive(name, now)
+        return is_silent
 
     # People look after nodes
 
-    def _cordon(self, node: str, happening: Happening, now: Instant, *, is_cordoned: bool) -> bool:
-        return self._change_spec(node, now, unschedulable=True if is_cordoned else None)
-
-    def _drain(self, node: str, happening: Happening, now: Instant) -> bool:
+    def _drain(self, node: KubeObject, happening: Happening, now: Instant) -> bool:
         """Cordon a node and ask its pods to leave, as `kubectl drain --ignore-daemonsets --force` does."""
-        if self._store.get(NODE, Key(node)) is None:
-            return False
         self._change_spec(node, now, unschedulable=True)
-        self._evict_from(node, now)
+        self._evict_from(node["metadata"]["name"], now)
         return True
 
     def _evict_from(self, node: str, now: Instant) -> None:
@@ -151,59 +151,49 @@ class Happenings:
             return refusal.code != _TOO_MANY_REQUESTS
         return True
 
-    def _taint(self, node: str, happening: Happening, now: Instant) -> bool:
+    def _taint(self, node: KubeObject, happening: Happening, now: Instant) -> bool:
         taint = cast("Taint", happening.detail)
         value = {"value": taint.value} if taint.value else {}
         new = {"key": taint.key, **value, "effect": taint.effect}
-        others = self._taints_but(node, taint._replace(value=""))
+        others = _taints_but(node, taint._replace(value=""))
         return self._change_spec(node, now, taints=[*others, new])
 
-    def _untaint(self, node: str, happening: Happening, now: Instant) -> bool:
+    def _untaint(self, node: KubeObject, happening: Happening, now: Instant) -> bool:
         taint = cast("Taint", happening.detail)
-        return self._change_spec(node, now, taints=self._taints_but(node, taint) or None)
+        return self._change_spec(node, now, taints=_taints_but(node, taint) or None)
 
-    def _taints_but(self, node: str, taint: Taint) -> list[KubeObject]:
-        """Return a node's taints without those of this key and, if it has one, effect."""
-        there = self._store.get(NODE, Key(node)) or {"spec": {}}
-        return [
-            one
-            for one in there["spec"].get("taints") or ()
-            if one["key"] != taint.key or (taint.effect and one["effect"] != taint.effect)
-        ]
-
-    def _label(self, node: str, happening: Happening, now: Instant) -> bool:
-        there = self._store.get(NODE, Key(node))
-        if there is None:
-            return False
-        labels = {**(there["metadata"].get("labels") or {}), **cast("Mapping[str, str | None]", happening.detail)}
+    def _label(self, node: KubeObject, happening: Happening, now: Instant) -> bool:
+        labels = {**(node["metadata"].get("labels") or {}), **cast("Mapping[str, str | None]", happening.detail)}
         kept = {key: value for key, value in labels.items() if value is not None}
-        self._client.update(NODE, with_metadata(there, labels=kept), now)
+        self._client.update(NODE, with_metadata(node, labels=kept), now)
         return True
 
-    def _change_spec(self, node: str, now: Instant, **fields: object) -> bool:
+    def _change_spec(self, node: KubeObject, now: Instant, **fields: object) -> bool:
         """Give a node's spec these fields, without those that are None; return whether that changes anything."""
-        there = self._store.get(NODE, Key(node))
-        if there is None:
-            return False
-        spec = {key: value for key, value in {**there["spec"], **fields}.items() if value is not None}
-        is_other = bool(spec != there["spec"])
+        spec = {key: value for key, value in {**node["spec"], **fields}.items() if value is not None}
+        is_other = bool(spec != node["spec"])
         if is_other:
-            self._client.update(NODE, {**there, "spec": spec}, now)
+            self._client.update(NODE, {**node, "spec": spec}, now)
         return is_other
 
     # Machines come and go
 
-    def _add(self, node: str, happening: Happening, now: Instant) -> bool:
-        if self._store.get(NODE, Key(node)) is not None:
-            return False
-        self._client.create(NODE, node_of(self._machines[node], self._model, now)[1], now)
+    def _add(self, name: str, now: Instant) -> bool:
+        self._client.create(NODE, node_of(self._machines[name], self._model, now)[1], now)
         return True
 
-    def _remove(self, node: str, happening: Happening, now: Instant) -> bool:
-        if self._store.get(NODE, Key(node)) is None:
-            return False
-        self._client.delete(NODE, Key(node), now)
+    def _remove(self, node: KubeObject, happening: Happening, now: Instant) -> bool:
+        self._client.delete(NODE, key_of(node), now)
         return True
+
+
+def _taints_but(node: KubeObject, taint: Taint) -> list[KubeObject]:
+    """Return a node's taints without those of this key and, if it has one, effect."""
+    return [
+        one
+        for one in node["spec"].get("taints") or ()
+        if one["key"] != taint.key or (taint.effect and one["effect"] != taint.effect)
+    ]
 
 
 def _must_leave(pod: KubeObject, node: str) -> bool:

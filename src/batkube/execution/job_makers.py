@@ -15,8 +15,8 @@ from batkube.cluster.client import Client, Refused
 from batkube.cluster.courses import Course, Courses, Past
 from batkube.cluster.forms import ANNOTATION_JOB, Dialect, GangPodFactory, GroupedPodFactory, object_name, pod_group_of
 from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, pod_requests
-from batkube.cluster.pods import is_finished
-from batkube.cluster.references import controller_of, is_being_deleted
+from batkube.cluster.pods import is_active, phase_of
+from batkube.cluster.references import controller_of, has_condition
 from batkube.cluster.store import ADDED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
@@ -165,7 +165,7 @@ class ObjectMaker:
             course = Course(job, [Key("")] * job.size, pod_requests(job, self._model), now, past)
             reference = controller_of(pod)
             course.owner = "" if reference is None else f"{reference['kind']}/{reference['name']}"
-            course.births = [now] * job.size
+            course.births, course.departures = [now] * job.size, {}
             self._present[job.key] = course
         rank = _rank_of(pod, course.keys)
         if rank is not None and course.births is not None:
@@ -180,13 +180,15 @@ class ObjectMaker:
     def disband(self, course: Course, now: Instant) -> None:
         """Evict the pods that are left, so that their controller makes all of them anew.
 
-        An eviction is told apart from a failure (condition DisruptionTarget), which would fail the whole Job.
+        An eviction is told apart from a failure (condition DisruptionTarget), which fails the whole object: then that
+        goes with its pods, and the job is submitted as another.
         """
-        if self._restarts_whole:
-            return
-        for key in self._store.existing(POD, course.keys):
-            pod = self._store.objects(POD, [key])[0]
-            if not is_finished(pod) and not is_being_deleted(pod):
+        keys = self._store.existing(POD, course.keys)
+        pods = dict(zip(keys, self._store.objects(POD, keys), strict=True))
+        if any(phase_of(pod) == "Failed" and not has_condition(pod, "DisruptionTarget") for pod in pods.values()):
+            _delete(self._client, self._storage, _key(course.job), now)
+        elif not self._restarts_whole:
+            for key in [key for key, pod in pods.items() if is_active(pod)]:
                 namespace, _, name = key.rpartition("/")
                 metadata = {"namespace": namespace, "name": name}
                 eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from batkube.cluster.courses import Conductor, Course, Courses
 from batkube.cluster.mapping import POD
 from batkube.cluster.outcomes import FinalState
-from batkube.cluster.pods import TERMINAL_PHASES, node_of_pod, phase_of
+from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod, phase_of
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
@@ -197,6 +197,8 @@ class Kubelets:
         for rank in ranks:
             course.nodes[rank] = None
             del self.lives[course.keys[rank]]
+        if course.is_owned:
+            course.departures.update(dict.fromkeys(ranks, now))
         self._accounts.give_back(held, course.demand)
         self._tell_busy(now)
 
@@ -294,24 +296,20 @@ class Kubelets:
         self._containers.remove(life.key, life.uid, now)
 
     def _stopped_in(self, course: Course, key: Key, now: Instant) -> None:
-        if self.lives.get(key) is not course:
-            return
-        self.forget([key], now)
-        pod = self._store.objects(POD, [key])[0]
-        if course.is_owned and self._containers is not None:
-            # What ends because it was deleted has failed, and whoever counts it must see that before it is gone.
-            self.write([key], {**pod["status"], "phase": "Failed"}, now)
-            self._containers.remove(key, pod["metadata"]["uid"], now)
-        else:
-            self._store.delete(POD, [key], now, author=self)
+        if self.lives.get(key) is course:
+            self.forget([key], now)
+            self.remove(key, self._store.objects(POD, [key])[0]["metadata"]["uid"], now)
 
     def remove(self, key: Key, uid: str, now: Instant) -> None:
         """Let the API forget a pod that has ended; it is gone, or waits for its finalizers."""
-        place = self._courses.place(key)
-        if self._containers is not None and (place is None or place[0].is_owned):
-            self._containers.remove(key, uid, now)
-        else:
+        place, pod = self._courses.place(key), self._store.objects(POD, [key])[0]
+        if self._containers is None or (place is not None and not place[0].is_owned):
             self._store.delete(POD, [key], now, author=self)
+            return
+        if place is not None and not is_finished(pod):
+            # What ends because it was deleted has failed, and whoever counts it must see that before it is gone.
+            self.write([key], {**pod["status"], "phase": "Failed"}, now)
+        self._containers.remove(key, uid, now)
 
     # Writing and remembering
 

@@ -6,8 +6,9 @@ the annotation `batkube.io/stop-time`. The grace period is the most they get.
 
 from __future__ import annotations
 
+from batkube.cluster.pods import time_in
 from batkube.cluster.store import KubeObject
-from batkube.kernel.instants import Duration, Instant, duration, instant_of, seconds
+from batkube.kernel.instants import Duration, Instant, instant_of, seconds
 from batkube.workloads.annotations import WALLTIME
 
 STOP_TIME = "batkube.io/stop-time"
@@ -16,7 +17,7 @@ STOP_TIME = "batkube.io/stop-time"
 def stop_time_of(pod: KubeObject, now: Instant) -> Duration:
     """Return how long a pod that was deleted takes until its last container has ended."""
     metadata = pod["metadata"]
-    wanted = _time_in(pod, STOP_TIME) or Duration(0)
+    wanted = time_in(pod, STOP_TIME) or Duration(0)
     for container in pod["spec"]["containers"]:
         hook = (container.get("lifecycle") or {}).get("preStop") or {}
         wanted = max(wanted, seconds((hook.get("sleep") or {}).get("seconds", 0)))
@@ -26,17 +27,7 @@ def stop_time_of(pod: KubeObject, now: Instant) -> Duration:
 
 def active_deadline_of(pod: KubeObject) -> Duration | None:
     """Return after how long the kubelet ends the pod; None when it may run for ever."""
-    limits = [_time_in(pod, WALLTIME)]
+    limits = [time_in(pod, WALLTIME)]
     deadline = pod["spec"].get("activeDeadlineSeconds")
     limits.append(None if deadline is None else seconds(deadline))
     return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _time_in(pod: KubeObject, annotation: str) -> Duration | None:
-    text = (pod["metadata"].get("annotations") or {}).get(annotation)
-    if text is None:
-        return None
-    try:
-        return max(Duration(0), duration(text))
-    except ValueError:
-        return None

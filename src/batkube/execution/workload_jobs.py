@@ -230,7 +230,7 @@ class WorkloadJobs:
             Outcome(
                 job=course.job,
                 state=state,
-                scheduled=course.scheduled[-1],
+                scheduled=max((instant for instant in course.scheduled if instant is not None), default=None),
                 started=began,
                 finished=finished if began is not None else None,
                 machines=mask_of([number for number in course.machine_ids if number is not None]),
@@ -305,19 +305,21 @@ class WorkloadJobs:
     def _tell_some(
         self, course: Course, ranks: Sequence[int], phase: str, reason: str, finished: Instant | None
     ) -> None:
-        """Tell what became of some pods of a job, those that came at one instant together."""
+        """Tell what became of some pods of a job: together those that came, and left their nodes, together."""
         births = course.births or [course.created] * len(course.keys)
-        for born in dict.fromkeys(births[rank] for rank in ranks):
-            some = [rank for rank in ranks if births[rank] == born and course.keys[rank]]
+        departures = {} if course.ended is not None or finished is None else course.departures
+        spans = {rank: (births[rank], departures.get(rank, finished)) for rank in ranks if course.keys[rank]}
+        for span in dict.fromkeys(spans.values()):
+            some = [rank for rank in spans if spans[rank] == span]
             self._on_pods(
                 PodsRecord(
                     job=course.job,
                     keys=[course.keys[rank] for rank in some],
-                    created=born,
+                    created=span[0],
                     machine_ids=[course.machine_ids[rank] for rank in some],
                     scheduled=[course.scheduled[rank] for rank in some],
                     started=[course.started[rank] for rank in some],
-                    finished=finished,
+                    finished=span[1],
                     phase=phase,
                     reason=reason,
                     owner=course.owner,

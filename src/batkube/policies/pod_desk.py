@@ -13,7 +13,7 @@ from batkube.cluster.client import Client, Refused
 from batkube.cluster.decisions import rejected_status
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import POD
-from batkube.cluster.references import condition_of, name_of, namespace_of, with_condition
+from batkube.cluster.references import condition_of, name_of, namespace_of, status_with
 from batkube.cluster.resources import Amounts
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
@@ -107,18 +107,15 @@ class PodDesk:
             return
         self.events.record(pod, POD, "Warning", "FailedScheduling", message, now, action="Scheduling")
         generation = pod["metadata"].get("generation")
-        observed = {"observedGeneration": generation} if generation else {}
-        self.set_condition(pod, ("PodScheduled", "False"), "Unschedulable", message, now, **observed)
-
-    def set_condition(
-        self, pod: KubeObject, state: tuple[str, str], reason: str, message: str, now: Instant, **more: object
-    ) -> bool:
-        """Give a pod a condition, by its type and status; return whether the server agreed."""
-        kind, value = state
-        condition = {"type": kind, "status": value, "lastProbeTime": None, "reason": reason, "message": message, **more}
-        status = pod.get("status", {})
-        conditions = with_condition(status.get("conditions") or [], condition, now)
-        return self.write_status(pod, {**status, "conditions": conditions}, now)
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": None,
+            "reason": "Unschedulable",
+            "message": message,
+            **({"observedGeneration": generation} if generation else {}),
+        }
+        self.write_status(pod, status_with(pod, condition, now), now)
 
     def write_status(self, pod: KubeObject, status: KubeObject, now: Instant) -> bool:
         """Give a pod another status; return whether the server agreed."""

@@ -7,12 +7,12 @@ import enum
 import msgspec
 
 from batkube.cluster.mapping import DEFAULT_SCHEDULER
-from batkube.cluster.pods import is_finished, node_of_pod
+from batkube.cluster.pods import is_finished, node_of_pod, time_in
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import demand_of
 from batkube.cluster.scheduling_rules import rules_key
 from batkube.cluster.store import DELETED, ChangeType, Key, KubeObject
-from batkube.kernel.instants import Duration, duration, instant_of, seconds
+from batkube.kernel.instants import Duration, instant_of, seconds
 from batkube.workloads.annotations import DURATION, WALLTIME
 from batkube.workloads.model import Delay, Job
 
@@ -71,8 +71,7 @@ def key_of_pod_job(key: Key) -> str:
 def job_of_pod(key: Key, pod: KubeObject) -> PodJob:
     """Return a pod as a job: its walltime by annotation or deadline, its length as its annotation tells it."""
     metadata, spec = pod["metadata"], pod["spec"]
-    annotations, deadline = metadata.get("annotations") or {}, spec.get("activeDeadlineSeconds")
-    length = _duration(annotations.get(DURATION)) or _UNKNOWN_LENGTH
+    deadline, length = spec.get("activeDeadlineSeconds"), time_in(pod, DURATION) or _UNKNOWN_LENGTH
     company = (spec.get("affinity"), spec.get("topologySpreadConstraints"), metadata.get("labels"))
     return PodJob(
         workload=_WORKLOAD,
@@ -80,17 +79,10 @@ def job_of_pod(key: Key, pod: KubeObject) -> PodJob:
         submit=instant_of(metadata["creationTimestamp"]),
         size=1,
         profile=Delay(name=str(key), duration=length),
-        walltime=_duration(annotations.get(WALLTIME)) or (None if deadline is None else seconds(deadline)),
+        walltime=time_in(pod, WALLTIME) or (None if deadline is None else seconds(deadline)),
         requests=tuple(sorted((resource, min(count, _BOUNDLESS)) for resource, count in demand_of(pod).items())),
         priority=spec.get("priority", 0),
         pod=key,
         length=length,
         rules=_encode((metadata.get("namespace"), company)) + rules_key(spec),
     )
-
-
-def _duration(text: str | None) -> Duration | None:
-    try:
-        return None if text is None else duration(text)
-    except ValueError:
-        return None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from batkube.cluster.mapping import POD
-from batkube.cluster.pods import priority_of
+from batkube.cluster.pods import disrupted_status, priority_of
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import Amounts, demand_of
 from batkube.cluster.store import Key, KubeObject
@@ -158,8 +158,8 @@ class Preemption:
 
     def _preempt(self, key: Key, victim: KubeObject, pod: KubeObject, column: int, now: Instant) -> None:
         why = "default-scheduler: preempting to accommodate a higher priority pod"
-        is_marked = self._desk.set_condition(victim, ("DisruptionTarget", "True"), "PreemptionByScheduler", why, now)
-        if is_marked and self._desk.evict(key, now):
+        status = disrupted_status(victim, "PreemptionByScheduler", why, now)
+        if self._desk.write_status(victim, status, now) and self._desk.evict(key, now):
             message = f"Preempted by pod {pod['metadata']['uid']} on node {self._table.name_of(column)}"
             self._desk.events.record(victim, POD, "Normal", "Preempted", message, now, action="Preempting")
 

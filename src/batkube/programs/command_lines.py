@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import DEFAULT_SCHEDULER
 from batkube.kernel.private_files import write_private
 from batkube.programs.extenders import Extenders
@@ -22,11 +23,11 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
 
     The API for it is on `port`, below the path `secret`.
     """
-    kubeconfig = folder / "kubeconfig"
+    path = folder / "kubeconfig"
     server = f"http://127.0.0.1:{port}/{secret}"
-    write_private(kubeconfig, _kubeconfig(server))
+    write_private(path, kubeconfig({"server": server}, "batkube", {}))
     places: dict[str, str | int] = {
-        "kubeconfig": str(kubeconfig),
+        "kubeconfig": str(path),
         "scheduler-name": "".join(names_served(scheduler)[:1]),
         # As long as we hold the port, no other run takes it on the loopback's second address.
         "address": f"{_SECOND_LOOPBACK}:{port}",
@@ -77,15 +78,3 @@ def names_served(scheduler: OutsideScheduler) -> list[str]:
 def old_versions(schedulers: Sequence[OutsideScheduler]) -> list[str]:
     """Return the versions of the API that programs of the past need beside today's."""
     return list(dict.fromkeys(version for scheduler in schedulers for version in scheduler.start.needs))
-
-
-def _kubeconfig(server: str) -> str:
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "batkube", "cluster": {"server": server}}],
-        "users": [{"name": "batkube", "user": {}}],
-        "contexts": [{"name": "batkube", "context": {"cluster": "batkube", "user": "batkube"}}],
-        "current-context": "batkube",
-    }
-    return yaml.safe_dump(content, sort_keys=False)

@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from batkube.api.access.authentication import read_token_file
 from batkube.api.access.certificates import make_credentials
 from batkube.api.admission.usage import usage_by_storage
@@ -25,6 +23,7 @@ from batkube.api.requests.users import MASTERS, User, authenticated
 from batkube.api.verbs.logs import Logs
 from batkube.api.verbs.metrics import MetricsApi
 from batkube.cluster.courses import Courses
+from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import ANNOTATION_SPEED
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
@@ -58,6 +57,7 @@ KUBECONFIG, FIDELITY = "kubeconfig", "fidelity.json"
 _HISTORY = 100_000
 #: And how much memory those changes may take.
 _HISTORY_BYTES = 256 * 1024 * 1024
+_WEIGHED_ONE_IN = 8
 
 _ONLY_FOR_RUNS = FidelityNote("latencies", "keys that only `batkube run` knows were left out")
 
@@ -106,7 +106,7 @@ def serve(service: Service, announce: Callable[[Address], None]) -> None:
     if token is None:
         token = secrets.token_urlsafe(32)
         users[token] = authenticated("admin", "", (MASTERS,))
-    world = World(Streams(service.seed), store=Store(_HISTORY, _HISTORY_BYTES))
+    world = World(Streams(service.seed), store=Store(_HISTORY, _HISTORY_BYTES, weighed_one_in=_WEIGHED_ONE_IN))
     rules = ContainerRules(service.rules, world.streams)
     ending = Ending()
     with spare_log(), ending.heeded():
@@ -148,7 +148,9 @@ async def _serve(
         loop = asyncio.get_running_loop()
         collector = QuietCollector(loop, lambda: store.version + store.oldest_version + listener.traffic)
         with time.running(), collector.collecting(), Compaction(loop, store).compacting():
-            _write_folder(folder, service, _kubeconfig(f"https://{host}", credentials.authority, token), notes)
+            authority = base64.b64encode(credentials.authority).decode()
+            cluster = {"server": f"https://{host}", "certificate-authority-data": authority}
+            _write_folder(folder, service, kubeconfig(cluster, "admin", {"token": token}), notes)
             announce(Address(f"https://{host}", folder.path / KUBECONFIG, token))
             await _wait(ending, service, folder)
     finally:
@@ -204,10 +206,10 @@ def _host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, object], notes: FidelityNotes) -> None:
+def _write_folder(folder: OutputFolder, service: Service, access: str, notes: FidelityNotes) -> None:
     """Write the kubeconfig, readable for its owner alone, and what is served."""
     with folder.writing():
-        write_private(folder.file(KUBECONFIG), yaml.safe_dump(kubeconfig, sort_keys=False))
+        write_private(folder.file(KUBECONFIG), access)
         write_json(folder.file(FIDELITY), notes.rows())
         manifest = {
             "batkube": __version__,
@@ -223,15 +225,3 @@ def _write_folder(folder: OutputFolder, service: Service, kubeconfig: dict[str, 
             folder.file(LOG).touch()
             living.append(LOG)
         folder.seal(manifest, living=living)
-
-
-def _kubeconfig(url: str, authority: bytes, token: str) -> dict[str, object]:
-    cluster = {"server": url, "certificate-authority-data": base64.b64encode(authority).decode()}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "batkube", "cluster": cluster}],
-        "users": [{"name": "admin", "user": {"token": token}}],
-        "contexts": [{"name": "batkube", "context": {"cluster": "batkube", "user": "admin"}}],
-        "current-context": "batkube",
-    }

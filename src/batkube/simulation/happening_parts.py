@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -80,7 +81,7 @@ def start_happenings(
         ReturningNodes(world, client)
         world.heartbeats.listen(lambda node, now: world.notes.add(_AT_ONCE, example=f"node {node}"))
     machines = {kube_name(machine.name): machine for machine in timetable.machines}
-    objects = None if server is None else ObjectDeeds(server.api.manifests(server.token))
+    objects = None if server is None else functools.partial(_act_on_objects, server.api.manifests(server.token))
     Happenings(world, client, timetable.happenings(world.streams), machines, model, objects).begin()
 
 
@@ -118,17 +119,11 @@ class Availability:
         self._on_change(busy, now, len(self._missing) + len(self._silent) + kept)
 
 
-class ObjectDeeds:
-    """Applies, deletes and scales objects, as kubectl does."""
-
-    def __init__(self, manifests: Manifests) -> None:
-        self._manifests = manifests
-
-    def __call__(self, happening: Happening, now: Instant) -> str:
-        """Do it, and say to what."""
-        if isinstance(happening.detail, Scaling):
-            done = [self._manifests.scale(*happening.detail)]
-        else:
-            act = self._manifests.apply if happening.deed is Deed.APPLY else self._manifests.delete
-            done = [act(cast("KubeObject", one)) for one in cast("tuple[Manifest, ...]", happening.detail)]
-        return ", ".join(f"{resource.kind} {key}" for resource, key in done)
+def _act_on_objects(manifests: Manifests, happening: Happening) -> str:
+    """Apply, delete or scale objects, as kubectl does, and say which."""
+    if isinstance(happening.detail, Scaling):
+        done = [manifests.scale(*happening.detail)]
+    else:
+        act = manifests.apply if happening.deed is Deed.APPLY else manifests.delete
+        done = [act(cast("KubeObject", one)) for one in cast("tuple[Manifest, ...]", happening.detail)]
+    return ", ".join(f"{resource.kind} {key}" for resource, key in done)

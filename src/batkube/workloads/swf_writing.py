@@ -31,9 +31,10 @@ def swf_text(workload: Workload) -> Iterator[str]:
             )
         name = job.name if keep_names else number
         walltime = "-1" if job.walltime is None else exact_seconds(job.walltime)
+        queue = job.queue if _is_number(job.queue) else "-1"
         yield (
             f"{name} {exact_seconds(job.submit)} -1 {exact_seconds(run)} {job.size} -1 -1 "
-            f"{job.size} {walltime} -1 1 {users.get(job.user, '-1')} -1 -1 -1 -1 -1 -1\n"
+            f"{job.size} {walltime} -1 1 {users.get(job.user, '-1')} -1 -1 {queue} -1 -1 -1\n"
         )
 
 

@@ -74,7 +74,7 @@ def planned(study: Study, program: Path, **words: object) -> tuple[Plan, list[st
     """Plan an experiment whose schedulers are all `program`; return also what was asked to be built."""
     asked: list[str] = []
 
-    def build(name: str) -> Path:
+    def build(name: str, _: Catalogue) -> Path:
         asked.append(name)
         return program
 

@@ -104,6 +104,24 @@ def test_pods_that_were_not_placed_are_told_by_reason(make_run: Any) -> None:  #
     assert retried[1] == [short, "2", "6", "50.00", "p2, p3"]
 
 
+def test_jobs_of_many_pods_are_told_by_size_with_what_they_waited_for(make_run: Any) -> None:  # noqa: ANN401
+    gang = {"submitted_as": "pod-group", "requested_number_of_resources": 2}
+    rows = [
+        ("1", 0, 0, 100, "0", {"submitted_as": "pod-group", "member_wait": 0}),
+        ("2", 0, 100, 200, "0-1", {**gang, "member_wait": 90, "admitted_time": 7, "evictions": 1}),
+        ("3", 0, 200, 300, "0-1", {**gang, "member_wait": 0}),
+    ]
+
+    page = told(make_run(rows, manifest=MANIFEST))
+
+    assert "Jobs were submitted as pod-group. None was in a deadlock." in page.text
+    by_size, longest = (table for table in page.tables if table[0][0] in ("pods", "job"))
+    assert by_size[1:] == [["1", "1", "0.00", "0.00", "0"], ["2 to 4", "2", "150.00", "45.00", "1"]]
+    assert longest[1:] == [["w0!2", "2", "1 min 30 s", "1 min 40 s"]]
+    for words in ("let in by its scheduler at 7 s", "held nodes for 1 min 30 s", "evictions 1"):
+        assert words in page.text, words
+
+
 def test_a_run_that_failed_says_so_first(make_run: Any) -> None:  # noqa: ANN401
     failed = {**MANIFEST, "result": "failed", "failure": "kube-scheduler ended\nwith code 2", "jobs": 5}
 

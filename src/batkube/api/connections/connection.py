@@ -151,13 +151,15 @@ class Connection:
     @property
     def is_done(self) -> bool:
         """Whether nothing is kept, or nothing but a small request that waits for its turn."""
-        if self._inbox or self._rest or not self._writable or self._waiting_bytes > _SMALL:
+        if self._inbox or self._rest or not self._writable or self._stream is not None:
             return False
-        return self._stream is None and not (self._incoming.in_head or self._incoming.in_body)
+        if self._requests and self._waiting_bytes > _SMALL:
+            return False
+        return not (self._incoming.in_head or self._incoming.in_body)
 
     @property
     def _waiting_bytes(self) -> int:
-        return sum(len(each.request.body) for each in self._requests if each.request) if self._requests else 0
+        return sum(len(each.request.body) for each in self._requests if each.request)
 
     @property
     def is_full(self) -> bool:
@@ -181,8 +183,9 @@ class Connection:
         if self._stream is not None:
             self._stream.resume()
             return
-        incoming = self._requests.popleft()
+        incoming = self._requests[0]
         answer = self._handler.too_large() if incoming.request is None else self._handler.handle(incoming.request)
+        self._requests.popleft()
         self._steps += 1
         if isinstance(answer, Response):
             self._respond(answer, incoming.keep_alive, incoming.is_head)
@@ -243,23 +246,24 @@ class Connection:
 
     def _respond(self, answer: Response, keep_alive: bool, is_head: bool) -> None:
         assert self._transport is not None
-        head = [
-            f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Unknown')}\r\n",
-            f"Content-Type: {answer.content_type}\r\nContent-Length: {len(answer.body)}\r\n",
-        ]
-        head.extend(f"{name}: {value}\r\n" for name, value in answer.headers)
+        body = answer.body
+        head = (
+            f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Unknown')}\r\n"
+            f"Content-Type: {answer.content_type}\r\nContent-Length: {len(body)}\r\n"
+        )
+        for name, value in answer.headers:
+            head += f"{name}: {value}\r\n"
         if not keep_alive:
             self._goes_on = False
-            head.append("Connection: close\r\n")
-        head.append("\r\n")
-        data = "".join(head).encode()
-        if is_head or len(answer.body) <= _PIECE:
-            self._transport.write(data if is_head else data + answer.body)
+            head += "Connection: close\r\n"
+        data = f"{head}\r\n".encode()
+        if is_head or len(body) <= _PIECE:
+            self._transport.write(data if is_head else data + body)
             if not self._goes_on:
                 self.drop()
         else:
             self._transport.write(data)
-            self._rest = memoryview(answer.body)
+            self._rest = memoryview(body)
             self._send_rest()
 
     def _send_rest(self) -> None:

@@ -8,8 +8,13 @@ from typing import cast
 
 from batkube.api.connections.connection import Connection, Handler, Phase
 from batkube.api.connections.holdings import MAX_HELD, Holdings
+from batkube.api.connections.labour import Labour
 from batkube.api.connections.patience import LIMITS_S, Patience
-from batkube.api.connections.turns import Turns
+from batkube.api.connections.turns import Turns, somebody_may_come
+from batkube.api.requests.messages import Laborious
+
+#: A body that may take long to read.
+_LONG = 16 * 1024
 
 
 class LoopConnection(Connection, asyncio.Protocol):
@@ -60,9 +65,21 @@ class LoopConnection(Connection, asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             self._is_closing = True
             return
-        super().proceed()
+        request = self._requests[0].request if self._requests else None
+        if request is not None and len(request.body) > _LONG:
+            request.in_haste = request.reading is None
+        try:
+            super().proceed()
+        except Laborious as laborious:
+            # Answers are held back meanwhile, as for a reader who does not keep up.
+            self.pause_writing()
+            self._crowd.labour.do(laborious.work, self._ask_again)
         if self._is_known or not self._is_reading:
             self._moved()
+
+    def _ask_again(self) -> None:
+        if self._transport is not None:
+            self.resume_writing()
 
     def pause_writing(self) -> None:
         """Hold answers back: the reader does not keep up."""
@@ -101,10 +118,13 @@ class Crowd:
         loop: asyncio.AbstractEventLoop,
         limits_s: Mapping[Phase, float] = LIMITS_S,
         held_bytes: int = MAX_HELD,
+        has_newcomers: Callable[[], bool] = somebody_may_come,
     ) -> None:
+        """For `has_newcomers` see `Turns`."""
         self.loop = loop
         self.connections: set[Connection] = set()
-        self.turns = Turns(loop)
+        self.turns = Turns(loop, has_newcomers)
+        self.labour = Labour(loop)
         self.holdings = Holdings(held_bytes)
         self._patience = Patience(loop, self._members, limits_s)
 

@@ -7,10 +7,10 @@ which it has told nothing are counted, too.
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
 from urllib.parse import parse_qs, unquote
 
 import httptools
+import msgspec
 
 from batkube.api.requests.messages import Request
 
@@ -18,9 +18,14 @@ from batkube.api.requests.messages import Request
 _MAX_HEAD = 1024 * 1024
 #: Parameters in a query; no client of Kubernetes has a use for more than a dozen.
 _MAX_PARAMETERS = 1000
+#: The headers of nearly all requests, as Go writes their names, so that these are not put together every time.
+_USUAL_NAMES = {
+    name.encode("ascii"): name.lower()
+    for name in ("Host", "User-Agent", "Accept", "Accept-Encoding", "Authorization", "Content-Type", "Content-Length")
+}
 
 
-class WholeRequest(NamedTuple):
+class WholeRequest(msgspec.Struct):
     """A request that has come as a whole, and how its answer has to be sent."""
 
     #: None if it was larger than is taken.
@@ -99,7 +104,7 @@ class Incoming:
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > _MAX_HEAD:
             raise httptools.HttpParserError("headers too large")
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        key, text = _USUAL_NAMES.get(name) or name.decode("latin-1").lower(), value.decode("latin-1")
         if key in self._headers:
             self._repeated = self._repeated or {}
             self._repeated.setdefault(key, [self._headers[key]]).append(text)

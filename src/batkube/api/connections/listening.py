@@ -85,7 +85,7 @@ class DualListener:
         self._allows_plain = allows_plain
         self._loop = asyncio.get_running_loop()
         self._room = room_for_connections()
-        self._crowd = Crowd(self._loop)
+        self._crowd = Crowd(self._loop, has_newcomers=self._has_newcomers)
         #: Connections of which nothing has been heard yet, oldest first, and what ends each that stays silent.
         self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
         #: Those that have spoken and are not greeted yet, oldest first. The newest is greeted first: when they are more
@@ -135,6 +135,9 @@ class DualListener:
         self._resumption = self._loop.call_later(_PAUSE_S, self._listen)
 
     # Room
+
+    def _has_newcomers(self) -> bool:
+        return bool(self._silent or self._callers or self._greetings)
 
     def _count(self) -> int:
         return len(self._silent) + len(self._callers) + len(self._greetings) + len(self._crowd.connections)

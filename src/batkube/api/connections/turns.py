@@ -13,13 +13,21 @@ from __future__ import annotations
 
 import heapq
 from asyncio import AbstractEventLoop
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-#: How long requests are answered before the event loop looks at the sockets again. A new client is looked at some ten
-#: times before its first request is there (accepted, heard, greeted in TLS), so it waits ten times as long.
-_SLICE_S = 0.001
+#: How long requests are answered before the event loop looks at the sockets again, which takes a while itself. A new
+#: client is looked at some ten times before its first request is there (accepted, heard, greeted in TLS), and would
+#: wait ten times as long; so slices are shorter while somebody is on the way.
+_SLICE_S = 0.004
+_SHORT_SLICE_S = 0.001
 #: So many clients are remembered, unless more of them wait.
 _MAX_CLIENTS = 1000
+
+
+def somebody_may_come() -> bool:
+    """Return True: where nobody knows of newcomers, there may be some."""
+    return True
 
 
 class Sharer(Protocol):
@@ -90,8 +98,10 @@ class _Client(Shares[Asking]):
 class Turns:
     """Lets everybody with requests go on, one request at a time."""
 
-    def __init__(self, loop: AbstractEventLoop) -> None:
+    def __init__(self, loop: AbstractEventLoop, has_newcomers: Callable[[], bool] = somebody_may_come) -> None:
+        """`has_newcomers` tells whether clients are on the way to their first request."""
         self._loop = loop
+        self._has_newcomers = has_newcomers
         self._time = loop.time
         self._waiting: Shares[_Client] = Shares()
         self._clients: dict[str, _Client] = {}
@@ -106,7 +116,7 @@ class Turns:
         """Let `asking` go on: now, or when it is its turn."""
         if not self._is_booked:
             self._serve(asking)
-            if self._used_s > _SLICE_S:
+            if self._used_s > _SHORT_SLICE_S and self._is_used_up:
                 self._book()
             if not asking.has_work:
                 return
@@ -119,6 +129,10 @@ class Turns:
             # Anybody can make up tokens. A client that does not wait begins anew, which does no harm.
             self._clients = {known: client for known, client in self._clients.items() if client.is_waiting}
         return self._clients.setdefault(name, _Client())
+
+    @property
+    def _is_used_up(self) -> bool:
+        return self._used_s > _SHORT_SLICE_S and (self._used_s > _SLICE_S or self._has_newcomers())
 
     def _serve(self, asking: Asking) -> float:
         """Answer a request of `asking`, and return how long it took."""
@@ -144,7 +158,7 @@ class Turns:
     def _come_round(self) -> None:
         self._is_booked = False
         self._used_s = 0.0
-        while self._waiting and self._used_s <= _SLICE_S:
+        while self._waiting and not self._is_used_up:
             client = self._waiting.next()
             client.is_waiting = False
             asking = client.next()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -20,6 +20,10 @@ class Request(msgspec.Struct):
     query: dict[str, list[str]]
     headers: dict[str, str]
     body: bytes = b""
+    #: Whether others wait who must not be held up by something `Laborious`.
+    in_haste: bool = False
+    #: What was made of the body beforehand, if anything was: see `Laborious`.
+    reading: Any = None
 
     def first(self, name: str, default: str = "") -> str:
         """Return the first value of a query parameter."""
@@ -32,6 +36,17 @@ class Request(msgspec.Struct):
         Kubernetes: apimachinery/pkg/runtime/conversion.go, Convert_Slice_string_To_bool.
         """
         return name in self.query and self.first(name).lower() not in ("false", "0")
+
+
+class Laborious(Exception):
+    """What a request in haste asks for takes long: let `work` be done apart, which touches nothing but the request.
+
+    Then ask again.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__("takes long")
+        self.work = work
 
 
 class Response(msgspec.Struct):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batkube.api.decoding.objects import DecodeError, ParseError, decode, parse_json, parse_yaml, strict_warnings
+from batkube.api.decoding.objects import DecodeError, ParseError, decode, parse_json, strict_warnings
 from batkube.api.patches.json_patches import Json
 from batkube.api.requests import statuses
 from batkube.api.requests.messages import JSON, Request
@@ -11,6 +11,7 @@ from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Write
 from batkube.api.verbs.calls import Call
 from batkube.api.verbs.served import Served
+from batkube.api.verbs.yaml_bodies import yaml_of
 from batkube.api.wire import protobuf
 from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
@@ -130,7 +131,7 @@ class Bodies:
         if media not in accepted:
             raise unsupported(accepted)
         try:
-            value, problems = _parse(body, media, resource.schema)
+            value, problems = _parse(call.request, media, resource.schema)
         except (ParseError, protobuf.WireError) as problem:
             raise self._unrecognized(expected[2], str(problem), body) from problem
         if resource.custom and media != PROTOBUF:
@@ -202,7 +203,7 @@ class Bodies:
             raise unsupported(BUILT_IN)
         schema: Schema = self._served.delete_options
         try:
-            value, _ = _parse(body, media, schema)
+            value, _ = _parse(call.request, media, schema)
             kind, version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "meta.k8s.io/v1"
             if kind != "DeleteOptions":
                 raise ParseError(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
@@ -223,15 +224,15 @@ def _keep_reset(sent: KubeObject, value: KubeObject) -> None:
         value.setdefault("metadata", {})["managedFields"] = []
 
 
-def _parse(body: bytes, media: str, schema: Schema) -> tuple[KubeObject, list[str]]:
-    """Return the object in a body of media type `media`, and what is in it twice; raises ParseError or DecodeError."""
+def _parse(request: Request, media: str, schema: Schema) -> tuple[KubeObject, list[str]]:
+    """Return the object in a body of type `media`, and what is in it twice; raises ParseError or DecodeError."""
     if media == PROTOBUF:
-        return protobuf.open_envelope(body, schema), []
+        return protobuf.open_envelope(request.body, schema), []
     if media == YAML:
-        value, problems = parse_yaml(body)
+        value, problems = yaml_of(request)
     else:
         try:
-            value, problems = parse_json(body, schema)
+            value, problems = parse_json(request.body, schema)
         except ParseError as problem:
             raise ParseError(_NO_KIND + str(problem)) from problem
     if value is None:

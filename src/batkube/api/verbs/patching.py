@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.decoding.objects import DecodeError, ParseError, parse_yaml, strict_warnings
+from batkube.api.decoding.objects import DecodeError, ParseError, strict_warnings
 from batkube.api.groups.validation import validate_scale
 from batkube.api.ownership.applying import BadConfiguration, Conflicts, applied
 from batkube.api.ownership.typed_values import Unfit
@@ -19,6 +19,7 @@ from batkube.api.verbs.bodies import Bodies, media_type, unmarshal_problem, unsu
 from batkube.api.verbs.calls import Call
 from batkube.api.verbs.registry import Registry, match_name
 from batkube.api.verbs.served import Served
+from batkube.api.verbs.yaml_bodies import yaml_of
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 
@@ -96,7 +97,7 @@ class Patching:
 
     def _apply(self, call: Call, write: Write) -> tuple[KubeObject, bool]:
         try:
-            config, repeated = parse_yaml(call.request.body)
+            config, repeated = yaml_of(call.request)
         except ParseError as problem:
             raise statuses.bad_request(f"error decoding YAML: error converting YAML to JSON: {problem}") from problem
         if repeated and write.options.validation == "Strict":

@@ -24,6 +24,8 @@ INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 _ENTRY_BYTES = 80
 #: What is written at a time: less than a millisecond's work, then it is others' turn. So much fits into a TLS record.
 _PIECE = 16 * 1024
+#: How much is kept of what was encoded lately, for readers that are a little behind.
+_MAX_TEXTS = 4 * 1024 * 1024
 _BOOKMARK_INTERVAL_S = 60.0
 _BOOKMARK_BEFORE_END_S = 2.0
 _BOOKMARK_SOON_S = 1.0
@@ -49,6 +51,30 @@ class EventForm(Protocol):
 
     def failure(self, message: str) -> bytes:
         """Return the ERROR event of a watch whose version is gone."""
+
+
+class Texts:
+    """What was encoded lately: watches of equal form share it, also those that are told a little later than others."""
+
+    def __init__(self, limit: int = _MAX_TEXTS) -> None:
+        self._limit = limit
+        #: By form, version and object (a change has two), oldest first. An object is there as long as its change can
+        #: be told, so that none has the id of another.
+        self._texts: dict[tuple[object, int, int], bytes] = {}
+        self._size = 0
+
+    def body(self, form: EventForm, value: KubeObject, version: int, now: Instant) -> bytes:
+        """Return the object of the change to `version` as it stands within an event."""
+        if form.identity is None:
+            return form.body(value, version, now)
+        key = (form.identity, version, id(value))
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = form.body(value, version, now)
+            self._size += len(text)
+            while self._size > self._limit:
+                self._size -= len(self._texts.pop(next(iter(self._texts))))
+        return text
 
 
 def event_of(change: Change, selection: Selection) -> tuple[str, KubeObject] | None:
@@ -167,7 +193,7 @@ class Watch:
 
     # Writing
 
-    def tell(self, change: Change, encode: Callable[[EventForm, KubeObject], bytes]) -> None:
+    def tell(self, change: Change, texts: Texts, now: Instant) -> None:
         """Write a change that just happened, unless the reader is behind or it does not concern this watch."""
         if not self._caught_up or change.version <= self._version or self._sink is None:
             return
@@ -178,7 +204,7 @@ class Watch:
                 self._caught_up, self._version = False, change.version - 1
                 return
             kind, value = event
-            self._sink.write(self.form.event(kind, encode(self.form, value)))
+            self._sink.write(self.form.event(kind, texts.body(self.form, value, change.version, now)))
         self._version = change.version
 
     def _backlog(self) -> Iterator[bytes]:
@@ -206,7 +232,7 @@ class Watch:
                 self._version = change.version
                 if event is not None:
                     kind, value = event
-                    yield self.form.event(kind, self.form.body(value, change.version, now))
+                    yield self.form.event(kind, self._hub.texts.body(self.form, value, change.version, now))
 
     def _book(self, seconds: float) -> None:
         self._cancels.append(self._hub.timers.after(seconds, self._bookmark))
@@ -232,6 +258,7 @@ class Watches:
         self.store = store
         self.timers = timers
         self.now = now
+        self.texts = Texts()
         self._by_storage: dict[str, dict[Watch, None]] = {}
 
     def attach(self, watch: Watch) -> None:
@@ -254,19 +281,5 @@ class Watches:
         if not watches:
             return
         for change in batch.changes():
-            encoded: dict[tuple[object, int], bytes] = {}
-
-            def encode(
-                form: EventForm,
-                value: KubeObject,
-                change: Change = change,
-                encoded: dict[tuple[object, int], bytes] = encoded,
-            ) -> bytes:
-                key = (form.identity, id(value))
-                body = encoded.get(key) if form.identity is not None else None
-                if body is None:
-                    body = encoded[key] = form.body(value, change.version, now)
-                return body
-
             for watch in list(watches):
-                watch.tell(change, encode)
+                watch.tell(change, self.texts, now)

@@ -167,10 +167,12 @@ class MessageDecoder:
         ]
 
 
-@functools.cache
 def message_decoder(schema: Schema) -> MessageDecoder:
     """Return what reads a struct; the same for the same schema."""
-    return MessageDecoder(schema)
+    if schema.from_wire is None:
+        schema.from_wire = MessageDecoder(schema)
+    decoder: MessageDecoder = schema.from_wire
+    return decoder
 
 
 def _fresh(value: Json) -> Callable[[], Json]:

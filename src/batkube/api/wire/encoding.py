@@ -8,7 +8,6 @@ the generated.pb.go files, made by gogo/protobuf: lists are not packed, maps are
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -71,10 +70,12 @@ class MessageEncoder:
         }
 
 
-@functools.cache
 def message_encoder(schema: Schema) -> MessageEncoder:
     """Return what writes a struct; the same for the same schema."""
-    return MessageEncoder(schema)
+    if schema.to_wire is None:
+        schema.to_wire = MessageEncoder(schema)
+    encoder: MessageEncoder = schema.to_wire
+    return encoder
 
 
 def with_embedded(schema: Schema) -> dict[str, Field]:

@@ -88,6 +88,12 @@ def _describe(job: pd.Series[Any]) -> str:
     lines = [f"job {job['job_id']} ({job['workload_name']})"]
     lines += [f"{label} {job[column]}" for label, column in (("user", "user"), ("profile", "profile")) if job[column]]
     lines.append(f"submitted at {length('submission_time')}")
+    if not pd.isna(job.get("admitted_time")):
+        lines.append(f"let in by its scheduler at {length('admitted_time')}")
+    if job.get("member_wait", 0) > 0:
+        lines.append(f"held nodes for {length('member_wait')} while other pods of it had none")
+    if job["evictions"] > 0:
+        lines.append(f"evictions {job['evictions']:.0f}")
     if pd.isna(job["starting_time"]):
         lines.append("never completed")
     elif pd.isna(job["finish_time"]):

@@ -15,6 +15,7 @@ from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, folded_if_long, page, paragraph, write_page
 from batkube.outputs.pages.tables import Cell, Heading, table
 from batkube.outputs.report.distributions import draw_distributions
+from batkube.outputs.report.gangs import gangs_section
 from batkube.outputs.report.gantt import gantt_figure
 from batkube.outputs.report.notes import notes_table
 from batkube.outputs.report.pods import pods_section
@@ -36,6 +37,7 @@ def run_report(results: Results, *, title: str | None = None) -> str:
         _gantt_section(results),
         _distributions_section(results),
         _users_section(results),
+        gangs_section(results),
         pods_section(results),
         _fidelity_section(results),
         sources_section(results),

@@ -1,0 +1,77 @@
+"""The part of a run's report about jobs of many pods: how they fared by size, and who waited for its own pods."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pandas as pd
+
+from batkube.kernel.instants import human, seconds
+from batkube.outputs.pages.markup import Markup, element, join
+from batkube.outputs.pages.page import Section, paragraph
+from batkube.outputs.pages.tables import Cell, Heading, table
+from batkube.outputs.results import Results
+
+#: The largest job of each class but the last.
+_CLASSES = (1, 4, 16, 64, 256)
+_MOST_ROWS = 10
+
+
+def gangs_section(results: Results) -> Section | None:
+    """Return how jobs of each size fared; None where no program placed the pods of jobs one by one."""
+    jobs = results.jobs
+    if "member_wait" not in jobs.columns:
+        return None
+    forms = ", ".join(sorted(form for form in set(jobs["submitted_as"]) if form))
+    lead = paragraph(f"Jobs were submitted as {forms or 'pods'}. {_stuck(results)}")
+    waiting = jobs[jobs["member_wait"] > 0].sort_values("member_wait", ascending=False, kind="stable")
+    parts: list[Markup | None] = [lead, _by_size(jobs)]
+    if len(waiting):
+        parts += [element("h3", "Held nodes while other pods of the job had none"), _longest(waiting)]
+    return Section("gangs", "Jobs of many pods", join(parts))
+
+
+def _stuck(results: Results) -> str:
+    count = int(float(results.schedule.get("nb_jobs_deadlocked", 0)))
+    return f"{count:,} of them were in a deadlock." if count else "None was in a deadlock."
+
+
+def _by_size(jobs: pd.DataFrame) -> Markup:
+    heads = [Heading("pods"), Heading("jobs", is_number=True), Heading("mean wait", "s", is_number=True)]
+    heads += [Heading("mean wait for members", "s", is_number=True), Heading("evictions", is_number=True)]
+    bounds = [0, *_CLASSES, float("inf")]
+    lines: list[list[Any]] = []
+    for smallest, largest in itertools.pairwise(bounds):
+        sizes = jobs["requested_number_of_resources"]
+        rows = jobs[(sizes > smallest) & (sizes <= largest)]
+        if len(rows):
+            name = f"{smallest + 1:.0f}" if largest == smallest + 1 else f"{smallest + 1:.0f} to {largest:.0f}"
+            name = f"more than {smallest:.0f}" if largest == float("inf") else name
+            means = [_number(float(rows[column].mean())) for column in ("waiting_time", "member_wait")]
+            evictions = float(rows["evictions"].sum())
+            lines.append([name, Cell(f"{len(rows):,}", len(rows)), *means, Cell(f"{evictions:,.0f}", evictions)])
+    return table(heads, lines, sortable=False)
+
+
+def _number(value: float) -> Cell:
+    return Cell("–") if value != value else Cell(f"{value:,.2f}", value)
+
+
+def _longest(waiting: pd.DataFrame) -> Markup:
+    """Return the jobs that waited longest for their own pods."""
+    heads = [Heading("job"), Heading("pods", is_number=True), Heading("for", is_number=True), Heading("of a wait of")]
+    lines: list[list[Any]] = []
+    for _, job in waiting.head(_MOST_ROWS).iterrows():
+        held, wait = float(job["member_wait"]), float(job["waiting_time"])
+        lines.append(
+            [
+                f"{job['workload_name']}!{job['job_id']}",
+                Cell(f"{job['requested_number_of_resources']:,.0f}", float(job["requested_number_of_resources"])),
+                Cell(human(seconds(held)), held),
+                "–" if wait != wait else human(seconds(wait)),
+            ]
+        )
+    rest = len(waiting) - len(lines)
+    note = paragraph(f"{rest:,} more did for a shorter time; jobs.csv has all.", class_="note") if rest else None
+    return join((table(heads, lines), note))
