@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from batkube.graph.candidates import Pools, Supplies
 from batkube.graph.jobspec import SLOT, XOR_SLOT, Jobspec, VertexRequest
-from batkube.graph.walk import VertexFit, Pools, Supplies, Walk
+from batkube.graph.walk import VertexFit, Walk
 from batkube.graph.wishes import Wish, WishList
 from batkube.kernel.errors import InputError
 

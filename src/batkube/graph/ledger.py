@@ -23,7 +23,7 @@ JOBS_MAX = 0x40000000
 class LedgerPage:
     """What is booked on one vertex."""
 
-    __slots__ = ("allocations", "filter_spans", "jobs", "plan", "reservations", "tags")
+    __slots__ = ("allocations", "filter_spans", "is_blurred", "jobs", "plan", "reservations", "tags")
 
     def __init__(self, size: int) -> None:
         #: Units, of those who hold some of the vertex for themselves.
@@ -37,10 +37,8 @@ class LedgerPage:
         self.tags: dict[int, int | None] = {}
         #: The spans in the filter of the vertex's subtree, by job.
         self.filter_spans: dict[int, int] = {}
-
-    def is_steady(self, time: int) -> bool:
-        """Tell whether all who touch the vertex do so at a time: from then on its subtree can only get freer."""
-        return JOBS_MAX - self.jobs.free_at(time) == len(self.jobs.spans)
+        #: Whether a job has something below that is not counted in `jobs`.
+        self.is_blurred = False
 
 
 class Ledger:
@@ -53,12 +51,13 @@ class Ledger:
         self.pages: dict[int, LedgerPage] = {}
         #: The vertices that each job touches, children before their parents.
         self.vertices_of_job: dict[int, list[int]] = {}
-        self._stamps: dict[int, int] = {}
+        #: The number of the last change in a vertex's subtree; vertices in which nothing changed are left out.
+        self.stamps: dict[int, int] = {}
         self._clock = 0
 
     def stamp(self, vertex: int) -> int:
         """Return the number of the last change in a vertex's subtree."""
-        return self._stamps.get(vertex, 0)
+        return self.stamps.get(vertex, 0)
 
     def touch(self, vertex: int) -> None:
         """Say that something about a vertex changed, and so about all around it."""
@@ -66,8 +65,8 @@ class Ledger:
         stack = [vertex]
         while stack:
             current = stack.pop()
-            if self._stamps.get(current) != self._clock:
-                self._stamps[current] = self._clock
+            if self.stamps.get(current) != self._clock:
+                self.stamps[current] = self._clock
                 stack.extend(self.graph.edge_source[edge] for edge in self.graph.in_edges.get(current, ()))
 
     def page(self, vertex: int) -> LedgerPage:
@@ -101,7 +100,7 @@ class Ledger:
                 page.filter_spans[job] = span
         self.vertices_of_job.setdefault(job, []).append(vertex)
         self._clock += 1
-        self._stamps[vertex] = self._clock
+        self.stamps[vertex] = self._clock
 
     def release(self, vertex: int, job: int) -> int:
         """Take a vertex from a job and return how many units it held."""
@@ -115,8 +114,11 @@ class Ledger:
 
     def untag(self, vertex: int, job: int) -> None:
         """Forget that a job touches a vertex."""
-        self.uncount(vertex, job)
-        self.pages[vertex].tags.pop(job, None)
+        page = self.pages[vertex]
+        span = page.tags.pop(job, None)
+        if span is not None:
+            page.jobs.remove(span)
+        self.touch(vertex)
 
     def uncount(self, vertex: int, job: int) -> None:
         """Count a job no more among those that touch a vertex."""
@@ -125,6 +127,13 @@ class Ledger:
         if span is not None:
             page.jobs.remove(span)
             page.tags[job] = None
+            page.is_blurred = True
+        self.touch(vertex)
+
+    def blur(self, vertex: int) -> None:
+        """Say that a job has something of a vertex without being counted at it and around it."""
+        for current in (vertex, *self.graph.ancestors(vertex, self.subsystem)):
+            self.page(current).is_blurred = True
         self.touch(vertex)
 
     def let_go(self, vertex: int, job: int) -> int:

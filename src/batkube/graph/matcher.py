@@ -13,17 +13,20 @@ import dataclasses
 import enum
 
 from batkube.graph.booking import Booking, Claim, JobWindow
+from batkube.graph.cancelling import cancel
+from batkube.graph.candidates import MatchWindow
 from batkube.graph.flexible import FlexibleWalk, alternatives
 from batkube.graph.jobspec import Jobspec, VertexRequest
 from batkube.graph.ledger import Ledger
 from batkube.graph.match_policy import match_policy
 from batkube.graph.match_writers import MatchWriter, SimpleWriter
+from batkube.graph.memory import WalkMemory
 from batkube.graph.outline import Outline
 from batkube.graph.planner import PLAN_END
 from batkube.graph.pruning import DEFAULT_FILTERS, PruningTypes, SubtreeFilters
 from batkube.graph.resources import CONTAINMENT, ResourceGraph
 from batkube.graph.selection import VertexSelection, select
-from batkube.graph.walk import MatchWindow, Walk
+from batkube.graph.walk import Walk
 from batkube.graph.wishes import WishList, compile_wishes, exclusive_types
 from batkube.kernel.errors import InputError
 
@@ -100,6 +103,7 @@ class Matcher:
         self.outline = Outline(graph, subsystems[0])
         self.filters = SubtreeFilters(graph, subsystems[0], PruningTypes(filters))
         self.ledger = Ledger(graph, self.filters, subsystems[0])
+        self._memory = WalkMemory(self.ledger)
         self._wishes: dict[tuple[VertexRequest, ...], WishList] = {}
 
     def match(self, jobspec: Jobspec, operation: MatchOperation, *, job: int, now: int = 0) -> MatchOutcome:
@@ -120,6 +124,10 @@ class Matcher:
         if selection is None or start is None:
             return self._failure(jobspec, operation, duration)
         return self._book(jobspec, selection, JobWindow(job, start, duration, now), claim)
+
+    def cancel(self, job: int) -> None:
+        """Take everything from a job. Raises CancelFault if it has nothing."""
+        cancel(self.outline, self.ledger, job)
 
     def wishes(self, jobspec: Jobspec) -> WishList:
         """Return a jobspec's resources made ready for a walk; those of equal jobspecs are the same object."""
@@ -156,6 +164,7 @@ class Matcher:
         self.filters.prime()
         self.outline.forget()
         self._wishes.clear()
+        self._memory.clear()
 
     def _check(self, jobspec: Jobspec) -> None:
         if jobspec.duration > GRAPH_END:
@@ -176,7 +185,7 @@ class Matcher:
         walk_class = FlexibleWalk if self.is_flexible else Walk
         variants = alternatives(jobspec) if self.is_flexible else (jobspec,)
         for variant in variants:
-            walk = walk_class(self.outline, self.ledger, self.policy, window, jobspec.constraint)
+            walk = walk_class(self.outline, self.ledger, self.policy, window, jobspec.constraint, self._memory)
             selection = select(walk, self.wishes(variant))
             if selection is not None:
                 return selection

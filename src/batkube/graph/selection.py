@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+from batkube.graph.candidates import CandidatePool, Pools, Visit
 from batkube.graph.match_policy import Candidate, Member
-from batkube.graph.walk import CandidatePool, Pools, Visit, Walk
+from batkube.graph.walk import Walk
 from batkube.graph.wishes import WishList
 
 

@@ -112,6 +112,8 @@ class _Updater:
     def book(self) -> None:
         """Enter the rest into the books; nothing if the file does not begin at the root."""
         if self._selection is None:
+            for vertex in self._held:
+                self._matcher.ledger.blur(vertex)
             return
         self._selection.edges.update(self._edges)
         matcher = self._matcher

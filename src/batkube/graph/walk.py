@@ -7,73 +7,20 @@ is found there is *fixed*. What was found and not fixed goes up *loose*, to a ve
 A slot is no vertex. Where all types of its bundle are right below a vertex, as many bundles as possible are packed
 there out of whole vertices, and each goes up as one candidate. Fluxion: resource/traversers/dfu_impl.cpp.
 
-What the walk learned of a subtree is remembered with the subtree's stamp, and whole subtrees that nobody touched since
-are not walked again: see `remembering.py` in the same package for when that is right.
+What the walk learns of a vertex is remembered; subtrees that nobody touched since are not walked again: `memory.py`.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from batkube.graph.candidates import CandidatePool, MatchWindow, Pools, ShareTally, Supplies, Visit
 from batkube.graph.constraints import CONSTRAINED_TYPES, Constraint
-from batkube.graph.jobspec import SLOT
 from batkube.graph.ledger import JOBS_MAX, Ledger
-from batkube.graph.match_policy import MET, Candidate, MatchPolicy, Member, Ordering
+from batkube.graph.match_policy import Candidate, MatchPolicy, Member
+from batkube.graph.memory import ANY_DURATION, Recollection, Recollections, WalkMemory
 from batkube.graph.outline import Outline
 from batkube.graph.wishes import Wish, WishList
-
-
-class MatchWindow(NamedTuple):
-    """When, and under which rules."""
-
-    start: int
-    duration: int
-    #: Whether a vertex that somebody holds is taken however long ago they should have left: a match for now.
-    is_now: bool = False
-    #: Whether vertices that are down count as well: would it fit on the machine as it was bought?
-    ignores_status: bool = False
-
-
-class CandidatePool:
-    """Candidates of one type, in the order in which they came up."""
-
-    __slots__ = ("entries", "units")
-
-    def __init__(self) -> None:
-        self.entries: list[Candidate] = []
-        self.units = 0
-
-    def add(self, candidate: Candidate) -> None:
-        """Put a candidate in."""
-        self.entries.append(candidate)
-        self.units += candidate.units
-
-    def merge(self, other: CandidatePool) -> None:
-        """Put all candidates of another pool in."""
-        self.entries.extend(other.entries)
-        self.units += other.units
-
-    def best(self, units: int, order: Ordering) -> list[Candidate]:
-        """Return the best candidates that have so many units together. The pool stays in the order of it."""
-        self.entries = order(self.entries)
-        for index, candidate in enumerate(self.entries):
-            units -= candidate.units
-            if units <= 0:
-                return self.entries[: index + 1]
-        return self.entries
-
-
-Pools = dict[str, CandidatePool]
-
-
-class Visit(NamedTuple):
-    """What a vertex that does has to offer: itself, and what came up from below without having been fixed."""
-
-    score: int
-    units: int
-    is_exclusive: bool
-    fixed: tuple[Member, ...]
-    loose: Pools
 
 
 class VertexFit(NamedTuple):
@@ -86,28 +33,6 @@ class VertexFit(NamedTuple):
     pristine: bool = False
 
 
-class ShareTally:
-    """Counts shares: whole candidates until there is enough for one; what is left over is not carried on."""
-
-    __slots__ = ("_rest", "_share", "shares")
-
-    def __init__(self, share: int) -> None:
-        self._share = share
-        self._rest = 0
-        self.shares = 0
-
-    def add(self, units: int) -> None:
-        """Count the units of a candidate, or of several that came up together."""
-        self._rest += units
-        if 0 < self._share <= self._rest:
-            self.shares += 1
-            self._rest = 0
-
-    def satisfies(self, shares: int) -> bool:
-        """Tell whether there are so many shares."""
-        return self._share == 0 or self.shares >= shares
-
-
 class Walk:
     """One walk, for one jobspec and one window."""
 
@@ -118,6 +43,7 @@ class Walk:
         policy: MatchPolicy,
         window: MatchWindow,
         constraint: Constraint | None = None,
+        memory: WalkMemory | None = None,
     ) -> None:
         self.outline = outline
         self.graph = outline.graph
@@ -125,6 +51,8 @@ class Walk:
         self.policy = policy
         self.window = window
         self.constraint = constraint
+        # Where there are several ways to a vertex, what it offers depends on where the walk was before.
+        self._memory = memory if memory is not None and outline.is_tree else WalkMemory(ledger)
         #: Where the walk was, in a graph with several ways to a vertex.
         self._seen: set[int] = set()
 
@@ -223,24 +151,112 @@ class Walk:
         if self.policy.stops_early:
             return self.explore_until_enough(vertex, wishes, pristine, exclusive, bonus, shares)
         pools: Pools = {}
-        for edge in self.outline.down(vertex):
-            self.gather(edge, wishes, pristine, exclusive, bonus, pools)
+        if not pristine and not wishes.slots:
+            # What is matched below brings nothing loose up, so the wishes can be looked for one after the other.
+            for type in dict.fromkeys(wishes.types):
+                self._explore_type(vertex, wishes, wishes.by_type[type], exclusive, bonus, pools)
+            return pools
+        self._gather_all(self.outline.down(vertex), wishes, pristine, exclusive, bonus, pools)
         return pools
 
-    def gather(self, edge: int, wishes: WishList, pristine: bool, exclusive: bool, bonus: int, pools: Pools) -> bool:
-        """Visit the vertex at the end of an edge and put what it offers into pools; False if it does not do."""
+    def _explore_type(
+        self, vertex: int, wishes: WishList, wish: Wish, exclusive: bool, bonus: int, pools: Pools
+    ) -> None:
+        """Gather the candidates of one type right below a vertex."""
+        edges = self.outline.down_by_type(vertex).get(wish.type)
+        if edges is None or wish.type in wishes.clashing:
+            return
+        if wish.inside.wishes:
+            self._gather_all(edges, wishes, False, exclusive, bonus, pools)
+        else:
+            self._gather_plain(edges, wishes, wish, exclusive or wish.exclusive is True, bonus, pools)
+
+    def _gather_plain(
+        self, edges: list[int], wishes: WishList, wish: Wish, exclusive: bool, bonus: int, pools: Pools
+    ) -> None:
+        """Gather vertices of which nothing inside is wanted, most of which nobody ever touched."""
+        graph, pages, window = self.graph, self.ledger.pages, self.window
+        is_plain = self.constraint is None and self.outline.is_tree and (not exclusive or wish.exclusive is not False)
+        pool = CandidatePool()
+        for edge in edges:
+            child = graph.edge_target[edge]
+            if is_plain and child not in pages and (graph.is_up[child] or window.ignores_status):
+                units = graph.size[child]
+                if not units:
+                    continue
+            elif not self.admits(child, wishes, wish, exclusive) or not self._is_open(child):
+                continue
+            else:
+                self._seen.add(child)
+                units = self.ledger.free(child, window.start, window.duration)
+            score = self.policy.score(graph, child, bonus)
+            pool.add(Candidate(score, units, (Member(edge, units, exclusive, ()),)))
+        if pool.entries:
+            pools[wish.type] = pool
+
+    def _is_open(self, vertex: int) -> bool:
+        """Tell whether a vertex is still to be visited; only where there are several ways to it may it be not."""
+        return self.outline.is_tree or vertex not in self._seen
+
+    def _recollections(self, wishes: WishList, pristine: bool, exclusive: bool) -> Recollections:
+        window = self.window
+        question = (wishes, pristine, exclusive, window.is_now, window.ignores_status, self.constraint)
+        return self._memory.of(question)
+
+    def _gather_all(
+        self, edges: list[int], wishes: WishList, pristine: bool, exclusive: bool, bonus: int, pools: Pools
+    ) -> None:
+        """Put what the vertices at the ends of edges offer into pools; mostly they did so for a job before."""
+        recollections = self._recollections(wishes, pristine, exclusive)
+        targets, types, stamps = self.graph.edge_target, self.graph.type, self.ledger.stamps
+        start, durations = self.window.start, (ANY_DURATION, self.window.duration)
+        for edge in edges:
+            child = targets[edge]
+            known = recollections.get(child)
+            # The same as `holds`, written out: this is where nearly all of a match's time goes.
+            if (
+                known is None
+                or known.stamp != stamps.get(child, 0)
+                or not known.since <= start < known.until
+                or known.duration not in durations
+            ):
+                known = self._ask(edge, wishes, pristine, exclusive, bonus, recollections)
+            if known.visit is not None and known.candidate is not None:
+                _offer(known.visit, known.candidate, types[child], pools)
+
+    def gather(
+        self,
+        edge: int,
+        wishes: WishList,
+        pristine: bool,
+        exclusive: bool,
+        bonus: int,
+        pools: Pools,
+        recollections: Recollections,
+    ) -> bool:
+        """Put what the vertex at the end of an edge offers into pools; False if it does not do."""
         child = self.graph.edge_target[edge]
-        if not self.outline.is_tree and child in self._seen:
+        known = recollections.get(child)
+        if known is None or not known.holds(self.ledger.stamp(child), self.window.start, self.window.duration):
+            known = self._ask(edge, wishes, pristine, exclusive, bonus, recollections)
+        if known.visit is None or known.candidate is None:
             return False
-        visit = self.visit(child, wishes, pristine, exclusive, bonus)
-        if visit is None:
-            return False
-        for type, pool in visit.loose.items():
-            pools.setdefault(type, CandidatePool()).merge(pool)
-        member = Member(edge, visit.units, visit.is_exclusive, visit.fixed)
-        candidate = Candidate(visit.score, visit.units, (member,))
-        pools.setdefault(self.graph.type[child], CandidatePool()).add(candidate)
+        _offer(known.visit, known.candidate, self.graph.type[child], pools)
         return True
+
+    def _ask(
+        self, edge: int, wishes: WishList, pristine: bool, exclusive: bool, bonus: int, recollections: Recollections
+    ) -> Recollection:
+        """Visit the vertex at the end of an edge and remember what it offers."""
+        child = self.graph.edge_target[edge]
+        visit = self.visit(child, wishes, pristine, exclusive, bonus) if self._is_open(child) else None
+        candidate = None
+        if visit is not None:
+            member = Member(edge, visit.units, visit.is_exclusive, visit.fixed)
+            candidate = Candidate(visit.score, visit.units, (member,))
+        if not self.outline.is_tree:
+            return Recollection(-1, 0, 0, 0, visit, candidate)
+        return self._memory.keep(recollections, child, self.window, visit, candidate)
 
     def explore_until_enough(
         self, vertex: int, wishes: WishList, pristine: bool, exclusive: bool, bonus: int, shares: int
@@ -250,10 +266,11 @@ class Walk:
         tallies = {wish.type: ShareTally(wish.effective_most) for wish in wishes.wishes}
         counts = dict.fromkeys(tallies, 0)
         satisfied: set[str] = set()
+        recollections = self._recollections(wishes, pristine, exclusive)
         for edge in self.outline.down_by_weight(vertex):
             if self.graph.type[self.graph.edge_target[edge]] in satisfied:
                 continue
-            if not self.gather(edge, wishes, pristine, exclusive, bonus, pools):
+            if not self.gather(edge, wishes, pristine, exclusive, bonus, pools, recollections):
                 continue
             for type, tally in tallies.items():
                 units = pools[type].units if type in pools else 0
@@ -274,43 +291,12 @@ class Walk:
         return supplies.pack([slot] * supplies.count(slot))
 
 
-class Supplies:
-    """What slots are packed from: the candidates of each type, the best first."""
-
-    def __init__(self, pools: Pools, order: Ordering) -> None:
-        self.units = {type: pool.units for type, pool in pools.items()}
-        self._rankings = {type: order(pool.entries) for type, pool in pools.items()}
-
-    def amount(self, wish: Wish) -> int:
-        """Return how many units a slot takes of a type."""
-        return wish.count.amount(self.units.get(wish.type, 0))
-
-    def count(self, slot: Wish) -> int:
-        """Return how many slots can be packed, each taking whole candidates until it has enough."""
-        return min((self._shares(wish) for wish in slot.inside.wishes), default=0)
-
-    def _shares(self, wish: Wish) -> int:
-        tally = ShareTally(self.amount(wish))
-        for candidate in self._rankings.get(wish.type, ()):
-            tally.add(candidate.members[0].units)
-        return tally.shares
-
-    def pack(self, slots: list[Wish]) -> Pools:
-        """Return slots as candidates, the best of what there is in the first one; none if it does not last."""
-        pool = CandidatePool()
-        rest = {type: iter(ranking) for type, ranking in self._rankings.items()}
-        for slot in slots:
-            members: list[Member] = []
-            score = MET
-            for wish in slot.inside.wishes:
-                missing = self.amount(wish)
-                while missing > 0:
-                    candidate = next(rest[wish.type], None)
-                    if candidate is None:
-                        return {}
-                    member = candidate.members[0]
-                    score += candidate.score
-                    missing -= member.units
-                    members.append(member._replace(is_exclusive=True))
-            pool.add(Candidate(score, 1, tuple(members)))
-        return {SLOT: pool} if slots else {}
+def _offer(visit: Visit, candidate: Candidate, type: str, pools: Pools) -> None:
+    """Put what a vertex offers into pools: what came up loose through it, then itself."""
+    for loose, offer in visit.loose.items():
+        pools.setdefault(loose, CandidatePool()).merge(offer)
+    pool = pools.get(type)
+    if pool is None:
+        pool = pools[type] = CandidatePool()
+    pool.entries.append(candidate)
+    pool.units += candidate.units
