@@ -12,7 +12,7 @@ from batkube.kernel.errors import InputError
 from batkube.programs.program import OutsideScheduler
 from batkube.scenarios.keys import make_scenario
 from batkube.schedulers.programs import ProgramStart, start_of
-from batkube.simulation.manners import manners_of
+from batkube.simulation.manners import manners_of, refuse_without_controllers
 
 
 def scheduler(start: ProgramStart, name: str = "mine") -> OutsideScheduler:
@@ -76,6 +76,13 @@ def test_a_form_that_the_scheduler_does_not_know_is_one_message(form: str) -> No
 
     assert refusal.value.problem == f"kube-scheduler@1.34.4 does not know jobs as '{form}'"
     assert refusal.value.remedy == "one of pods, indexed-job"
+
+
+def test_jobs_without_a_job_controller_are_refused() -> None:
+    manners = manners_of("indexed-job", [scheduler(start_of("kube-scheduler"))], [])
+
+    with pytest.raises(InputError, match="nobody would make the pods of jobs that are submitted as 'indexed-job'"):
+        refuse_without_controllers(manners)
 
 
 @pytest.mark.parametrize(

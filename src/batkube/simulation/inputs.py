@@ -19,10 +19,10 @@ from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
 from batkube.programs.controller_manager import note_order, watches_nodes, with_node_lifecycle
 from batkube.programs.program import Builder, OutsideScheduler
-from batkube.scenarios.scenario import OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
+from batkube.scenarios.scenario import NO_CONTROLLERS, OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.happening_parts import check_kinds, objects_of_events, read_timetable
-from batkube.simulation.manners import Manners, is_owned, manners_of
+from batkube.simulation.manners import Manners, is_owned, manners_of, refuse_without_controllers
 from batkube.simulation.objects import check_objects, objects_of
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import ObjectManifest, Workload
@@ -120,6 +120,9 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         kinds = None if scenario.attach else {manifest.kind for manifest in all_objects}
         outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
     defined = [*(fields for _, fields in foundations), *(manifest.fields for manifest in all_objects)]
+    manners = manners_of(scenario.submit_as, outside, defined)
+    if scenario.controllers == NO_CONTROLLERS and not scenario.attach:
+        refuse_without_controllers(manners)
     return Inputs(
         scenario,
         workloads,
@@ -132,7 +135,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         objects,
         timetable,
         foundations,
-        manners_of(scenario.submit_as, outside, defined),
+        manners,
     )
 
 

@@ -76,6 +76,14 @@ def is_owned(manner: Manner) -> bool:
     return manner.form.is_owned
 
 
+def refuse_without_controllers(manners: Manners) -> None:
+    """Refuse forms of which the Job controller makes the pods, where there is none."""
+    for form, _ in manners.values():
+        if form in (SubmissionForm.INDEXED_JOB, SubmissionForm.KUEUE_JOB):
+            problem = f"nobody would make the pods of jobs that are submitted as {form.value!r}"
+            raise InputError("controllers", problem=problem, remedy="leave it out, or --submit-as pods")
+
+
 def _manner(wish: str | None, scheduler: OutsideScheduler, kinds: set[str]) -> Manner:
     dialects = list(_dialects(scheduler.start, kinds))
     known = [SubmissionForm.PODS, SubmissionForm.INDEXED_JOB]
