@@ -78,7 +78,7 @@ def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("mine: {about: mine, default: 0.1.0}", ": mine: needs either a `module` or a `folder`"),
+        ("mine: {about: mine, default: 0.1.0}", ": mine: needs a `module`, a `folder` or a `command`"),
         ("mine: {about: mine, module: m, default: 0.1.0, colour: red}", "unknown field `colour`"),
         ("mine: {about: mine, module: m, default: 0.1.0, go-mod: magic}", ": mine.go-mod: Invalid enum value 'magic'"),
         ("mine: {about: mine, module: m, default: 0.1.0, versions: {0.1.0: {needs: [v1]}}}", "matching regex"),

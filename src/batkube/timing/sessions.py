@@ -105,10 +105,14 @@ class SessionPage(ClockPage):
                 pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     def _is_quiet(self) -> bool:
-        """Return whether everybody is asleep, and nobody whose time has come."""
+        """Return whether everybody is asleep, and nobody whose time has come; who has no clock may sleep by another."""
         assert self._sleepers is not None, "the program has not been started"
-        rung = self._ring()
-        return not rung and self._sleepers.are_all_asleep(self._processes()) and not self._ring()
+        return (
+            bool(self.pid)
+            and not self._ring()
+            and self._sleepers.are_all_asleep(self._processes())
+            and not self._ring()
+        )
 
     def _waits(self) -> list[tuple[int, int, int]]:
         """Return the place, the thread and the end of each wait that there may be."""
