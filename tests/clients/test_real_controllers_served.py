@@ -48,7 +48,7 @@ def children(pid: int) -> list[int]:
 
 
 def items(kubectl: Kubectl, kind: str) -> list[dict]:
-    return json.loads(kubectl("get", kind, "-o", "json"))["items"]
+    return json.loads(kubectl("get", kind, "-o", "json", "--show-managed-fields"))["items"]
 
 
 def test_a_deployment_gets_its_pods_from_the_real_controllers_is_rolled_out_and_taken_away(

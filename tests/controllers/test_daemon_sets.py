@@ -120,3 +120,61 @@ def test_a_new_template_is_rolled_out_one_node_after_the_other(world: Cluster) -
         world.run(5.1)
 
     assert updated == [1, 2, 3, 4]
+
+
+def probed(world: Cluster, image: str, **limits: int | str) -> dict[str, Any]:
+    """Return a DaemonSet whose pods are ready after ten seconds."""
+    made = daemon_set(world, image)
+    probe = {"initialDelaySeconds": 10, "exec": {"command": ["true"]}}
+    made["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = probe
+    made["spec"]["updateStrategy"]["rollingUpdate"] = limits
+    return made
+
+
+def images(world: Cluster) -> list[tuple[str, str]]:
+    """Return on which node which pods are that stay."""
+    alive = [pod for pod in world.pods() if "deletionTimestamp" not in pod["metadata"]]
+    return sorted((pod["spec"].get("nodeName", ""), pod["spec"]["containers"][0]["image"]) for pod in alive)
+
+
+def test_with_a_surge_a_new_pod_comes_beside_the_old_one_which_goes_when_the_new_one_is_available(
+    world: Cluster,
+) -> None:
+    limits = {"maxSurge": 2, "maxUnavailable": 0}
+    world.create("daemonsets.apps", probed(world, "agent:1", **limits))
+    world.run(20)
+
+    world.change("daemonsets.apps", "default/agent", template=probed(world, "agent:2")["spec"]["template"])
+    world.run(5)
+    assert images(world) == [
+        ("node-0", "agent:1"),
+        ("node-0", "agent:2"),
+        ("node-1", "agent:1"),
+        ("node-1", "agent:2"),
+        ("node-2", "agent:1"),
+        ("node-3", "agent:1"),
+    ]
+    world.run(6)
+    assert images(world) == [
+        ("node-0", "agent:2"),
+        ("node-1", "agent:2"),
+        ("node-2", "agent:1"),
+        ("node-2", "agent:2"),
+        ("node-3", "agent:1"),
+        ("node-3", "agent:2"),
+    ]
+    world.run(60)
+    assert images(world) == [(f"node-{number}", "agent:2") for number in range(4)]
+    status = world.get("daemonsets.apps", "default/agent")["status"]
+    assert (status["updatedNumberScheduled"], status["numberAvailable"], status["desiredNumberScheduled"]) == (4, 4, 4)
+
+
+def test_a_surge_is_at_most_a_share_of_the_nodes_and_pods_that_are_of_no_use_do_not_count(world: Cluster) -> None:
+    world.create("daemonsets.apps", probed(world, "agent:1", maxSurge="25%", maxUnavailable=0))
+    world.run(5)  # none of them is ready
+
+    world.change("daemonsets.apps", "default/agent", template=probed(world, "agent:2")["spec"]["template"])
+    world.run(1)
+
+    # Of an old and a new pod that are both not ready only the new one is kept.
+    assert images(world) == [(f"node-{number}", "agent:2") for number in range(4)]

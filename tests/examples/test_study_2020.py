@@ -34,7 +34,7 @@ def study(tmp_path: Path, shared_data: Path) -> Path:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
 def test_a_file_plans_as_many_runs_as_the_readme_says_paced_and_exact(file: Path, study: Path) -> None:
-    plan = make_plan(read_experiment(study / file.name), lambda name: Path(__file__))
+    plan = make_plan(read_experiment(study / file.name), lambda name, _: Path(__file__))
 
     assert len(plan.runs) == int(TOLD[file.name])
     assert {run.scenario.time.mode for run in plan.runs} == {TimeMode.PACED, TimeMode.EXACT}

@@ -24,7 +24,7 @@ def inputs(folder: Path, events: str = FAILURE, kinds: tuple[str, ...] = ("Job",
     (folder / "events.yaml").write_text(events)
     files = {"workload": str(folder / "objects.yaml"), "events": str(folder / "events.yaml")}
     run = {"platform": "4x4,16Gi", "until": "1h", "scheduler": "kube-scheduler@1.34.4", "controllers": MANAGER}
-    return read_inputs(make_scenario({**files, **run, **keys}, "test"), lambda name: Path("/bin/true"))
+    return read_inputs(make_scenario({**files, **run, **keys}, "test"), lambda *_: Path("/bin/true"))
 
 
 def manifest(kind: str) -> dict[str, object]:

@@ -12,6 +12,8 @@ import pytest
 import batkube
 from batkube.kernel.errors import RunFailed
 from batkube.outputs.results import Results
+from batkube.scenarios.keys import make_scenario
+from batkube.simulation.run import execute
 from conftest import Simulate
 
 EIGHT_OF_TWO = "8x2,8Gi"
@@ -191,6 +193,51 @@ def test_an_indexed_job_whose_node_fails_starts_over(simulate: Simulate, kube_sc
     assert (row["final_state"], row["attempts"], row["evictions"]) == ("COMPLETED_SUCCESSFULLY", 2, 0)
     assert row["starting_time"] > min(down_s, 340)
     assert run.pods.groupby("phase").size().to_dict() == {"Failed": 3, "Succeeded": 3}
+    check_pods(run.pods, cpus=1)
+
+
+def test_a_gang_that_is_evicted_keeps_its_pod_group_and_is_queued_again(
+    simulate: Simulate, kube_scheduler: str, tmp_path: Path
+) -> None:
+    # kube-scheduler takes no notice of PodGroups, so anybody's definition of them will do.
+    version = {
+        "name": "v1alpha1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    }
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": "podgroups.scheduling.x-k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "unapproved"},
+        },
+        "spec": {
+            "group": "scheduling.x-k8s.io",
+            "scope": "Namespaced",
+            "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
+            "versions": [version],
+        },
+    }
+    (tmp_path / "crd.yaml").write_text(json.dumps(definition))
+    jobs = {"nb_res": 4, "jobs": [gang("low", 4), gang("high", 1, 4, priority=9)], "profiles": TEN_SECONDS}
+    (tmp_path / "jobs.json").write_text(json.dumps(jobs))
+    values = {
+        "workload": [str(tmp_path / "jobs.json"), str(tmp_path / "crd.yaml")],
+        "platform": "4x1,8Gi",
+        "scheduler": kube_scheduler,
+        "submit-as": "pod-group",
+        "patience": "1m",
+    }
+
+    record = execute(make_scenario(values, "test"), tmp_path / "out")
+
+    run = Results(tmp_path / "out")
+    low = run.jobs.set_index("job_id").loc["low"]
+    assert (low["final_state"], low["evictions"], low["attempts"]) == ("COMPLETED_SUCCESSFULLY", 1, 2)
+    assert [entry["job"] for entry in journal(run, "resubmit")] == ["w0!low"]
+    assert record.simulation.world.store.all("podgroups.scheduling.x-k8s.io") == {}
     check_pods(run.pods, cpus=1)
 
 

@@ -280,6 +280,45 @@ def test_of_two_nodes_that_fail_together_the_pods_of_one_have_ten_seconds_more(
     assert evicting == [about(1045.2), about(1055.2)]
 
 
+def evictions(story: Story, node: str) -> list[tuple[float, bool]]:
+    """Return when a node got a taint that evicts its pods, and when it lost that."""
+    history: list[tuple[float, bool]] = []
+    for at, taints in story.taints[node]:
+        _note(history, at, any(taint.endswith(":NoExecute") for taint in taints))
+    return history[1:]
+
+
+@both
+def test_when_too_many_nodes_of_a_small_zone_are_lost_nobody_is_evicted_until_enough_are_back(
+    controllers: str, kept_program: Callable[[str], str], tmp_path: Path
+) -> None:
+    events = "- {at: 1000, fail: [node-0, node-1, node-2]}\n- {at: 1201, return: node-1}\n"
+    story = Story(tmp_path, at_work(controllers, kept_program), events, platform="5x4,16Gi")
+
+    assert {node for node in story.taints if any(status == "Unknown" for _, status in story.readiness[node])} == {
+        "node-0",
+        "node-1",
+        "node-2",
+    }
+    # Seen at the look of 1205.1 s; the first ten seconds later, as after any pause, and the other ten seconds after it.
+    assert sorted([*evictions(story, "node-0"), *evictions(story, "node-2")]) == instants(
+        [(1215.1, True), (1225.1, True)]
+    )
+    assert evictions(story, "node-1") == []
+
+
+@both
+def test_when_all_nodes_are_lost_those_that_were_to_be_emptied_are_left_alone_too(
+    controllers: str, kept_program: Callable[[str], str], tmp_path: Path
+) -> None:
+    events = "- {at: 1000, fail: node-0}\n- {at: 1100, fail: [node-1, node-2]}\n"
+    story = Story(tmp_path, at_work(controllers, kept_program), events, platform="3x4,16Gi")
+
+    assert evictions(story, "node-0") == instants([(1045.2, True), (1145.1, False)])
+    assert evictions(story, "node-1") == evictions(story, "node-2") == []
+    assert not any(sight.is_terminating for sights in story.pods.values() for sight in sights)
+
+
 @both
 def test_a_failure_goes_the_same_way_every_time(
     controllers: str, kept_program: Callable[[str], str], tmp_path: Path

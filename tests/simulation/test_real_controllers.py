@@ -74,10 +74,13 @@ def stateful_set(image: str, replicas: int, submit: str) -> Fields:
     return made("apps/v1", "StatefulSet", "db", submit, spec)
 
 
-def daemon_set(image: str, submit: str) -> Fields:
-    template = {"metadata": {"labels": {"app": "agent"}}, "spec": {"containers": [container("", image)]}}
-    spec = {"selector": {"matchLabels": {"app": "agent"}}, "template": template}
-    return made("apps/v1", "DaemonSet", "agent", submit, spec)
+def daemon_set(name: str, image: str, submit: str, **limits: object) -> Fields:
+    probe = {"initialDelaySeconds": 15, "tcpSocket": {"port": 80}}
+    pods = {"containers": [container("", image, **({"readinessProbe": probe} if limits else {}))]}
+    template = {"metadata": {"labels": {"app": name}}, "spec": pods}
+    strategy = {"type": "RollingUpdate", **({"rollingUpdate": limits} if limits else {})}
+    spec = {"selector": {"matchLabels": {"app": name}}, "template": template, "updateStrategy": strategy}
+    return made("apps/v1", "DaemonSet", name, submit, spec)
 
 
 def job(name: str, command: str, submit: str, **spec: object) -> Fields:
@@ -98,8 +101,10 @@ OBJECTS = [
     deployment("web:3", 6, "60m"),
     stateful_set("db:1", 3, "15"),
     stateful_set("db:2", 4, "30m"),
-    daemon_set("agent:1", "25"),
-    daemon_set("agent:2", "35m"),
+    daemon_set("agent", "agent:1", "25"),
+    daemon_set("agent", "agent:2", "35m"),
+    daemon_set("surge", "surge:1", "35", maxSurge=3, maxUnavailable=0),
+    daemon_set("surge", "surge:2", "45m", maxSurge=3, maxUnavailable=0),
     cron_job("tick", "*/5 * * * *", "sleep 30"),
     job("fails", "sleep 10; exit 1", "30", backoffLimit=4),
     job("wide", "sleep 60", "40", completions=10, parallelism=3),
@@ -166,7 +171,7 @@ def assert_alike(ours: Record, real: Record, folder: Path) -> None:
 def test_the_real_controllers_leave_what_ours_leave(kept_program: Callable[[str], str], tmp_path: Path) -> None:
     ours, real = ran(tmp_path / "ours", "2h", "ours"), ran(tmp_path / "real", "2h", kept_program(MANAGER))
     assert_alike(ours, real, tmp_path)
-    assert len(created(tmp_path / "real")) == 31, "five Jobs and 23 of the CronJob, and three sets"
+    assert len(created(tmp_path / "real")) == 32, "five Jobs and 23 of the CronJob, and four sets"
     log = tmp_path / "real" / "scheduler" / "kube-controller-manager" / "log.txt"
     assert '"Starting" version="v1.34.4"' in log.read_text()
 

@@ -11,6 +11,7 @@ from batkube.cli.compare import compare
 from batkube.cli.emulate import emulate
 from batkube.cli.experiment import experiment
 from batkube.cli.gantt import gantt
+from batkube.cli.graph import app as graph_app
 from batkube.cli.policies import policies
 from batkube.cli.report import report
 from batkube.cli.run import run
@@ -36,6 +37,7 @@ app.command()(calibrate)
 app.command()(report)
 app.command()(experiment)
 app.add_typer(workload_app, name="workload")
+app.add_typer(graph_app, name="graph")
 app.add_typer(schedulers_app, name="schedulers")
 
 

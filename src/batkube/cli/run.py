@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +20,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import Severity
 from batkube.kernel.instants import human, seconds
 from batkube.scenarios.files import read_scenario_file
-from batkube.scenarios.keys import make_scenario
-from batkube.scenarios.scenario import TIME_LIMIT
+from batkube.scenarios.keys import KEYS, make_scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.run import execute
 
@@ -188,36 +187,9 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the results only, one name=value a line.")] = False,
 ) -> None:
     """Run a workload on a simulated cluster."""
+    options = dict(locals())
     values = read_scenario_file(scenario) if scenario is not None else {}
-    given = {
-        "workload": [str(path) for path in workload or ()] or None,
-        "platform": platform,
-        "scheduler": scheduler or None,
-        "scheduler-args": policy_arguments(scheduler_arg) if scheduler_arg else None,
-        "scheduler-config": None if scheduler_config is None else str(scheduler_config),
-        "catalogue": None if catalogue is None else str(catalogue),
-        "attach": attach or None,
-        "controllers": controllers,
-        "until": until,
-        "deterministic": deterministic,
-        "decision-cost": decision_cost,
-        "patience": patience,
-        "watchdog": watchdog,
-        TIME_LIMIT: time_limit,
-        "resources": resources,
-        "time": time,
-        "seed": seed,
-        "latencies": None if latencies is None else str(latencies),
-        "rules": None if rules is None else str(rules),
-        "on-eviction": on_eviction,
-        "on-failure": on_failure,
-        "on-deadlock": on_deadlock,
-        "submit-as": submit_as,
-        "events": None if events is None else str(events),
-        "warm-up": warm_up,
-        "cool-down": cool_down,
-    }
-    values |= {key: value for key, value in given.items() if value is not None}
+    values |= scenario_keys(options)
     if out is None:
         raise InputError("batkube run", problem="no output folder given", remedy="add --out DIR")
     described = make_scenario(values, scenario if scenario is not None else "batkube run")
@@ -228,6 +200,15 @@ def run(
     violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
     if strict and violations:
         raise typer.Exit(FAILED)
+
+
+def scenario_keys(options: Mapping[str, Any]) -> dict[str, object]:
+    """Return what was said by options as the keys of a scenario; they have the same names, with dashes."""
+    named = {name.replace("_", "-"): value for name, value in options.items()}
+    named["scheduler-args"] = policy_arguments(named["scheduler-arg"] or [])
+    named["workload"] = [str(path) for path in named["workload"] or ()]
+    said = {key: value for key, value in named.items() if key in KEYS and value not in (None, [], {})}
+    return {key: str(value) if isinstance(value, Path) else value for key, value in said.items()}
 
 
 def build_scheduler(name: str, catalogue: Catalogue) -> Path:

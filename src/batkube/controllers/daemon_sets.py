@@ -16,10 +16,10 @@ from batkube.cluster.scheduling_rules import NodeRules, tolerates
 from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
+from batkube.controllers.daemon_rollouts import hash_of_pod, is_available, next_step, surge_of, surplus_of
 from batkube.controllers.pod_control import claim_objects
 from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.revisions import REVISION_LABEL, Revisions, hash_of
-from batkube.controllers.scaling import scaled
 from batkube.kernel.instants import Instant, seconds
 
 DAEMON_SET, NODE = "daemonsets.apps", "nodes"
@@ -67,9 +67,13 @@ class DaemonSets(PodKeeper):
             self._manage(key, owner, nodes, eligible, hash_of(revision), now)
             self._renew(owner, eligible, hash_of(revision), now)
         pods = self._by_node(owner)
+        min_ready_s = owner["spec"].get("minReadySeconds", 0)
+        waits = [available_in(pod, min_ready_s, now) for some in pods.values() for pod in some]
+        if soonest := min(filter(None, waits), default=None):
+            self.queue.add_after(key, now, soonest)
         self.write_status(owner, _status(owner, pods, eligible, hash_of(revision), now), now)
         hashes = {hash_of(one): one["metadata"]["name"] for one in self._revisions.of(owner)}
-        used = [hashes.get(_hash(pod), "") for some in pods.values() for pod in some]
+        used = [hashes.get(hash_of_pod(pod), "") for some in pods.values() for pod in some]
         self._revisions.forget_old(owner, {*used, revision["metadata"]["name"]}, now)
 
     def _by_node(self, owner: KubeObject) -> PodsByNode:
@@ -87,42 +91,41 @@ class DaemonSets(PodKeeper):
         digest: str,
         now: Instant,
     ) -> None:
-        pods = self._by_node(owner)
+        pods, surges = self._by_node(owner), surge_of(owner, len(eligible)) > 0
         tolerations = _tolerations(owner)
         for name, some in pods.items():
             node = nodes.get(Key(name))
             active = [pod for pod in some if not is_being_deleted(pod)]
             failed = [pod for pod in active if is_finished(pod)]
             stays = name in eligible or (node is not None and _may_stay(node, owner, tolerations))
-            # Of two pods on a node the older one stays.
-            surplus = [pod for pod in active if pod not in failed][1 if stays else 0 :]
+            running = [pod for pod in active if pod not in failed]
+            if not stays:
+                surplus = running
+            elif surges:
+                surplus = surplus_of(owner, running, digest, now)
+            else:
+                surplus = running[1:]  # of two pods on a node the older one stays
             for pod in [*failed, *surplus]:
                 self.pod_control.delete(owner, pod, now)
             if failed:
                 self.queue.add_after(key, now, _PAUSE)
-        missing = [name for name in eligible if name not in pods]
-        _, problem = self.pod_control.create_many(owner, [(_pinned(owner, name, digest), "") for name in missing], now)
+        self._create(owner, [name for name in eligible if not _holds(pods.get(name, ()), surges)], digest, now)
+
+    def _create(self, owner: KubeObject, nodes: Sequence[str], digest: str, now: Instant) -> None:
+        _, problem = self.pod_control.create_many(owner, [(_pinned(owner, name, digest), "") for name in nodes], now)
         if problem is not None:
             raise problem
 
     def _renew(self, owner: KubeObject, eligible: Sequence[str], digest: str, now: Instant) -> None:
-        """End pods of an older template, as many as may be missing; new ones follow."""
-        strategy = owner["spec"].get("updateStrategy") or {}
-        if strategy.get("type", "RollingUpdate") != "RollingUpdate":
-            return
-        most = scaled((strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1), len(eligible), round_up=True)
-        pods = self._by_node(owner)
-        alive = {name: [pod for pod in pods.get(name, ()) if not is_being_deleted(pod)] for name in eligible}
-        old = [pod for some in alive.values() for pod in some if _hash(pod) != digest]
-        well = [name for name, some in alive.items() if any(_is_available(owner, pod, now) for pod in some)]
-        room = most - (len(eligible) - len(well))
-        for pod in sorted(old, key=lambda pod: _is_available(owner, pod, now)):
-            # One that is not well is missing already.
-            if _is_available(owner, pod, now):
-                if room <= 0:
-                    break
-                room -= 1
+        step = next_step(owner, self._by_node(owner), eligible, digest, now)
+        for pod in step.outgoing:
             self.pod_control.delete(owner, pod, now)
+        self._create(owner, step.nodes, digest, now)
+
+
+def _holds(pods: Sequence[KubeObject], surges: bool) -> bool:
+    """Return whether a node needs no other pod: with a surge one that has ended or is being deleted does not count."""
+    return any(not surges or not (is_being_deleted(pod) or is_finished(pod)) for pod in pods)
 
 
 def _tolerations(owner: KubeObject) -> list[KubeObject]:
@@ -172,17 +175,9 @@ def _target(pod: KubeObject) -> str:
     return ""
 
 
-def _hash(pod: KubeObject) -> str:
-    return str((pod["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
-
-
-def _is_available(owner: KubeObject, pod: KubeObject, now: Instant) -> bool:
-    return is_ready(pod) and available_in(pod, owner["spec"].get("minReadySeconds", 0), now) == 0
-
-
 def _status(owner: KubeObject, pods: PodsByNode, eligible: Sequence[str], digest: str, now: Instant) -> KubeObject:
     oldest = [some[0] for name, some in pods.items() if name in eligible]
-    available = sum(_is_available(owner, pod, now) for pod in oldest)
+    available = sum(is_available(owner, pod, now) for pod in oldest)
     status = {
         "currentNumberScheduled": len(oldest),
         "numberMisscheduled": sum(name not in eligible for name in pods),
@@ -191,7 +186,7 @@ def _status(owner: KubeObject, pods: PodsByNode, eligible: Sequence[str], digest
         "observedGeneration": owner["metadata"].get("generation", 0),
     }
     more = {
-        "updatedNumberScheduled": sum(_hash(pod) == digest for pod in oldest),
+        "updatedNumberScheduled": sum(hash_of_pod(pod) == digest for pod in oldest),
         "numberAvailable": available,
         "numberUnavailable": len(eligible) - available,
     }

@@ -18,6 +18,7 @@ from batkube.cluster.scheduling_rules import UNSCHEDULABLE_TAINT
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
+from batkube.controllers.eviction_pace import EvictionPace
 from batkube.controllers.work_queue import REACTION
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, duration, rfc3339, seconds
@@ -37,9 +38,8 @@ _OWN = frozenset((*_TAINTS.values(), UNSCHEDULABLE_TAINT))
 #: kube-controller-manager's --node-monitor-period and --node-monitor-grace-period, as they are in 1.34.
 _MONITOR_PERIOD: Duration = seconds(5)
 _GRACE: Duration = seconds(50)
-#: --node-eviction-rate: every ten seconds one more node gets a taint that evicts pods; whether one may is asked every
-#: tenth of a second (pkg/controller/nodelifecycle/scheduler, NodeEvictionPeriod).
-_EVICTION_PAUSE: Duration = seconds(10)
+#: Whether one more node may get a taint that evicts pods is asked every tenth of a second
+#: (pkg/controller/nodelifecycle/scheduler, NodeEvictionPeriod).
 _EVICTION_PERIOD: Duration = duration("100ms")
 #: A manager that comes up asks so often whether it has heard of all objects, and begins when it has (client-go:
 #: cache.WaitForCacheSync).
@@ -68,8 +68,9 @@ class NodeLifecycle(Controller):
         self._notices_at_once = notices_at_once
         #: The monitor looks at this instant and every five seconds from then on.
         self._first_look = Instant(world.clock.now + _COMING_UP)
-        #: Before this instant no further node gets a taint that evicts its pods.
-        self._next_eviction = world.clock.now
+        self._pace = EvictionPace(world.clock.now)
+        #: Nodes that have no taint that evicts pods, or none any more, only because too many are lost.
+        self._spared: dict[Key, None] = {}
         world.heartbeats.listen(self._hear_silence)
 
     # Silence
@@ -127,28 +128,48 @@ class NodeLifecycle(Controller):
         present = node["spec"].get("taints") or []
         wanted = _with_own_taints(node, present, now)
         if not self._notices_at_once:
-            wanted = self._in_time(key, present, wanted, now)
+            wanted = self._in_time(key, node, wanted, now)
         if wanted != present:
             spec = {name: value for name, value in node["spec"].items() if name != "taints"}
             if wanted:
                 spec["taints"] = wanted
             self.client.update(NODE, {**node, "spec": spec}, now)
 
-    def _in_time(self, key: Key, present: list[KubeObject], wanted: list[KubeObject], now: Instant) -> list[KubeObject]:
+    def _in_time(self, key: Key, node: KubeObject, wanted: list[KubeObject], now: Instant) -> list[KubeObject]:
         """Return the taints there should be now: those that evict pods come to one node at a time, and go at a look."""
-        had = [taint for taint in present if _is_evicting(taint)]
-        meant = [taint for taint in wanted if _is_evicting(taint)]
+        had = [taint for taint in node["spec"].get("taints") or () if _is_evicting(taint)]
         others = [taint for taint in wanted if not _is_evicting(taint)]
-        if had and not meant and now != (look := self._look_at(now)):
+        if len(others) < len(wanted):
+            return wanted if self._may_evict(key, node, bool(had), now) else others
+        self._spared.pop(key, None)
+        look = self._look_at(now)
+        for spared in self._spared:
+            self.queue.add_after(spared, now, Duration(look - now))
+        if had and now != look:
             self.queue.add_after(key, now, Duration(look - now))
             return [*others, *had]
-        if meant and not had:
-            due = self._next(_EVICTION_PERIOD, max(now, self._next_eviction))
-            if now < due:
-                self.queue.add_after(key, now, Duration(due - now))
-                return others
-            self._next_eviction = Instant(now + _EVICTION_PAUSE)
         return wanted
+
+    def _may_evict(self, key: Key, node: KubeObject, does: bool, now: Instant) -> bool:
+        """Return whether a lost node may have a taint that evicts its pods, which it `does` already or not."""
+        was_all_lost = self._pace.is_all_lost
+        self._pace.look(self.store.all(NODE).values(), now)
+        if self._pace.is_all_lost and not was_all_lost:
+            for other in self.store.entries(NODE):
+                self.queue.add(other, now)
+        if does and not self._pace.is_all_lost:
+            return True
+        turn = self._pace.next_turn(node)
+        if turn is None:
+            self._spared[key] = None
+            return False
+        due = self._next(_EVICTION_PERIOD, max(now, turn))
+        if now < due:
+            self.queue.add_after(key, now, Duration(due - now))
+            return False
+        self._spared.pop(key, None)
+        self._pace.take_turn(node, now)
+        return True
 
 
 def _with_own_taints(node: KubeObject, present: list[KubeObject], now: Instant) -> list[KubeObject]:

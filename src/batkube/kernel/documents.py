@@ -7,12 +7,15 @@ nests or multiplies beyond what anybody means.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from batkube.kernel.errors import InputError
+
+_Reading = TypeVar("_Reading")
 
 #: How deep a file may nest. Each level takes some of Python's stack.
 DEPTH_MAX = 100
@@ -57,17 +60,28 @@ def read_yaml(path: Path) -> object:
     return documents[0] if documents else None
 
 
+def yaml_tree(path: Path, data: bytes | str) -> yaml.Node | None:
+    """Return the one document of a YAML file as nodes, which know their lines and how they were written."""
+    tree: yaml.Node | None = _read(path, data, lambda: yaml.compose(data, Loader=_Loader))
+    return tree
+
+
 def yaml_documents(path: Path, data: bytes | str) -> list[object]:
     """Return the documents of a YAML file with the content `data`, empty ones too."""
     return _loaded(path, data, yaml.CSafeLoader)
 
 
 def _loaded(path: Path, data: bytes | str, loader: type) -> list[object]:
-    """Return the documents in `data`; what cannot be read is an InputError, with its line where it has one."""
+    """Return the documents in `data`."""
+    return _read(path, data, lambda: list(yaml.load_all(data, Loader=loader)))
+
+
+def _read(path: Path, data: bytes | str, reading: Callable[[], _Reading]) -> _Reading:
+    """Do a reading of `data`; what cannot be read is an InputError, with its line where it has one."""
     at, remedy = None, "check the file with a YAML formatter"
     try:
         _Walk().over(data)
-        return list(yaml.load_all(data, Loader=loader))
+        return reading()
     except yaml.MarkedYAMLError as error:
         at = f"line {error.problem_mark.line + 1}" if error.problem_mark else None
         problem = f"is not YAML: {error.problem or error.context}"

@@ -24,7 +24,7 @@ PROXY_PORT = 8001
 _HOST = "127.0.0.1"
 
 
-class PodSurroundings(NamedTuple):
+class ProgramSurroundings(NamedTuple):
     """What a program finds around it."""
 
     environment: dict[str, str]
@@ -39,7 +39,7 @@ def has_proxy(scheduler: OutsideScheduler) -> bool:
     return scheduler.start.clock is not ClockKind.GO or scheduler.start.proxy_port > 0
 
 
-def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, token: str) -> PodSurroundings:
+def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, token: str) -> ProgramSurroundings:
     """Return the surroundings of a program whose API is at `port`; its files are in `folder`, a kubeconfig among them.
 
     `token` is what shows the server of the API that it may do everything.
@@ -51,7 +51,7 @@ def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, to
         variables |= _variables(scheduler, folder, port, seed)
     is_led = kind is ClockKind.PRELOAD
     if not (is_led or scheduler.start.in_cluster):
-        return PodSurroundings(variables)
+        return ProgramSurroundings(variables)
     from batkube.programs.service_account import PLACE, write_service_account
 
     account = folder / "pod" / "serviceaccount"
@@ -59,10 +59,10 @@ def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, to
     variables |= {"KUBERNETES_SERVICE_HOST": _HOST, "KUBERNETES_SERVICE_PORT": str(port)}
     if is_led:
         library = str(clock_library(cache_folder()))
-        return PodSurroundings({**variables, "LD_PRELOAD": library, "BATKUBE_SERVICE_ACCOUNT": str(account)}, tls)
+        return ProgramSurroundings({**variables, "LD_PRELOAD": library, "BATKUBE_SERVICE_ACCOUNT": str(account)}, tls)
     room = folder / "pod" / "run"
     room.mkdir()
-    return PodSurroundings(variables, tls, standing_at(PLACE, account, room))
+    return ProgramSurroundings(variables, tls, standing_at(PLACE, account, room))
 
 
 def _variables(scheduler: OutsideScheduler, folder: Path, port: int, seed: int) -> dict[str, str]:

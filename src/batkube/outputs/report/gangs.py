@@ -23,7 +23,7 @@ def gangs_section(results: Results) -> Section | None:
     jobs = results.jobs
     if "member_wait" not in jobs.columns:
         return None
-    forms = ", ".join(sorted(form for form in set(jobs["submitted_as"]) if form))
+    forms = ", ".join(sorted(form for form in jobs["submitted_as"].unique() if form))
     lead = paragraph(f"Jobs were submitted as {forms or 'pods'}. {_stuck(results)}")
     waiting = jobs[jobs["member_wait"] > 0].sort_values("member_wait", ascending=False, kind="stable")
     parts: list[Markup | None] = [lead, _by_size(jobs)]

@@ -1,0 +1,100 @@
+"""`batkube graph`: ask a resource graph for room, with the options and commands of Fluxion's resource-query."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+
+from batkube.cli.exit_codes import BAD_INPUT
+from batkube.graph.match_policy import POLICY_NAMES
+from batkube.graph.matcher import TRAVERSERS, Matcher
+from batkube.graph.pruning import DEFAULT_FILTERS
+from batkube.graph.r_writers import MATCH_FORMATS
+from batkube.graph.reading import GRAPH_FORMATS, read_graph
+from batkube.graph.session import QuerySession
+from batkube.graph.subsystems import MATCHERS, subsystems_of
+from batkube.kernel.errors import InputError
+
+app = typer.Typer(
+    name="graph",
+    help="Ask a resource graph for room, and look at it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+_Graph = Annotated[Path, typer.Option("--load-file", "-L", help="File with the resource graph.")]
+_Format = Annotated[str, typer.Option("--load-format", "-f", help=f"Its format: {', '.join(GRAPH_FORMATS)}.")]
+_Allowlist = Annotated[
+    str, typer.Option("--load-allowlist", "-W", help="For hwloc files only, which are not read here.")
+]
+_Matcher = Annotated[str, typer.Option("--match-subsystems", "-S", help=f"Subsystems: {', '.join(MATCHERS)}.")]
+_Policy = Annotated[
+    str, typer.Option("--match-policy", "-P", help=f"{', '.join(POLICY_NAMES)}, or `policy=low node_centric=true …`.")
+]
+_MatchFormat = Annotated[
+    str, typer.Option("--match-format", "-F", help=f"How matches are written: {', '.join(MATCH_FORMATS)}.")
+]
+_Traverser = Annotated[
+    str, typer.Option("--traverser-policy", "-T", help=f"How it is walked: {', '.join(TRAVERSERS)}.")
+]
+_Filters = Annotated[
+    list[str], typer.Option("--prune-filters", "-p", help="What is tracked where, as in ALL:core,rack:node.")
+]
+_Output = Annotated[Path | None, typer.Option("--test-output", "-t", help="File for what is matched and found.")]
+
+
+@app.command()
+def query(
+    load_file: _Graph,
+    load_format: _Format = "grug",
+    load_allowlist: _Allowlist = "",
+    match_subsystems: _Matcher = "CA",
+    match_policy: _Policy = "first",
+    match_format: _MatchFormat = "simple",
+    traverser_policy: _Traverser = "simple",
+    prune_filters: _Filters = [],  # noqa: B006 - typer copies it
+    test_output: _Output = None,
+    reserve_vtx_vec: Annotated[int, typer.Option("--reserve-vtx-vec", "-r", help="Has no effect here.")] = 0,
+    disable_prompt: Annotated[bool, typer.Option("--disable-prompt", "-d", help="There is none: no effect.")] = False,
+) -> None:
+    """Carry out the commands on standard input, as resource-query does; `help` lists them."""
+    _check("--match-format", match_format, tuple(MATCH_FORMATS))
+    _check("--traverser-policy", traverser_policy, TRAVERSERS)
+    if load_allowlist.strip():
+        typer.echo("warning: -W/--load-allowlist has no effect: it is for hwloc files", err=True)
+    matcher = Matcher(
+        read_graph(load_file, load_format),
+        match_policy,
+        filters=",".join(filter(str.strip, prune_filters)) or DEFAULT_FILTERS,
+        subsystems=subsystems_of(match_subsystems),
+        traverser=traverser_policy,
+        writer=MATCH_FORMATS[match_format](),
+    )
+    with _opened(test_output) as output:
+        session = QuerySession(matcher, output, sys.stderr, sys.stdout)
+        session.run(sys.stdin)
+    if session.had_bad_input:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _check(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(option, problem=f"is {value!r}", remedy=f"it is one of {', '.join(choices)}")
+
+
+@contextlib.contextmanager
+def _opened(path: Path | None) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        file = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise InputError(path, problem=f"cannot be written: {error.strerror}", remedy="check -t") from error
+    with file:
+        yield file

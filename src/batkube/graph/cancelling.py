@@ -1,0 +1,99 @@
+"""Cancelling: taking back all or a part of what a job has. Fluxion: dfu_impl_update.cpp, "remove".
+
+A part of an allocation is named by ranks (R) or by vertices (JGF). Their subtrees are freed, and what all vertices
+around them have planned for the job is reduced by what was freed; when nothing remains at the root, the job is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from batkube.graph.ledger import Ledger
+from batkube.graph.outline import Outline
+
+
+class CancelFault(Exception):
+    """What was to be cancelled is not as it was said to be."""
+
+
+class FreedRanks(NamedTuple):
+    """What was freed of each rank, by type, and the outermost vertex of each."""
+
+    counts: dict[int, dict[str, int]]
+    tops: dict[int, int]
+
+
+def cancel(outline: Outline, ledger: Ledger, job: int) -> None:
+    """Take everything from a job. Raises CancelFault if the root knows nothing of it."""
+    vertices = ledger.vertices_of_job.pop(job, [])
+    root_page = ledger.pages.get(outline.root)
+    if root_page is None or job not in root_page.tags:
+        for vertex in vertices:
+            ledger.let_go(vertex, job)
+        raise CancelFault(f"the root is not tagged with job {job}")
+    reached = {outline.root}
+    for vertex in reversed(vertices):
+        # Where a part was cancelled before, what is below a vertex without a tag is out of reach.
+        parents = {outline.graph.edge_source[edge] for edge in outline.graph.in_edges.get(vertex, ())}
+        if (vertex == outline.root or parents & reached) and job in ledger.pages[vertex].tags:
+            reached.add(vertex)
+            ledger.release(vertex, job)
+
+
+def cancel_ranks(outline: Outline, ledger: Ledger, job: int, ranks: Iterable[int]) -> bool:
+    """Take some ranks from a job; tell whether nothing remains. Raises CancelFault."""
+    graph = outline.graph
+    counts: dict[int, dict[str, int]] = {}
+    tops: dict[int, int] = {}
+    places = graph.paths[outline.subsystem]
+    for rank in ranks:
+        if rank not in graph.by_rank:
+            raise CancelFault(f"there is no rank {rank}")
+        for vertex in graph.by_rank[rank]:
+            page = ledger.pages.get(vertex)
+            if page is not None and job in page.tags:
+                units = ledger.release(vertex, job)
+                if units:
+                    freed = counts.setdefault(rank, {})
+                    freed[graph.type[vertex]] = freed.get(graph.type[vertex], 0) + units
+            if rank not in tops or len(places[vertex]) < len(places[tops[rank]]):
+                tops[rank] = vertex
+    return reduce_around(outline, ledger, job, FreedRanks(counts, tops))
+
+
+def reduce_around(outline: Outline, ledger: Ledger, job: int, ranks: FreedRanks) -> bool:
+    """Let the vertices around freed ones know; tell whether nothing remains of a job. Raises CancelFault."""
+    if not ranks.tops:
+        raise CancelFault("no rank was named")
+    above: dict[int, dict[str, int]] = {}
+    for rank, top in ranks.tops.items():
+        if rank not in ranks.counts:
+            raise CancelFault(f"job {job} has nothing on rank {rank}")
+        for vertex in outline.graph.ancestors(top, outline.subsystem):
+            sums = above.setdefault(vertex, {})
+            for type, count in ranks.counts[rank].items():
+                sums[type] = sums.get(type, 0) + count
+    root_page = ledger.pages.get(outline.root)
+    if root_page is None or job not in root_page.tags:
+        raise CancelFault(f"the root is not tagged with job {job}")
+    for vertex, sums in above.items():
+        _reduce(ledger, job, vertex, sums)
+    return job not in root_page.tags
+
+
+def _reduce(ledger: Ledger, job: int, vertex: int, counts: Mapping[str, int]) -> None:
+    """Reduce what a vertex around freed ones has planned for a job below it."""
+    page = ledger.pages.get(vertex)
+    planner = ledger.filters.planner(vertex)
+    if page is None or planner is None or job not in page.filter_spans or job not in page.tags:
+        return
+    try:
+        is_over = planner.reduce(page.filter_spans[job], counts)
+    except ValueError as error:
+        raise CancelFault(str(error)) from None
+    # From now on the vertex is not counted as touched by the job, whatever remains of it: so does Fluxion.
+    ledger.uncount(vertex, job)
+    if is_over:
+        del page.filter_spans[job]
+        ledger.untag(vertex, job)

@@ -1,0 +1,126 @@
+"""Candidates on their way up: gathered in pools, the best of them chosen, and packed into slots."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from batkube.graph.jobspec import SLOT
+from batkube.graph.match_policy import MET, Candidate, Member, Ordering
+from batkube.graph.wishes import Wish
+
+
+class MatchWindow(NamedTuple):
+    """When, and under which rules."""
+
+    start: int
+    duration: int
+    #: Whether a vertex that somebody holds is taken however long ago they should have left: a match for now.
+    is_now: bool = False
+    #: Whether vertices that are down count as well: would it fit on the machine as it was bought?
+    ignores_status: bool = False
+
+
+class CandidatePool:
+    """Candidates of one type, in the order in which they came up."""
+
+    __slots__ = ("entries", "units")
+
+    def __init__(self) -> None:
+        self.entries: list[Candidate] = []
+        self.units = 0
+
+    def add(self, candidate: Candidate) -> None:
+        """Put a candidate in."""
+        self.entries.append(candidate)
+        self.units += candidate.units
+
+    def merge(self, other: CandidatePool) -> None:
+        """Put all candidates of another pool in."""
+        self.entries.extend(other.entries)
+        self.units += other.units
+
+    def best(self, units: int, order: Ordering) -> list[Candidate]:
+        """Return the best candidates that have so many units together. The pool stays in the order of it."""
+        self.entries = order(self.entries)
+        for index, candidate in enumerate(self.entries):
+            units -= candidate.units
+            if units <= 0:
+                return self.entries[: index + 1]
+        return self.entries
+
+
+Pools = dict[str, CandidatePool]
+
+
+class Visit(NamedTuple):
+    """What a vertex that does has to offer: itself, and what came up from below without having been fixed."""
+
+    score: int
+    units: int
+    is_exclusive: bool
+    fixed: tuple[Member, ...]
+    loose: Pools
+
+
+class ShareTally:
+    """Counts shares: whole candidates until there is enough for one; what is left over is not carried on."""
+
+    __slots__ = ("_rest", "_share", "shares")
+
+    def __init__(self, share: int) -> None:
+        self._share = share
+        self._rest = 0
+        self.shares = 0
+
+    def add(self, units: int) -> None:
+        """Count the units of a candidate, or of several that came up together."""
+        self._rest += units
+        if 0 < self._share <= self._rest:
+            self.shares += 1
+            self._rest = 0
+
+    def satisfies(self, shares: int) -> bool:
+        """Tell whether there are so many shares."""
+        return self._share == 0 or self.shares >= shares
+
+
+class Supplies:
+    """What slots are packed from: the candidates of each type, the best first."""
+
+    def __init__(self, pools: Pools, order: Ordering) -> None:
+        self.units = {type: pool.units for type, pool in pools.items()}
+        self._rankings = {type: order(pool.entries) for type, pool in pools.items()}
+
+    def amount(self, wish: Wish) -> int:
+        """Return how many units a slot takes of a type."""
+        return wish.count.amount(self.units.get(wish.type, 0))
+
+    def count(self, slot: Wish) -> int:
+        """Return how many slots can be packed, each taking whole candidates until it has enough."""
+        return min((self._shares(wish) for wish in slot.inside.wishes), default=0)
+
+    def _shares(self, wish: Wish) -> int:
+        tally = ShareTally(self.amount(wish))
+        for candidate in self._rankings.get(wish.type, ()):
+            tally.add(candidate.members[0].units)
+        return tally.shares
+
+    def pack(self, slots: list[Wish]) -> Pools:
+        """Return slots as candidates, the best of what there is in the first one; none if it does not last."""
+        pool = CandidatePool()
+        rest = {type: iter(ranking) for type, ranking in self._rankings.items()}
+        for slot in slots:
+            members: list[Member] = []
+            score = MET
+            for wish in slot.inside.wishes:
+                missing = self.amount(wish)
+                while missing > 0:
+                    candidate = next(rest[wish.type], None)
+                    if candidate is None:
+                        return {}
+                    member = candidate.members[0]
+                    score += candidate.score
+                    missing -= member.units
+                    members.append(member._replace(is_exclusive=True))
+            pool.add(Candidate(score, 1, tuple(members)))
+        return {SLOT: pool} if slots else {}

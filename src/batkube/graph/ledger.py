@@ -1,0 +1,152 @@
+"""The ledger: who has which vertex, and when. One page per vertex that any job ever touched.
+
+A job that has a vertex for itself holds units of it in the vertex's planner. Every vertex it touches, shared ones on
+the way down too, counts the job in a second planner, by which "nobody else here" is checked at once; and what it takes
+in all below a vertex is planned in that subtree's filter. Fluxion: `schedule`, `idata.x_checker`, `idata.subplans`.
+
+Every change gives a vertex a new *stamp*, and since a job touches all vertices from the root down to what it takes,
+a vertex with an old stamp has nothing changed in all of its subtree: what a walk learned of it holds still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from batkube.graph.planner import Planner
+from batkube.graph.pruning import SubtreeFilters
+from batkube.graph.resources import ResourceGraph
+
+#: How many jobs may share a vertex, as in Fluxion.
+JOBS_MAX = 0x40000000
+
+
+class LedgerPage:
+    """What is booked on one vertex."""
+
+    __slots__ = ("allocations", "filter_spans", "is_blurred", "jobs", "plan", "reservations", "tags")
+
+    def __init__(self, size: int) -> None:
+        #: Units, of those who hold some of the vertex for themselves.
+        self.plan = Planner(size)
+        #: One for every job that touches the vertex.
+        self.jobs = Planner(JOBS_MAX)
+        #: The spans in `plan`, by job: of those who have it now, and of those who will.
+        self.allocations: dict[int, int] = {}
+        self.reservations: dict[int, int] = {}
+        #: The spans in `jobs`, by job; None for one whose span is gone while the job is not.
+        self.tags: dict[int, int | None] = {}
+        #: The spans in the filter of the vertex's subtree, by job.
+        self.filter_spans: dict[int, int] = {}
+        #: Whether a job has something below that is not counted in `jobs`.
+        self.is_blurred = False
+
+
+class Ledger:
+    """The pages of all vertices, and the stamps that tell what changed."""
+
+    def __init__(self, graph: ResourceGraph, filters: SubtreeFilters, subsystem: str) -> None:
+        self.graph = graph
+        self.filters = filters
+        self.subsystem = subsystem
+        self.pages: dict[int, LedgerPage] = {}
+        #: The vertices that each job touches, children before their parents.
+        self.vertices_of_job: dict[int, list[int]] = {}
+        #: The number of the last change in a vertex's subtree; vertices in which nothing changed are left out.
+        self.stamps: dict[int, int] = {}
+        self._clock = 0
+
+    def stamp(self, vertex: int) -> int:
+        """Return the number of the last change in a vertex's subtree."""
+        return self.stamps.get(vertex, 0)
+
+    def touch(self, vertex: int) -> None:
+        """Say that something about a vertex changed, and so about all around it."""
+        self._clock += 1
+        stack = [vertex]
+        while stack:
+            current = stack.pop()
+            if self.stamps.get(current) != self._clock:
+                self.stamps[current] = self._clock
+                stack.extend(self.graph.edge_source[edge] for edge in self.graph.in_edges.get(current, ()))
+
+    def page(self, vertex: int) -> LedgerPage:
+        """Return the page of a vertex, a new one if it has none."""
+        page = self.pages.get(vertex)
+        if page is None:
+            page = self.pages[vertex] = LedgerPage(self.graph.size[vertex])
+        return page
+
+    def free(self, vertex: int, start: int, duration: int) -> int:
+        """Return how many units of a vertex are free all through a window."""
+        page = self.pages.get(vertex)
+        return self.graph.size[vertex] if page is None else page.plan.free_during(start, duration)
+
+    def hold(self, vertex: int, job: int, start: int, duration: int, units: int, *, is_reservation: bool) -> bool:
+        """Give a job units of a vertex for itself; False if there are not so many free."""
+        page = self.page(vertex)
+        span = page.plan.add(start, duration, units)
+        if span is not None:
+            (page.reservations if is_reservation else page.allocations)[job] = span
+        return span is not None
+
+    def tag(self, vertex: int, job: int, start: int, duration: int, below: Mapping[str, int]) -> None:
+        """Note that a job touches a vertex and takes so much below it, by type that is tracked."""
+        page = self.page(vertex)
+        page.tags[job] = page.jobs.add(start, duration, 1)
+        planner = self.filters.planner(vertex) if below else None
+        if planner is not None:
+            span = planner.add(start, duration, below)
+            if span is not None:
+                page.filter_spans[job] = span
+        self.vertices_of_job.setdefault(job, []).append(vertex)
+        self._clock += 1
+        self.stamps[vertex] = self._clock
+
+    def release(self, vertex: int, job: int) -> int:
+        """Take a vertex from a job and return how many units it held."""
+        page = self.pages[vertex]
+        self.untag(vertex, job)
+        filter_span = page.filter_spans.pop(job, None)
+        planner = self.filters.planner(vertex)
+        if filter_span is not None and planner is not None and filter_span in planner.spans:
+            planner.remove(filter_span)
+        return self.let_go(vertex, job)
+
+    def untag(self, vertex: int, job: int) -> None:
+        """Forget that a job touches a vertex."""
+        page = self.pages[vertex]
+        span = page.tags.pop(job, None)
+        if span is not None:
+            page.jobs.remove(span)
+        self.touch(vertex)
+
+    def uncount(self, vertex: int, job: int) -> None:
+        """Count a job no more among those that touch a vertex."""
+        page = self.pages[vertex]
+        span = page.tags.get(job)
+        if span is not None:
+            page.jobs.remove(span)
+            page.tags[job] = None
+            page.is_blurred = True
+        self.touch(vertex)
+
+    def blur(self, vertex: int) -> None:
+        """Say that a job has something of a vertex without being counted at it and around it."""
+        for current in (vertex, *self.graph.ancestors(vertex, self.subsystem)):
+            self.page(current).is_blurred = True
+        self.touch(vertex)
+
+    def let_go(self, vertex: int, job: int) -> int:
+        """Free the units that a job holds of a vertex, and return how many they were."""
+        page = self.pages.get(vertex)
+        if page is None:
+            return 0
+        span = page.allocations.pop(job, None)
+        if span is None:
+            span = page.reservations.pop(job, None)
+        if span is None:
+            return 0
+        units = page.plan.spans[span].units
+        page.plan.remove(span)
+        self.touch(vertex)
+        return units

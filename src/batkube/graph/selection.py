@@ -1,0 +1,81 @@
+"""A selection: which vertices a job gets, how much of each, and which for itself.
+
+It is made from what a walk offers at the root: the best candidates of each top-level wish are taken, with all that was
+fixed inside of them; vertices on the way down to them, which the jobspec did not mention, are shared.
+Fluxion: dfu_impl_t::select, resolve_graph, enforce.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from batkube.graph.candidates import CandidatePool, Pools, Visit
+from batkube.graph.match_policy import Candidate, Member
+from batkube.graph.walk import Walk
+from batkube.graph.wishes import WishList
+
+
+@dataclasses.dataclass(slots=True)
+class VertexSelection:
+    """The edges that lead to what was taken, each with how many units of its target, and whether for the job alone."""
+
+    root_units: int
+    is_root_exclusive: bool
+    edges: dict[int, tuple[int, bool]] = dataclasses.field(default_factory=dict)
+
+    def take(self, members: Iterable[Member]) -> None:
+        """Add members of candidates, and what was fixed inside of them."""
+        for member in members:
+            self.edges[member.edge] = (member.units, member.is_exclusive)
+            self.take(member.inside)
+
+
+def select(walk: Walk, wishes: WishList) -> VertexSelection | None:
+    """Walk from the root and return what a job would get, None if there is not enough."""
+    root = walk.outline.root
+    wish = wishes.by_type.get(walk.graph.type[root])
+    visit = walk.visit(root, wishes, True, wish is not None and wish.exclusive is True, 0)
+    return None if visit is None else _resolve(walk, wishes, root, visit)
+
+
+def _resolve(walk: Walk, wishes: WishList, root: int, visit: Visit) -> VertexSelection | None:
+    # What the walk remembers must not change its order when the best are chosen here: pools are copied.
+    pools: Pools = {}
+    for type, offer in visit.loose.items():
+        pools.setdefault(type, CandidatePool()).merge(offer)
+    root_type = walk.graph.type[root]
+    pools.setdefault(root_type, CandidatePool()).add(Candidate(visit.score, visit.units, ()))
+    selection = VertexSelection(1, visit.is_exclusive)
+    #: By type: where a type is wanted twice, the last wish for it decides.
+    choices: dict[str, list[Candidate]] = {}
+    for wish in wishes.wishes:
+        pool = pools.get(wish.type)
+        amount = wish.count.amount(pool.units) if pool is not None else 0
+        if pool is None or not amount:
+            return None
+        if wish.type == root_type:
+            selection.root_units = wish.count.amount(visit.units)
+            if not selection.root_units:
+                return None
+        choices[wish.type] = pool.best(amount, walk.policy.order_top)
+    chosen = [candidate for candidates in choices.values() for candidate in candidates]
+    selection.take(visit.fixed)
+    for candidate in chosen:
+        selection.take(candidate.members)
+    _share_way_down(walk, wishes, pools, chosen, selection)
+    return selection
+
+
+def _share_way_down(
+    walk: Walk, wishes: WishList, pools: Pools, chosen: list[Candidate], selection: VertexSelection
+) -> None:
+    """Mark the vertices between the root and what was taken, of types that came up and were not asked for."""
+    graph, outline = walk.graph, walk.outline
+    for candidate in chosen:
+        for member in candidate.members:
+            vertex = graph.edge_source[member.edge]
+            while (edge := graph.parent_edge(vertex, outline.subsystem)) is not None and edge not in selection.edges:
+                if graph.type[vertex] in pools and graph.type[vertex] not in wishes.types:
+                    selection.edges[edge] = (graph.size[vertex], False)
+                vertex = graph.edge_source[edge]

@@ -1,0 +1,340 @@
+"""A session of resource-query: commands in, text out, as Fluxion's program of that name prints it.
+
+What a command matches or finds goes to `output`; what is wrong goes to `errors`, one message each, and the session goes
+on; `info`, `list` and `stat` go to `remarks`. Fluxion: resource/utilities/command.cpp.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TextIO
+
+from batkube.graph.booking import JobWindow
+from batkube.graph.cancelling import CancelFault, cancel
+from batkube.graph.finding import find
+from batkube.graph.idsets import decode_idset
+from batkube.graph.jobspec import Jobspec, parse_jobspec
+from batkube.graph.matcher import Matcher, MatchOperation, MatchOutcome
+from batkube.graph.reading import read_bytes
+from batkube.graph.reshaping import attach, remove_path, remove_ranks
+from batkube.graph.updating import UPDATE_FORMATS, UpdateFault, cancel_part, update
+from batkube.kernel.errors import InputError
+
+_BAR = "INFO: =============================\n"
+
+
+@dataclasses.dataclass(slots=True)
+class QueryJob:
+    """What a session remembers of a job."""
+
+    state: str
+    start: int
+    jobspec: str
+
+
+class QuerySession:
+    """A matcher, and the jobs that commands have given it."""
+
+    def __init__(self, matcher: Matcher, output: TextIO, errors: TextIO, remarks: TextIO) -> None:
+        self.matcher = matcher
+        self._output = output
+        self._errors = errors
+        self._remarks = remarks
+        self._jobs: dict[int, QueryJob] = {}
+        self._next_job = 1
+        self._jobspecs: dict[bytes, Jobspec] = {}
+        #: Whether a graph or a jobspec was not as it has to be.
+        self.had_bad_input = False
+        self._commands = _commands(self)
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Carry out commands until one says quit."""
+        for line in lines:
+            words = line.split()
+            if words and words[0] in ("quit", "q"):
+                return
+            command = self._commands.get(words[0]) if words else None
+            # What is no command is passed over without a word, comments among it.
+            if command is not None:
+                self._carry_out(command, words)
+
+    def _carry_out(self, command: Command, words: list[str]) -> None:
+        least, most = command.words
+        if not least <= len(words) <= most:
+            self._complain("malformed command")
+            return
+        try:
+            command.action(words)
+        except InputError as error:
+            self.had_bad_input = True
+            self._complain(str(error))
+        except (CancelFault, UpdateFault, ValueError) as fault:
+            self._complain(str(fault))
+
+    def _complain(self, problem: str) -> None:
+        self._errors.write(f"ERROR: {problem}\n")
+
+    def match(self, words: list[str]) -> None:
+        """`match OPERATION JOBSPEC`."""
+        operation = self._operation(words[1])
+        if operation is not None:
+            self._match(operation, words[2])
+
+    def multi_match(self, words: list[str]) -> None:
+        """`multi-match OPERATION JOBSPEC…`, until one does not match."""
+        operation = self._operation(words[1])
+        for path in words[2:] if operation is not None else ():
+            assert operation is not None
+            if not self._match(operation, path):
+                break
+
+    def _operation(self, name: str) -> MatchOperation | None:
+        try:
+            return MatchOperation(name)
+        except ValueError:
+            self._complain(f"unknown subcmd {name}")
+            return None
+
+    def _match(self, operation: MatchOperation, name: str) -> bool:
+        job = self._next_job
+        try:
+            content = read_bytes(Path(name))
+        except InputError:
+            self._complain(f"can't open {name}")
+            return True
+        try:
+            jobspec = self._jobspec(Path(name), content)
+            outcome = self.matcher.match(jobspec, operation, job=job)
+        except InputError as error:
+            self.had_bad_input = True
+            self._complain(str(error))
+            self._report_match(operation, job, name, MatchOutcome(None))
+            return False
+        self._write_match()
+        if operation is MatchOperation.SATISFIABILITY:
+            word = "Satisfiable" if outcome.is_satisfiable else "Unsatisfiable"
+            self._output.write(f"{_BAR}INFO: {word} request\n{_BAR}")
+            return outcome.is_satisfiable
+        self._next_job += operation.books
+        self._report_match(operation, job, name, outcome)
+        return outcome.is_match
+
+    def _jobspec(self, path: Path, content: bytes) -> Jobspec:
+        jobspec = self._jobspecs.get(content)
+        if jobspec is None:
+            jobspec = self._jobspecs[content] = parse_jobspec(path, content)
+        return jobspec
+
+    def _write_match(self) -> None:
+        self._output.write(self.matcher.writer.text() or "")
+
+    def _report_match(self, operation: MatchOperation, job: int, name: str, outcome: MatchOutcome) -> None:
+        if outcome.start is None:
+            doubt = "" if outcome.is_satisfiable else "INFO: Unsatisfiable request\n"
+            self._output.write(f"{_BAR}INFO: No matching resources found\n{doubt}INFO: JOBID={job}\n{_BAR}")
+            return
+        state = "ALLOCATED" if outcome.start == 0 else "RESERVED"
+        time = "Now" if outcome.start == 0 else str(outcome.start)
+        word = state if operation.books else "MATCHED"
+        self._output.write(f"{_BAR}INFO: JOBID={job}\nINFO: RESOURCES={word}\nINFO: SCHEDULED AT={time}\n{_BAR}")
+        if operation.books:
+            self._jobs[job] = QueryJob(state, outcome.start, name)
+
+    def update(self, words: list[str]) -> None:
+        """`update allocate|reserve FORMAT FILE JOB START DURATION`."""
+        _, kind, format, name, *numbers = words
+        job, start, duration = (int(number) for number in numbers)
+        if kind not in ("allocate", "reserve"):
+            raise ValueError(f"unknown subcmd {kind}")
+        if format not in UPDATE_FORMATS:
+            raise ValueError(f"unsupported reader {format}")
+        if job in self._jobs and self._jobs[job].state != "CANCELED":
+            raise ValueError("existing Jobid ")
+        if start < 0 or duration <= 0:
+            raise ValueError(f"invalid time ({start}, {duration})")
+        outcome = MatchOutcome(start, duration)
+        content = read_bytes(Path(name))
+        try:
+            update(self.matcher, format, Path(name), content, JobWindow(job, start, duration, -1))
+        except UpdateFault as fault:
+            self._complain(str(fault))
+            outcome = MatchOutcome(None)
+        self._write_match()
+        self._report_match(MatchOperation.ALLOCATE, job, name, outcome)
+        self._next_job = job + 1
+
+    def attach(self, words: list[str]) -> None:
+        """`attach FILE`."""
+        name = words[1]
+        try:
+            content = Path(name).read_bytes()
+        except OSError:
+            self._complain(f"can't open {name}")
+            return
+        attach(self.matcher, Path(name), content)
+
+    def remove(self, words: list[str]) -> None:
+        """`remove PATH true` or `remove IDSET false`."""
+        _, target, is_path = words
+        if is_path == "true":
+            if not remove_path(self.matcher, target):
+                raise ValueError(f"can't remove subgraph {target}")
+        elif is_path == "false":
+            remove_ranks(self.matcher, decode_idset(target))
+        else:
+            raise ValueError("invalid path boolean input ")
+
+    def find(self, words: list[str]) -> None:
+        """`find CRITERIA`."""
+        criteria = " ".join(words[1:])
+        find(self.matcher.outline, self.matcher.ledger, criteria, self.matcher.writer)
+        text = self.matcher.writer.text()
+        if text is None:
+            self._complain("find: a result without edges cannot be written in this format")
+            return
+        self._output.write(f'{text}{_BAR}INFO: EXPRESSION="{criteria}"\n{_BAR}')
+
+    def cancel(self, words: list[str]) -> None:
+        """`cancel JOB [stats]`."""
+        job = self._job_number(words[1])
+        if not self._is_live(job):
+            raise ValueError(f"nonexistent job {job}")
+        cancel(self.matcher.outline, self.matcher.ledger, job)
+        self._jobs[job].state = "CANCELED"
+        if words[2:] == ["stats"]:
+            self._write_counts("CANCEL")
+
+    def partial_cancel(self, words: list[str]) -> None:
+        """`partial-cancel JOB FORMAT FILE [stats]`."""
+        job, format, name = self._job_number(words[1]), words[2], words[3]
+        if format not in ("jgf", "rv1exec"):
+            raise ValueError(f"unsupported reader {format}")
+        content = read_bytes(Path(name))
+        if not self._is_live(job):
+            raise ValueError(f"nonexistent job {job}")
+        if self._jobs[job].state == "RESERVED":
+            raise ValueError("reservations not currently supported by partial cancel")
+        try:
+            if cancel_part(self.matcher, job, format, Path(name), content):
+                self._jobs[job].state = "CANCELED"
+        except CancelFault as fault:
+            self._complain(f"error encountered while removing job {job}: {fault}")
+        if words[4:] == ["stats"]:
+            self._write_counts("PARTIAL CANCEL")
+
+    def _write_counts(self, what: str) -> None:
+        """Write how many vertices were looked at, as resource-query does; here they are not looked for at all."""
+        self._output.write(f'{_BAR}INFO: {what} PREORDER COUNT="0"\nINFO: {what} POSTORDER COUNT="0"\n{_BAR}')
+
+    def _is_live(self, job: int) -> bool:
+        return job in self._jobs and self._jobs[job].state != "CANCELED"
+
+    def _job_number(self, text: str) -> int:
+        return int(text) if text.isdecimal() else 0
+
+    def set_property(self, words: list[str]) -> None:
+        """`set-property PATH KEY=VALUE`."""
+        _, path, pair = words
+        key, equals, value = pair.partition("=")
+        if not (key and equals and value):
+            self._output.write("Incorrect input format. \nPlease use `set-property <resource> PROPERTY=VALUE`.\n")
+        elif not self.matcher.set_property(path, key, value):
+            self._output.write(f"Couldn't find path {path} in resource graph.\n")
+
+    def get_property(self, words: list[str]) -> None:
+        """`get-property PATH`."""
+        path, graph = words[1], self.matcher.graph
+        if not graph.at_path(path):
+            self._output.write(f"Could not find path {path} in resource graph.\n")
+        for vertex in graph.at_path(path):
+            properties = graph.properties.get(vertex, {})
+            if not properties:
+                remark = f"(vtx's uniq_id={graph.uniq_id[vertex]})"
+                self._output.write(f"No properties were found for {path} {remark}.\n")
+            for key, value in sorted(properties.items()):
+                self._output.write(f"{key}={value}\n")
+
+    def set_status(self, words: list[str]) -> None:
+        """`set-status PATH up|down`."""
+        _, path, status = words
+        if not self.matcher.graph.at_path(path):
+            self._output.write(f"Could not find path {path} in resource graph.\n")
+        elif status not in ("up", "down"):
+            self._complain("unrecognized status")
+        else:
+            self.matcher.set_status(path, is_up=status == "up")
+
+    def get_status(self, words: list[str]) -> None:
+        """`get-status PATH`."""
+        path, graph = words[1], self.matcher.graph
+        if not graph.at_path(path):
+            self._output.write(f"Could not find path {path} in resource graph.\n")
+        for vertex in graph.at_path(path):
+            self._output.write(f"{path} is {'up' if graph.is_up[vertex] else 'down'}\n")
+
+    def list_jobs(self, words: list[str]) -> None:
+        """`list`."""
+        for job in sorted(self._jobs):
+            self._remark(job)
+
+    def info(self, words: list[str]) -> None:
+        """`info JOB`."""
+        job = self._job_number(words[1])
+        if job not in self._jobs:
+            raise ValueError(f"nonexistent job {job}")
+        self._remark(job)
+
+    def _remark(self, job: int) -> None:
+        """Write what is known of a job; in the place of the time that its match took is a zero."""
+        entry = self._jobs[job]
+        self._remarks.write(f"INFO: {job}, {entry.state}, {entry.start}, {entry.jobspec}, 0\n")
+
+    def cat(self, words: list[str]) -> None:
+        """`cat FILE`."""
+        self._remarks.write(read_bytes(Path(words[1])).decode("utf-8", "replace"))
+
+    def help(self, words: list[str]) -> None:
+        """`help`."""
+        names = dict.fromkeys(command.usage for command in self._commands.values())
+        self._remarks.writelines(f"INFO: {usage}\n" for usage in names)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Command:
+    """What a word at the beginning of a line does, and how many words the line has."""
+
+    usage: str
+    words: tuple[int, int]
+    action: Callable[[list[str]], None]
+
+
+def _commands(session: QuerySession) -> dict[str, Command]:
+    """Return the commands by name and by abbreviation."""
+    many = 1_000_000
+    table = [
+        ("match", "m", "OPERATION JOBSPEC", (3, 3), session.match),
+        ("multi-match", "M", "OPERATION JOBSPEC JOBSPEC…", (4, many), session.multi_match),
+        ("update", "u", "allocate|reserve FORMAT FILE JOB START DURATION", (7, 7), session.update),
+        ("attach", "j", "FILE", (2, 2), session.attach),
+        ("remove", "", "PATH true | IDSET false", (3, 3), session.remove),
+        ("find", "f", "CRITERIA", (2, many), session.find),
+        ("cancel", "c", "JOB [stats]", (2, 3), session.cancel),
+        ("partial-cancel", "pc", "JOB jgf|rv1exec FILE [stats]", (4, 5), session.partial_cancel),
+        ("set-property", "p", "PATH KEY=VALUE", (3, 3), session.set_property),
+        ("get-property", "g", "PATH", (2, 2), session.get_property),
+        ("set-status", "t", "PATH up|down", (3, 3), session.set_status),
+        ("get-status", "e", "PATH", (2, 2), session.get_status),
+        ("list", "l", "", (1, many), session.list_jobs),
+        ("info", "i", "JOB", (2, 2), session.info),
+        ("cat", "a", "FILE", (2, 2), session.cat),
+        ("help", "h", "", (1, many), session.help),
+    ]
+    commands: dict[str, Command] = {}
+    for name, abbreviation, arguments, words, action in table:
+        command = Command(f"{name} {arguments}".strip(), words, action)
+        commands[name] = command
+        if abbreviation:
+            commands[abbreviation] = command
+    return commands

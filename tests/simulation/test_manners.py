@@ -1,0 +1,93 @@
+"""What jobs are to their schedulers: by the scheduler's entry, by wish, and by what is defined."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batkube.cluster.forms import DIALECTS, Dialect, SubmissionForm
+from batkube.cluster.store import KubeObject
+from batkube.kernel.errors import InputError
+from batkube.programs.program import OutsideScheduler
+from batkube.scenarios.keys import make_scenario
+from batkube.schedulers.programs import ProgramStart, start_of
+from batkube.simulation.manners import manners_of
+
+
+def scheduler(start: ProgramStart, name: str = "mine") -> OutsideScheduler:
+    return OutsideScheduler(name, Path("/mine"), start)
+
+
+def definitions(*names: str) -> list[KubeObject]:
+    return [{"kind": "CustomResourceDefinition", "metadata": {"name": name}} for name in names]
+
+
+VOLCANO_KINDS = definitions("podgroups.scheduling.volcano.sh", "jobs.batch.volcano.sh")
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "version"),
+    [
+        ("kube-scheduler@1.34.4", "pods", None),
+        ("volcano@1.10.0", "pod-group", "scheduling.volcano.sh/v1beta1"),
+        ("kube-batch@0.5.0", "pod-group", "scheduling.incubator.k8s.io/v1alpha1"),
+        ("scheduler-plugins@0.30.6", "pod-group", "scheduling.x-k8s.io/v1alpha1"),
+        ("kueue@0.10.0", "kueue-job", None),
+    ],
+)
+def test_each_scheduler_of_the_catalogue_gets_jobs_in_its_own_words(name: str, form: str, version: str | None) -> None:
+    start = start_of(name)
+    objects = definitions("localqueues.kueue.x-k8s.io") if form == "kueue-job" else []
+
+    [manner] = manners_of(None, [scheduler(start, name)], objects).values()
+
+    assert manner.form == form
+    if version is not None:
+        assert manner.dialect == DIALECTS[version]
+
+
+def test_a_wish_comes_before_the_entry() -> None:
+    [manner] = manners_of("volcano-job", [scheduler(start_of("volcano"))], VOLCANO_KINDS).values()
+
+    assert manner.form is SubmissionForm.VOLCANO_JOB
+
+
+def test_a_dialect_of_the_users_own_is_taken_as_its_entry_describes_it() -> None:
+    start = ProgramStart((), {}, "mine", submit_as="pod-group", pod_group="mine.org/v1", pod_group_key="mine.org/group")
+
+    [manner] = manners_of(None, [scheduler(start)], []).values()
+
+    assert manner.dialect == Dialect("mine.org/v1", "mine.org/group")
+
+
+def test_a_scheduler_without_an_entry_has_the_dialect_that_is_defined() -> None:
+    objects = definitions("podgroups.scheduling.x-k8s.io")
+
+    [manner] = manners_of("pod-group", [scheduler(start_of("kube-scheduler"))], objects).values()
+
+    assert manner.dialect == DIALECTS["scheduling.x-k8s.io/v1alpha1"]
+
+
+@pytest.mark.parametrize("form", ["pod-group", "volcano-job", "kueue-job"])
+def test_a_form_that_the_scheduler_does_not_know_is_one_message(form: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        manners_of(form, [scheduler(start_of("kube-scheduler"), "kube-scheduler@1.34.4")], [])
+
+    assert refusal.value.problem == f"kube-scheduler@1.34.4 does not know jobs as '{form}'"
+    assert refusal.value.remedy == "one of pods, indexed-job"
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"submit-as": "podgroup"}, "'podgroup' is not possible"),
+        ({"submit-as": "pod-group"}, "policy:fcfs does not know jobs as 'pod-group'"),
+        ({"on-deadlock": "hope"}, "'hope' is not possible"),
+    ],
+)
+def test_a_wrong_key_is_refused(values: dict[str, object], problem: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        make_scenario({"workload": "w.json", "platform": "1x1", **values}, "scenario.yaml")
+
+    assert refusal.value.problem == problem
