@@ -17,7 +17,7 @@ import socket
 
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.page import NEVER, ClockPage
-from batkube.timing.sleepers import Sleepers
+from batkube.timing.sleepers import Sleepers, check_kernel
 
 _MAGIC = 0x324B4256
 _SIZE = 65536
@@ -44,7 +44,8 @@ class SessionPage(ClockPage):
     """The clock of one session."""
 
     def __init__(self, now_ns: int, *, deterministic: bool, seed: int, port: int, proxy_port: int = 0) -> None:
-        """`port` is that of the run's API, which connections to `proxy_port` are led to as well."""
+        """`port` is that of the run's API, which connections to `proxy_port` are led to as well. Raises InputError."""
+        check_kernel()
         super().__init__(now_ns, deterministic=deterministic, seed=seed, size=_SIZE, magic=_MAGIC)
         self._token = secrets.randbits(63)
         self._slots[_EPOCH] = now_ns - _HEAD_START_NS
