@@ -98,6 +98,10 @@ void leave_slot(struct wait_slot *slot);
 /* Open the bell of a slot: a socket that the coordinator can send to. -1 if that is impossible. */
 int open_bell(unsigned number);
 void empty_bell(int bell);
+/* How long to wait for a bell before looking whether anybody is left to ring it. */
+enum { GLANCE_MS = 10000 };
+/* End, if the coordinator has: on a clock that nobody moves we would wait for ever. */
+void end_if_abandoned(void);
 
 /* The calling thread's own slot and bell, for a wait until `deadline`. */
 struct alarm_clock {

@@ -67,8 +67,9 @@ static int sleep_until(int64_t deadline) {
         struct alarm_clock clock;
         if (!set_alarm(&clock, deadline)) return ENOMEM;
         struct pollfd bell = {.fd = clock.bell, .events = POLLIN};
-        int count = real(&bell, 1, -1);
+        int count = real(&bell, 1, GLANCE_MS);
         int problem = errno;
+        if (count == 0) end_if_abandoned();
         end_alarm(&clock);
         empty_bell(clock.bell);
         if (count < 0) return problem;

@@ -66,7 +66,7 @@ static void *keep(void *unused) {
     real_poll = (__typeof__(poll) *)dlsym(RTLD_NEXT, "poll");
     for (;;) {
         struct pollfd bell = {.fd = keeper_bell, .events = POLLIN};
-        real_poll(&bell, 1, -1);
+        if (real_poll(&bell, 1, GLANCE_MS) == 0) end_if_abandoned();
         empty_bell(keeper_bell);
         pthread_mutex_lock(&keeping);
         for (struct kept_wait *each = waits; each; each = each->next) {

@@ -25,6 +25,8 @@ static pthread_key_t ending;
 static __thread struct wait_slot *own_slot;
 static __thread int own_bell = -1;
 
+static pid_t coordinator;
+
 static void refuse(const char *problem) {
     static const char prefix[] = "batkube: ";
     if (write(2, prefix, sizeof prefix - 1) < 0 || write(2, problem, strlen(problem)) < 0 || write(2, "\n", 1) < 0) {
@@ -68,6 +70,7 @@ static void begin(void) {
     if (((struct clock_page *)mapped)->magic != MAGIC) {
         refuse("the file named by BATKUBE_CLOCK is no page of this version of Batkube");
     }
+    sscanf(path, "/proc/%d/", &coordinator);
     table = (struct wait_slot *)((char *)mapped + TABLE_OFFSET);
     pthread_key_create(&ending, leave);
     pthread_atfork(NULL, NULL, enter_child);
@@ -142,6 +145,10 @@ int open_bell(unsigned number) {
 void empty_bell(int bell) {
     char ring[8];
     while (recv(bell, ring, sizeof ring, MSG_DONTWAIT) >= 0) continue;
+}
+
+void end_if_abandoned(void) {
+    if (coordinator && kill(coordinator, 0) != 0 && errno == ESRCH) _exit(1);
 }
 
 bool set_alarm(struct alarm_clock *clock, int64_t deadline) {

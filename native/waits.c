@@ -21,7 +21,7 @@ static int real_ppoll(struct pollfd *files, nfds_t count, const struct timespec 
 
 /* Wait until something can be done with one of the files, or until a moment of virtual time. */
 static int poll_until(struct pollfd *files, nfds_t count, int64_t deadline, const sigset_t *mask) {
-    static const struct timespec at_once;
+    static const struct timespec at_once, glance = {.tv_sec = GLANCE_MS / 1000};
     struct pollfd few[64], *all = few;
     if (count >= sizeof few / sizeof *few && !(all = malloc((count + 1) * sizeof *all))) {
         errno = ENOMEM;
@@ -41,8 +41,9 @@ static int poll_until(struct pollfd *files, nfds_t count, int64_t deadline, cons
             break;
         }
         all[count] = (struct pollfd){.fd = clock.bell, .events = POLLIN};
-        ready = real_ppoll(all, count + 1, NULL, mask);
+        ready = real_ppoll(all, count + 1, &glance, mask);
         int problem = errno;
+        if (ready == 0) end_if_abandoned();
         end_alarm(&clock);
         if (ready > 0 && all[count].revents) {
             empty_bell(clock.bell);
@@ -96,7 +97,7 @@ static void copy(fd_set *to, const fd_set *from) {
 /* As poll_until; the C library's sets have room for FD_SETSIZE files. */
 static int select_until(int count, fd_set *read, fd_set *write, fd_set *except, int64_t deadline,
                         const sigset_t *mask) {
-    static const struct timespec at_once;
+    static const struct timespec at_once, glance = {.tv_sec = GLANCE_MS / 1000};
     for (;;) {
         struct alarm_clock clock;
         if (virtual_now() >= deadline) return real_pselect(count, read, write, except, &at_once, mask);
@@ -111,8 +112,9 @@ static int select_until(int count, fd_set *read, fd_set *write, fd_set *except, 
         copy(&to_except, except);
         FD_SET(clock.bell, &to_read);
         int all = count > clock.bell ? count : clock.bell + 1;
-        int ready = real_pselect(all, &to_read, &to_write, &to_except, NULL, mask);
+        int ready = real_pselect(all, &to_read, &to_write, &to_except, &glance, mask);
         int problem = errno;
+        if (ready == 0) end_if_abandoned();
         end_alarm(&clock);
         if (ready > 0 && FD_ISSET(clock.bell, &to_read)) {
             empty_bell(clock.bell);

@@ -78,10 +78,13 @@ def test_a_file_of_the_users_adds_programs_and_replaces_ours(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("mine: {about: mine, default: 0.1.0}", ": mine: needs either a `module` or a `folder`"),
+        ("mine: {about: mine, default: 0.1.0}", ": mine: needs a `module`, a `folder` or a `command`"),
         ("mine: {about: mine, module: m, default: 0.1.0, colour: red}", "unknown field `colour`"),
         ("mine: {about: mine, module: m, default: 0.1.0, go-mod: magic}", ": mine.go-mod: Invalid enum value 'magic'"),
         ("mine: {about: mine, module: m, default: 0.1.0, versions: {0.1.0: {needs: [v1]}}}", "matching regex"),
+        ("mine: {about: mine, command: [./x]}", ": mine.clock: a `command` has another `clock` than go"),
+        ("mine: {about: mine, module: m, default: 0.1.0, clock: preload}", "and only a `command` has"),
+        ("mine: {about: mine, command: [./x], clock: sundial}", ": mine.clock: Invalid enum value 'sundial'"),
         ("[]", "is not a mapping from names to programs"),
         ("mine: 1", ": mine: Expected `object`"),
     ],
@@ -102,3 +105,15 @@ def test_a_bad_file_is_refused_with_place_and_problem(tmp_path: Path, text: str,
 def test_an_unknown_program_or_version_is_bad_input(title: str) -> None:
     with pytest.raises(InputError, match=r"there is no such program|is no version of|has no version after the @"):
         program(title)
+
+
+def test_a_command_is_relative_to_its_file_and_is_not_built(tmp_path: Path) -> None:
+    file = tmp_path / "schedulers.yaml"
+    file.write_text("mine: {about: mine, command: [python3, ./mine.py, x], clock: preload, scheduler-name: mine}\n")
+    catalogue = read_catalogue([file])
+
+    assert start_of("mine", catalogue).command == ("python3", str(tmp_path / "mine.py"), "x")
+    with pytest.raises(InputError, match="there is nothing to build"):
+        program("mine", catalogue)
+    with pytest.raises(InputError, match="is started by a command, which has no versions"):
+        start_of("mine@1.0.0", catalogue)

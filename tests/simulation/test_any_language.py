@@ -158,8 +158,8 @@ def test_what_keeps_real_time_is_told(tmp_path: Path) -> None:
             out=tmp_path / "out",
         )
     (note,) = json.loads((tmp_path / "out" / "fidelity.json").read_text())
-    assert "keeps real time" in note["what"]
-    assert "alarm and setitimer" in note["example"]
+    assert "keeps real time" in str(note)
+    assert "alarm and setitimer" in str(note)
 
 
 def test_a_statically_linked_program_is_told_that_it_cannot_have_the_clock(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import mmap
 import os
+import select
 import socket
 import threading
 from _thread import allocate_lock, start_new_thread
@@ -18,6 +19,8 @@ _NOW, _FLAGS, _SEED, _PID, _EPOCH, _PORT, _TOKEN, _MODULE_SLOTS = 1, 4, 5, 19, 2
 _TABLE, _FIRST_WAIT, _LAST_WAIT = 512, 3584, 3840
 _DETERMINISTIC = 1
 _NEVER = 2**63 - 1
+#: How long to wait for a bell before looking whether the coordinator is still there.
+_GLANCE_MS = 10_000
 SECOND = 10**9
 
 
@@ -25,6 +28,7 @@ class SharedPage:
     """What is shared with the coordinator."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._numbers = memoryview(mmap.mmap(self._file, _SIZE)).cast("q")
         self._mutex = allocate_lock()
@@ -75,6 +79,15 @@ class SharedPage:
     def end_wait_at(self, number: int, moment: int) -> None:
         """Have the bell of a wait rung at a moment."""
         self._numbers[_TABLE + 2 * number + 1] = moment
+
+    def await_ring(self, bell: socket.socket) -> None:
+        """Wait for a bell; end, if nobody is left to ring it."""
+        poll = select.poll()
+        poll.register(bell, select.POLLIN)
+        while not poll.poll(_GLANCE_MS):
+            if not os.path.exists(self._path):
+                os._exit(1)
+        bell.recv(8)
 
     def bell(self, number: int) -> socket.socket:
         """Return the bell of a wait."""
@@ -127,7 +140,7 @@ class Keeper:
         self._place = place
         is_there()
         while True:
-            bell.recv(8)
+            self._page.await_ring(bell)
             with self._mutex:
                 # Whoever is woken can be seen to be awake before the page says that nobody has to be.
                 for number in [one for one, (moment, _) in self._waits.items() if moment <= self._page.now]:

@@ -17,7 +17,7 @@ import socket
 
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.timing.page import NEVER, ClockPage
-from batkube.timing.sleepers import Sleepers
+from batkube.timing.sleepers import Sleepers, check_kernel
 
 _MAGIC = 0x324B4256
 _SIZE = 65536
@@ -44,7 +44,8 @@ class SessionPage(ClockPage):
     """The clock of one session."""
 
     def __init__(self, now_ns: int, *, deterministic: bool, seed: int, port: int, proxy_port: int = 0) -> None:
-        """`port` is that of the run's API, which connections to `proxy_port` are led to as well."""
+        """`port` is that of the run's API, which connections to `proxy_port` are led to as well. Raises InputError."""
+        check_kernel()
         super().__init__(now_ns, deterministic=deterministic, seed=seed, size=_SIZE, magic=_MAGIC)
         self._token = secrets.randbits(63)
         self._slots[_EPOCH] = now_ns - _HEAD_START_NS
@@ -105,10 +106,14 @@ class SessionPage(ClockPage):
                 pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     def _is_quiet(self) -> bool:
-        """Return whether everybody is asleep, and nobody whose time has come."""
+        """Return whether everybody is asleep, and nobody whose time has come; who has no clock may sleep by another."""
         assert self._sleepers is not None, "the program has not been started"
-        rung = self._ring()
-        return not rung and self._sleepers.are_all_asleep(self._processes()) and not self._ring()
+        return (
+            bool(self.pid)
+            and not self._ring()
+            and self._sleepers.are_all_asleep(self._processes())
+            and not self._ring()
+        )
 
     def _waits(self) -> list[tuple[int, int, int]]:
         """Return the place, the thread and the end of each wait that there may be."""

@@ -15,6 +15,8 @@ import contextlib
 import os
 from collections.abc import Iterable
 
+from batkube.kernel.errors import InputError
+
 #: Asleep; or ended, and not yet taken note of by its parent.
 _QUIET = frozenset((b"S", b"Z", b"X"))
 _READ = 4096
@@ -25,6 +27,16 @@ _RUNS, _SWITCHES = "schedstat", "status"
 
 Thread = tuple[int, int]
 """Process and thread, by their numbers."""
+
+
+def check_kernel() -> None:
+    """Raise InputError unless the kernel tells all that is looked at here."""
+    if not os.path.exists("/proc/thread-self/children"):
+        raise InputError(
+            "the clock of a program",
+            problem="this kernel does not tell which processes a program has started (CONFIG_PROC_CHILDREN)",
+            remedy="write --time paced and real: instead",
+        )
 
 
 class _Task:
