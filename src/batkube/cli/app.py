@@ -12,6 +12,7 @@ from batkube.cli.emulate import emulate
 from batkube.cli.experiment import experiment
 from batkube.cli.gantt import gantt
 from batkube.cli.graph import app as graph_app
+from batkube.cli.joined import kubeflux, scheduler
 from batkube.cli.policies import policies
 from batkube.cli.report import report
 from batkube.cli.run import run
@@ -30,6 +31,8 @@ app = typer.Typer(
 app.command()(run)
 app.command()(serve)
 app.command()(emulate)
+app.command()(kubeflux)
+app.command()(scheduler)
 app.command()(policies)
 app.command()(gantt)
 app.command()(compare)

@@ -85,7 +85,6 @@ class Inventory:
         self.root = self.graph.add_vertex(
             Vertex("cluster", "k8scluster", "k8scluster0", 0, {CONTAINMENT: "/k8scluster0"})
         )
-        #: Every type that anybody may ask for has an order, also where no node has any yet.
         self._zones: dict[str, int] = {}
         self._racks: dict[tuple[str, str], int] = {}
         self.node_vertices: dict[str, int] = {}
@@ -119,6 +118,10 @@ class Inventory:
     def leaves(self, name: str, type: str) -> list[int]:
         """Return the vertices of a type that a node has."""
         return self._leaves[self.node_vertices[name]].get(type, [])
+
+    def path(self, name: str) -> str:
+        """Return the path of a node."""
+        return self.graph.paths[CONTAINMENT][self.node_vertices[name]]
 
     def _around(self, supply: NodeSupply) -> int:
         zone = self._zones.get(supply.zone)
