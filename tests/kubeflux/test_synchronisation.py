@@ -102,9 +102,10 @@ def _carry_out(cluster: Cluster, keeper: PictureKeeper, step: str, what: object,
     pod = cluster.truth[POD].get(key)
     match step:
         case "bind here" if pod is None:
-            keeper.picture.draw()
+            cluster.set(POD, key, a_pod(f"p{what}", value))
             places = keeper.picture.match([{"cpu": 1000, "pods": 1}])
-            if places is not None:
+            # While it is deaf it has not heard of the pod either.
+            if places is not None and cluster.store.get(POD, key) is not None:
                 keeper.assume(key, places[0], {"cpu": _milli(value), "pods": 1}, Instant(0))
                 cluster.set(POD, key, a_pod(f"p{what}", value, places[0]))
         case "bind elsewhere" if pod is None:

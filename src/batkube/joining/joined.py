@@ -32,6 +32,7 @@ from batkube.timing.loop import Loop
 #: How long news gathers before it is looked at.
 _GATHER_S = 0.001
 _ORDER = {NODE: 0, POD: 1}
+_KINDS = {NODE: "Node", POD: "Pod"}
 _decode = msgspec.json.decode
 
 SchedulerMaker = Callable[[World, RemoteClient, EventRecorder], object]
@@ -96,7 +97,10 @@ class JoinedScheduler:
 
     def _followed(self, kind: str) -> FollowedCollection:
         def on_list(content: bytes) -> None:
-            self._news.put(News(kind, _decode(content, type=_List).items, is_list=True))
+            # What stands in a list does not say what it is; what a watch tells does.
+            named = {"apiVersion": "v1", "kind": _KINDS[kind]}
+            items = [{**named, **item} for item in _decode(content, type=_List).items]
+            self._news.put(News(kind, items, is_list=True))
 
         def on_change(line: WatchLine) -> None:
             self._news.put(News(kind, [_decode(line.object)], is_deletion=line.type == "DELETED"))
