@@ -84,6 +84,8 @@ class Scenario:
     watchdog: Duration = WATCHDOG
     #: More outside schedulers, `NAME=SCHEDULER` each, for the jobs that ask for them by name.
     more_schedulers: tuple[str, ...] = ()
+    #: Which share of the jobs that ask for no scheduler by name each of those gets, by lot; the main one has the rest.
+    shares: Mapping[str, float] = field(default_factory=dict)
     #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
     attach: tuple[str, ...] = ()
     #: More programs by name, beside those of the catalogue.
@@ -125,6 +127,7 @@ class Scenario:
             "platform": self.platform,
             "scheduler": [self.scheduler, *self.more_schedulers] if self.more_schedulers else self.scheduler,
             "scheduler-args": dict(self.scheduler_args),
+            "shares": dict(self.shares),
             "seed": self.seed,
             "time": self.time.describe(),
             "resources": self.resources.value,
