@@ -15,8 +15,8 @@ from pathlib import Path
 from batkube.experiments.description.column_labels import column_of
 from batkube.experiments.description.columns import SEED, number_columns, reserved_columns
 from batkube.experiments.description.conditions import Condition, as_number, read_conditions
-from batkube.experiments.description.spelling import check_names
 from batkube.kernel.errors import InputError
+from batkube.kernel.spelling import check_names
 
 
 class FigureKind(enum.StrEnum):
