@@ -57,8 +57,10 @@ class Record:
             summary["nb_jobs_deadlocked"] = len(self.simulation.gangs.deadlocked_jobs)
         if self.simulation.programs is not None:
             summary |= self.simulation.programs.columns()
+        notes = self.simulation.world.notes
+        summary["nb_violations"] = notes.violations
         write_schedule(folder.file("schedule.csv"), summary)
-        write_json(folder.file("fidelity.json"), self.simulation.world.notes.rows())
+        write_json(folder.file("fidelity.json"), notes.rows())
         folder.seal(self._manifest())
 
     def _gang_columns(self) -> MoreColumns:
