@@ -24,6 +24,8 @@ from batkube.controllers.revisions import Revisions
 from batkube.controllers.role_aggregation import RoleAggregation
 from batkube.controllers.stateful_sets import StatefulSets
 from batkube.controllers.taint_eviction import TaintEviction
+from batkube.controllers.volume_binding import ClaimBinding, VolumePhases
+from batkube.controllers.volume_protection import ClaimProtection, VolumeProtection
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +62,7 @@ def start_controllers(world: World, client: Client, surroundings: Surroundings) 
     PodsOfLostNodes(world, client)
     TaintEviction(world, client, events("taint-eviction-controller"))
     Disruption(world, client, events("controllermanager"))
+    ClaimBinding(world, client, events("persistentvolume-controller"))
+    VolumePhases(world, client)
+    ClaimProtection(world, client)
+    VolumeProtection(world, client)
