@@ -96,7 +96,7 @@ def test_jobs_without_walltime_are_noted_where_a_policy_plans(tmp_path: Path) ->
 
 
 def test_running_starts_without_what_only_other_commands_need(tmp_path: Path) -> None:
-    """pandas and matplotlib take most of a second to import; the rest is memory that a long trace would have to bear."""
+    """pandas and matplotlib take most of a second to import; the rest is memory that a long trace has to bear."""
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     script = (
         "import sys; from batkube.cli.answering import answer; answer()\n"

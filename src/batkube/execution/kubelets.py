@@ -83,6 +83,8 @@ class Kubelets:
         if batch.type is DELETED:
             self.forget([key for key in batch.keys if key in self.lives], now)
             return
+        if batch.type is ADDED and self._containers is None:
+            return  # no pod comes with a node
         known = 0
         for course, positions, ranks in self._courses.among(batch.keys):
             known += len(positions)
@@ -140,8 +142,8 @@ class Kubelets:
             self._note_shortage(f"job {course.job.key}", shortage)
             self._refuse(keys, f"OutOf{shortage.resource}", now)
             return
-        self.lives.update(dict.fromkeys(keys, course))
-        for rank, node in bound.items():
+        for rank, key, node in zip(bound, keys, nodes, strict=True):
+            self.lives[key] = course
             course.nodes[rank] = node
             course.scheduled[rank] = now
         self._tell_busy(now)

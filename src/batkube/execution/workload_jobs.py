@@ -17,6 +17,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from batkube.cluster.courses import Course, Courses, Past
+from batkube.cluster.decisions import Binding
 from batkube.cluster.mapping import NODE_LOST, POD, REJECTED_BY_SCHEDULER, node_names
 from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod
@@ -110,7 +111,7 @@ class WorkloadJobs:
     # What it hears
 
     def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is ADDED:
+        if batch.type is ADDED or isinstance(batch.decision, Binding):
             return
         for course, positions, _ in self._courses.among(batch.keys):
             if batch.type is DELETED:
@@ -230,7 +231,7 @@ class WorkloadJobs:
             Outcome(
                 job=course.job,
                 state=state,
-                scheduled=max((instant for instant in course.scheduled if instant is not None), default=None),
+                scheduled=max([instant for instant in course.scheduled if instant is not None], default=None),
                 started=began,
                 finished=finished if began is not None else None,
                 machines=mask_of([number for number in course.machine_ids if number is not None]),
