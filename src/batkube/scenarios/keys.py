@@ -29,6 +29,7 @@ from batkube.scenarios.scenario import (
 from batkube.timing.coordinator import PATIENCE, WATCHDOG
 from batkube.timing.costs import ZERO, parse_cost
 from batkube.timing.paced_text import TimeMode, TimeRules, WrongTime, parse_time
+from batkube.workloads.recipes import Recipe, Wording, read_recipe
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 _Default = TypeVar("_Default", bound=Duration | None)
@@ -70,7 +71,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     scheduler, *more = _schedulers(values, source)
     time = _time(values, scheduler, source)
     return Scenario(
-        workloads=tuple(Path(str(one)) for one in as_list(values["workload"])),
+        workloads=tuple(_workload(one, source) for one in as_list(values["workload"])),
         platform=str(values["platform"]),
         scheduler=scheduler,
         scheduler_args={str(name): str(value) for name, value in arguments.items()},
@@ -100,6 +101,13 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
     )
+
+
+def _workload(value: object, source: str | Path) -> Path | Recipe:
+    """Return a workload's file, or how it is made."""
+    if not isinstance(value, Mapping):
+        return Path(str(value))
+    return read_recipe(value, Wording(str(source)))
 
 
 def _form(values: Mapping[str, object], scheduler: str, source: str | Path) -> SubmissionForm | None:

@@ -64,8 +64,10 @@ class Record:
             summary |= self._write_shares(folder, self.simulation.collisions)
         if self.simulation.programs is not None:
             summary |= self.simulation.programs.columns()
+        notes = self.simulation.world.notes
+        summary["nb_violations"] = notes.violations
         write_schedule(folder.file("schedule.csv"), summary)
-        write_json(folder.file("fidelity.json"), self.simulation.world.notes.rows())
+        write_json(folder.file("fidelity.json"), notes.rows())
         folder.seal(self._manifest())
 
     def _write_shares(self, folder: OutputFolder, collisions: Collisions) -> dict[str, int]:
