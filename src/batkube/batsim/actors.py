@@ -22,14 +22,14 @@ from typing import Protocol
 from batkube.kernel.instants import START, Duration, Instant
 
 
-class Wish(Protocol):
+class ActorWish(Protocol):
     """What an actor can ask for."""
 
-    def begin(self, stage: Stage, actor: Actor) -> None:
+    def begin(self, scene: Scene, actor: Actor) -> None:
         """Arrange that the actor goes on once it has what it asks for."""
 
 
-Script = Generator[Wish, object, None]
+Script = Generator[ActorWish, object, None]
 """What an actor does: it yields what it asks for, and is sent the answer."""
 
 
@@ -69,7 +69,7 @@ class Clockwork(Protocol):
         """Work out what the acts of this instant mean for the dates."""
 
 
-class Stage:
+class Scene:
     """Where actors act."""
 
     def __init__(self, transfer_time: Callable[[str, str], Duration] = lambda source, target: Duration(0)) -> None:
@@ -139,7 +139,7 @@ class Stage:
     def _act(self) -> None:
         """One round."""
         ready, self._ready = self._ready, deque()
-        wishes: list[tuple[Actor, Wish]] = []
+        wishes: list[tuple[Actor, ActorWish]] = []
         while ready:
             actor, answer = ready.popleft()
             try:
@@ -158,9 +158,9 @@ class Sleep:
     def __init__(self, length: Duration) -> None:
         self.length = length
 
-    def begin(self, stage: Stage, actor: Actor) -> None:
+    def begin(self, scene: Scene, actor: Actor) -> None:
         """Wake the actor when it is time."""
-        actor.pending = stage.book(Instant(stage.now + self.length), lambda: stage.go_on(actor))
+        actor.pending = scene.book(Instant(scene.now + self.length), lambda: scene.go_on(actor))
 
 
 class Enter:
@@ -172,10 +172,10 @@ class Enter:
         self.script = script
         self.host = host
 
-    def begin(self, stage: Stage, actor: Actor) -> None:
+    def begin(self, scene: Scene, actor: Actor) -> None:
         """Let both act."""
-        newcomer = stage.enter(self.script, self.host)
-        stage.go_on(actor, newcomer)
+        newcomer = scene.enter(self.script, self.host)
+        scene.go_on(actor, newcomer)
 
 
 class Leave:
@@ -186,10 +186,10 @@ class Leave:
     def __init__(self, other: Actor) -> None:
         self.other = other
 
-    def begin(self, stage: Stage, actor: Actor) -> None:
+    def begin(self, scene: Scene, actor: Actor) -> None:
         """End the other one, and go on."""
-        stage.end(self.other)
-        stage.go_on(actor)
+        scene.end(self.other)
+        scene.go_on(actor)
 
 
 class Mailbox:
@@ -212,32 +212,32 @@ class Mailbox:
         """Return the wish for a message."""
         return Get(self)
 
-    def offer(self, stage: Stage, sender: Actor, message: object) -> None:
+    def offer(self, scene: Scene, sender: Actor, message: object) -> None:
         """Somebody came with a message."""
         if self._gets:
             receiver = self._gets.popleft()
-            _transfer(stage, sender, receiver, message, (receiver, sender))
+            _transfer(scene, sender, receiver, message, (receiver, sender))
         else:
             self._puts.append((sender, message))
 
-    def ask(self, stage: Stage, receiver: Actor) -> None:
+    def ask(self, scene: Scene, receiver: Actor) -> None:
         """Somebody came for a message."""
         if self._puts:
             sender, message = self._puts.popleft()
-            _transfer(stage, sender, receiver, message, (sender, receiver))
+            _transfer(scene, sender, receiver, message, (sender, receiver))
         else:
             self._gets.append(receiver)
 
 
-def _transfer(stage: Stage, sender: Actor, receiver: Actor, message: object, order: tuple[Actor, Actor]) -> None:
+def _transfer(scene: Scene, sender: Actor, receiver: Actor, message: object, order: tuple[Actor, Actor]) -> None:
     """Carry a message; who came first to the mailbox goes on first."""
 
     def arrive() -> None:
         for actor in order:
-            stage.go_on(actor, message if actor is receiver else None)
+            scene.go_on(actor, message if actor is receiver else None)
 
-    length = stage.transfer_time(sender.host, receiver.host)
-    stage.book(Instant(stage.now + length), arrive)
+    length = scene.transfer_time(sender.host, receiver.host)
+    scene.book(Instant(scene.now + length), arrive)
 
 
 class Put:
@@ -249,9 +249,9 @@ class Put:
         self.mailbox = mailbox
         self.message = message
 
-    def begin(self, stage: Stage, actor: Actor) -> None:
+    def begin(self, scene: Scene, actor: Actor) -> None:
         """Wait until somebody has it."""
-        self.mailbox.offer(stage, actor, self.message)
+        self.mailbox.offer(scene, actor, self.message)
 
 
 class Get:
@@ -262,6 +262,6 @@ class Get:
     def __init__(self, mailbox: Mailbox) -> None:
         self.mailbox = mailbox
 
-    def begin(self, stage: Stage, actor: Actor) -> None:
+    def begin(self, scene: Scene, actor: Actor) -> None:
         """Wait until it is there."""
-        self.mailbox.ask(stage, actor)
+        self.mailbox.ask(scene, actor)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from batkube.batsim.actors import Mailbox, Script, Sleep, Stage
+from batkube.batsim.actors import Mailbox, Scene, Script, Sleep
 from batkube.batsim.messages import Event, Message
+from batkube.batsim.reading import SCHEDULERS_WORDS, Nonsense, read
 from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import News
-from batkube.batsim.text import SCHEDULERS_WORDS, Nonsense, read, written
+from batkube.batsim.text import written
 from batkube.kernel.instants import Duration, Instant, as_float_s
 
 
@@ -29,14 +30,14 @@ class Conversation:
 
     def __init__(
         self,
-        stage: Stage,
+        scene: Scene,
         mailbox: Mailbox,
         scheduler: Scheduler,
         deed: Callable[[Event], News],
         ready: News,
     ) -> None:
         """`deed` tells how the server answers an event, `ready` what it does when the scheduler has done deciding."""
-        self._stage = stage
+        self._scene = scene
         self._mailbox = mailbox
         self._scheduler = scheduler
         self._deed = deed
@@ -65,6 +66,6 @@ class Conversation:
         return reply
 
     def _pass_on(self, at: Instant, news: News) -> Script:
-        if at > self._stage.now:
-            yield Sleep(Duration(at - self._stage.now))
+        if at > self._scene.now:
+            yield Sleep(Duration(at - self._scene.now))
         yield self._mailbox.put(news)

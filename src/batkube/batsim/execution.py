@@ -15,17 +15,17 @@ from collections.abc import Generator, Mapping
 from decimal import Decimal
 from typing import Protocol
 
-from batkube.batsim.actors import Leave, Mailbox, Script, Sleep, Stage, Wish
+from batkube.batsim.actors import ActorWish, Leave, Mailbox, Scene, Script, Sleep
 from batkube.batsim.jobs import JobState, LiveJob, Workloads
 from batkube.batsim.machines import Machines
 from batkube.batsim.messages import ExecuteJob, Json
-from batkube.batsim.progress import Progress
+from batkube.batsim.progress import JobProgress
 from batkube.batsim.refusal import Refusal
-from batkube.batsim.server import Server
+from batkube.batsim.server import BatsimServer
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.model import Composed, Delay, Foreign, Profile
 
-Work = Generator[Wish, object, int]
+Work = Generator[ActorWish, object, int]
 """Part of what a job does; its result is a return code."""
 
 WALLTIME_REACHED, CANCELLED = -1, -2
@@ -47,15 +47,15 @@ class Tasks(Protocol):
     """The model of hosts and links that parallel tasks run on."""
 
     def work(
-        self, profile: Profile, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: Progress
+        self, profile: Profile, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
     ) -> Work:
         """Run a profile that computes or communicates, to its end, its walltime or until it is cancelled."""
 
-    def cancel(self, live: LiveJob) -> Wish | None:
+    def cancel(self, live: LiveJob) -> ActorWish | None:
         """Return the wish that what a job computes is cancelled; None when it is not computing."""
 
 
-class Meter(Protocol):
+class JobMeter(Protocol):
     """Reads how much energy machines have used."""
 
     def job_begins(self, machines: int, now: Instant) -> float:
@@ -70,15 +70,15 @@ class JobExecutor:
 
     def __init__(
         self,
-        stage: Stage,
+        scene: Scene,
         mailbox: Mailbox,
-        server: Server,
+        server: BatsimServer,
         machines: Machines,
         workloads: Workloads,
         tasks: Tasks | None,
-        meter: Meter | None,
+        meter: JobMeter | None,
     ) -> None:
-        self._stage = stage
+        self._scene = scene
         self._mailbox = mailbox
         self._server = server
         self._machines = machines
@@ -88,9 +88,9 @@ class JobExecutor:
 
     def run(self, live: LiveJob, execution: ExecuteJob) -> Script:
         """Carry a job out, and have the server told of its end unless it is killed."""
-        now = self._stage.now
+        now = self._scene.now
         live.began, live.machines = now, execution.machines
-        live.progress = Progress(live.job.profile.name)
+        live.progress = JobProgress(live.job.profile.name)
         if self._meter is not None:
             live.energy = self._meter.job_begins(live.machines, now)
         self._machines.begin(live.id, live.machines, now)
@@ -102,7 +102,7 @@ class JobExecutor:
             yield self._mailbox.put(functools.partial(self._server.completed, live))
 
     def _end(self, live: LiveJob, state: JobState) -> None:
-        now = self._stage.now
+        now = self._scene.now
         live.state = state
         self._machines.end(live.id, live.machines, now)
         live.length = Duration(now - live.began) or _SHORTEST_LENGTH
@@ -120,11 +120,11 @@ class JobExecutor:
         self._end(live, JobState.KILLED)
 
     def _work(
-        self, profile: Profile, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: Progress
+        self, profile: Profile, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
     ) -> Work:
         match profile:
             case Delay():
-                progress.begin_delay(profile.duration, self._stage.now)
+                progress.begin_delay(profile.duration, self._scene.now)
                 code = yield from self._wait(profile.duration, allowance)
             case Composed():
                 code = yield from self._sequence(profile, live, execution, allowance, progress)
@@ -154,7 +154,7 @@ class JobExecutor:
         return WALLTIME_REACHED
 
     def _sequence(
-        self, profile: Composed, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: Progress
+        self, profile: Composed, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
     ) -> Work:
         for index in range(profile.repeat * len(profile.parts)):
             part = profile.parts[index % len(profile.parts)]
@@ -165,7 +165,7 @@ class JobExecutor:
         return 0
 
     def _receive(
-        self, profile: Foreign, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: Progress
+        self, profile: Foreign, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
     ) -> Work:
         """Look for a message of the scheduler, and go on with the profile that its answer chooses."""
         fields = profile.fields

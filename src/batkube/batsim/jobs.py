@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from batkube.batsim.actors import Actor
 from batkube.batsim.messages import JsonObject
-from batkube.batsim.progress import Progress
+from batkube.batsim.progress import JobProgress
 from batkube.batsim.refusal import Refusal
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import START, Duration, Instant
@@ -59,7 +59,7 @@ class LiveJob:
     inbox: deque[str] = field(default_factory=deque)
     #: Who carries it out, while it runs.
     actor: Actor | None = None
-    progress: Progress | None = None
+    progress: JobProgress | None = None
 
     @property
     def id(self) -> str:
@@ -183,11 +183,15 @@ class Workloads:
 
 
 def _used(document: BatsimDocument) -> set[str]:
-    """Return the profiles that jobs or composed profiles name; others are collected before the simulation begins.
+    """Return the profiles of jobs and those they are made of; others are collected before the simulation begins.
 
     Batsim counts references, and those of `recv` profiles to others are names and do not count.
     """
-    used = {job.profile.name for job in document.workload.jobs}
-    for profile in document.profiles.values():
-        used |= {part.name for part in getattr(profile, "parts", ())}
+    used: set[str] = set()
+    waiting = [job.profile for job in document.workload.jobs]
+    while waiting:
+        profile = waiting.pop()
+        if profile.name not in used:
+            used.add(profile.name)
+            waiting += getattr(profile, "parts", ())
     return used

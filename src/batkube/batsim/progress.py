@@ -8,7 +8,7 @@ from batkube.batsim.messages import JsonObject
 from batkube.kernel.instants import Duration, Instant
 
 
-class Progress:
+class JobProgress:
     """How far a profile is, told when somebody asks."""
 
     def __init__(self, profile: str) -> None:
@@ -16,7 +16,7 @@ class Progress:
         #: The share that is done of a leaf that was begun.
         self._share: Callable[[Instant], float] | None = None
         #: Of a sequence: how many of its parts are done, and the one that runs.
-        self._place: tuple[int, Progress] | None = None
+        self._place: tuple[int, JobProgress] | None = None
 
     def begin_delay(self, length: Duration, now: Instant) -> None:
         """It waits."""
@@ -26,9 +26,9 @@ class Progress:
         """It computes or communicates; `share` tells how much of that is done."""
         self._share = share
 
-    def begin_part(self, index: int, part: str) -> Progress:
+    def begin_part(self, index: int, part: str) -> JobProgress:
         """Its part number `index` begins."""
-        inner = Progress(part)
+        inner = JobProgress(part)
         self._place = index, inner
         return inner
 

@@ -11,10 +11,10 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from batkube.batsim.actors import Mailbox, Script, Sleep, Stage
+from batkube.batsim.actors import Mailbox, Scene, Script, Sleep
 from batkube.batsim.jobs import LiveJob
 from batkube.batsim.messages import Notify
-from batkube.batsim.server import News, Server
+from batkube.batsim.server import BatsimServer, News
 from batkube.kernel.instants import Duration, Instant
 
 JOBS, EVENTS = "jobs", "events"
@@ -28,35 +28,35 @@ def _hello() -> Script:
     yield from ()
 
 
-def source_of_jobs(stage: Stage, mailbox: Mailbox, server: Server, jobs: Sequence[LiveJob]) -> Script:
+def source_of_jobs(scene: Scene, mailbox: Mailbox, server: BatsimServer, jobs: Sequence[LiveJob]) -> Script:
     """Submit the jobs of a file."""
 
     def news(due: Sequence[LiveJob]) -> News:
         return functools.partial(server.submitted, due)
 
-    return _source(stage, mailbox, server, JOBS, jobs, lambda live: live.job.submit, news)
+    return _source(scene, mailbox, server, JOBS, jobs, lambda live: live.job.submit, news)
 
 
-def source_of_events(stage: Stage, mailbox: Mailbox, server: Server, events: Sequence[Notify]) -> Script:
+def source_of_events(scene: Scene, mailbox: Mailbox, server: BatsimServer, events: Sequence[Notify]) -> Script:
     """Tell the events of a file."""
 
     def news(due: Sequence[Notify]) -> News:
         return functools.partial(server.happened, due)
 
-    return _source(stage, mailbox, server, EVENTS, events, lambda event: event.at, news)
+    return _source(scene, mailbox, server, EVENTS, events, lambda event: event.at, news)
 
 
 def _source(
-    stage: Stage,
+    scene: Scene,
     mailbox: Mailbox,
-    server: Server,
+    server: BatsimServer,
     kind: str,
     items: Iterable[_Item],
     date: Callable[[_Item], Instant],
     news: Callable[[Sequence[_Item]], News],
 ) -> Script:
     yield mailbox.put(_hello)
-    reached = stage.now
+    reached = scene.now
     batch: list[_Item] = []
     for at, due in itertools.groupby(items, key=date):
         if at > reached:
@@ -66,7 +66,7 @@ def _source(
             # The sleep is as long as the dates are apart, whenever the last message was through: Batsim does not
             # look at the clock again before it sleeps, only after.
             yield Sleep(Duration(at - reached))
-            reached = stage.now
+            reached = scene.now
         batch += due
     if batch:
         yield mailbox.put(news(batch))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from batkube.cli.batsim import batsim
 from batkube.cli.calibrate import calibrate
 from batkube.cli.compare import compare
 from batkube.cli.emulate import emulate
@@ -36,6 +37,7 @@ app.command()(compare)
 app.command()(calibrate)
 app.command()(report)
 app.command()(experiment)
+app.command()(batsim)
 app.add_typer(workload_app, name="workload")
 app.add_typer(graph_app, name="graph")
 app.add_typer(schedulers_app, name="schedulers")
