@@ -16,6 +16,7 @@ import typer
 _COMMANDS = {
     "run": "run",
     "serve": "serve",
+    "batsim": "batsim",
     "emulate": "emulate",
     "kubeflux": "joined",
     "scheduler": "joined",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Course, Courses, Past
 from batkube.cluster.decisions import Binding
-from batkube.cluster.mapping import NODE_LOST, POD, REJECTED_BY_SCHEDULER, node_names
+from batkube.cluster.mapping import NODE_LOST, POD, node_names
 from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
