@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from batkube.execution.container_plans import ContainerPlan, plan_of
 from batkube.execution.scripts.running import ScriptOutcome, run_script
 from batkube.execution.scripts.surroundings import Files, Mounts
-from batkube.execution.scripts.syntax import NotUnderstood
+from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Instant, seconds
 
 POD: dict[str, Any] = {

@@ -21,7 +21,7 @@ from batkube.cluster.pods import time_in
 from batkube.cluster.store import KubeObject
 from batkube.execution.scripts.running import run_program, run_script
 from batkube.execution.scripts.surroundings import Files, Mounts, expanded, variables_of
-from batkube.execution.scripts.syntax import NotUnderstood
+from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import MEMORY, amount
 from batkube.workloads.annotations import DURATION, EXIT_CODE

@@ -7,9 +7,11 @@ it is not understood. Programs that are not known take no time, which is a guess
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
+from batkube.execution.scripts.conditions import holds
+from batkube.execution.scripts.sums import integer
 from batkube.execution.scripts.syntax import (
     Chain,
     Command,
@@ -18,11 +20,11 @@ from batkube.execution.scripts.syntax import (
     Loop,
     Negation,
     Node,
-    NotUnderstood,
     Sequence,
-    Word,
     parse,
 )
+from batkube.execution.scripts.values import Values
+from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Duration, duration
 
 #: Loops are followed for so many rounds.
@@ -32,15 +34,6 @@ _INSTANT = frozenset(
     (":", "true", "echo", "printf", "date", "hostname", "pwd", "env", "export", "set", "trap", "unset")
 )
 _INSTANT |= frozenset(("cd", "umask", "whoami", "id", "uname", "local", "readonly"))
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "-eq": int.__eq__,
-    "-ne": int.__ne__,
-    "-lt": int.__lt__,
-    "-le": int.__le__,
-    "-gt": int.__gt__,
-    "-ge": int.__ge__,
-}
-_SUM = re.compile(r"\s*(\d+|[A-Za-z_]\w*|\$\{?\w+\}?|\*\*|<=|>=|==|!=|[-+*/%()<>])\s*")
 
 
 class ScriptOutcome(NamedTuple):
@@ -95,14 +88,12 @@ def run_program(words: list[str], variables: Mapping[str, str | None], disk: Dis
 
 class _Run:
     def __init__(self, variables: Mapping[str, str | None], disk: Disk, stops_at_errors: bool) -> None:
-        self._variables = dict(variables)
+        self._values = Values(variables)
         self._disk = disk
         self._stops_at_errors = stops_at_errors
         self._time = Duration(0)
         #: When what runs in the background has ended; None if never.
         self._background: Duration | None = Duration(0)
-        #: The status of the last command; None if nobody knows.
-        self._status: int | None = 0
         #: A program that nobody knows, or whose end nobody knows; and whether one of them may take any time.
         self._guess = ""
         self._is_of_unknown_length = False
@@ -128,7 +119,7 @@ class _Run:
             raise NotUnderstood("the script is nested too deeply") from None
         if self._is_of_unknown_length and not self._has_slept:
             raise NotUnderstood(f"nobody knows what `{self._guess}` does")
-        return ScriptOutcome(self._time, self._status or 0, self._guess)
+        return ScriptOutcome(self._time, self._values.status or 0, self._guess)
 
     def _node(self, node: Node) -> None:
         match node:
@@ -141,15 +132,15 @@ class _Run:
                     self._node(node.second)
             case Negation():
                 self._conditionally(node.body)
-                self._status = int(self._known_status())
+                self._values.status = int(self._known_status())
             case Condition():
                 self._condition(node)
             case Loop():
                 self._loop(node)
             case Each():
                 for word in node.words:
-                    for text in self._split(word):
-                        self._variables[node.name] = text
+                    for text in self._values.split(word):
+                        self._values.variables[node.name] = text
                         if self._is_over_after(node.body):
                             return
             case Command():
@@ -162,9 +153,9 @@ class _Run:
 
     def _known_status(self) -> bool:
         """Return whether the last command succeeded, which something depends on."""
-        if self._status is None:
+        if self._values.status is None:
             raise NotUnderstood(f"what happens depends on how `{self._guess}` ends")
-        return self._status == 0
+        return self._values.status == 0
 
     def _condition(self, node: Condition) -> None:
         for test, body in node.branches:
@@ -172,20 +163,20 @@ class _Run:
             if self._known_status():
                 self._node(body)
                 return
-        self._status = 0
+        self._values.status = 0
         if node.otherwise is not None:
             self._node(node.otherwise)
 
     def _loop(self, node: Loop) -> None:
         for _ in range(_ROUNDS):
-            before = dict(self._variables), self._background, self._questions
+            before = dict(self._values.variables), self._background, self._questions
             self._conditionally(node.condition)
             if self._known_status() == node.until:
-                self._status = 0
+                self._values.status = 0
                 return
             if self._is_over_after(node.body):
                 return
-            if before == (self._variables, self._background, self._questions):
+            if before == (self._values.variables, self._background, self._questions):
                 raise _Endless  # the next round will be as this one was
         raise NotUnderstood("a loop does not end soon, and what it waits for may come")
 
@@ -201,20 +192,20 @@ class _Run:
 
     def _command(self, node: Command) -> None:
         for name, word in node.assignments:
-            self._variables[name] = self._text(word)
+            self._values.variables[name] = self._values.text(word)
         for target in node.writes:
-            path = self._text(target)
+            path = self._values.text(target)
             if path is not None and not path.startswith("/dev/"):
                 self._disk.write(path, self._time)
-        words = [text for word in node.words for text in self._split(word)]
+        words = [text for word in node.words for text in self._values.split(word)]
         if not words:
-            self._status = 0
+            self._values.status = 0
             return
         if node.in_background:
             self._in_background(words)
             return
         self.program(words)
-        if self._status and self._stops_at_errors and not self._conditions:
+        if self._values.status and self._stops_at_errors and not self._conditions:
             raise _Exit
 
     def _in_background(self, words: list[str | None]) -> None:
@@ -225,7 +216,7 @@ class _Run:
                 self._background = max(self._background, self._time)
         except _Endless:
             self._background = None
-        self._time, self._status = start, 0
+        self._time, self._values.status = start, 0
 
     def program(self, words: list[str | None]) -> None:
         """Let one program run; words that nobody knows are None."""
@@ -239,18 +230,18 @@ class _Run:
         elif name in _INSTANT:
             if name == "set" and any(_sets_errexit(one) for one in arguments):
                 self._stops_at_errors = True
-            self._status = 0
+            self._values.status = 0
         else:
             self._guess = self._guess or name or "a program whose name is not known"
-            self._is_of_unknown_length, self._status = True, None
+            self._is_of_unknown_length, self._values.status = True, None
 
     def _exit(self, arguments: list[str | None]) -> None:
         if arguments:
-            self._status = _integer(arguments[0], "exit") % 256
+            self._values.status = integer(arguments[0], "exit") % 256
         raise _Exit
 
     def _sleep(self, arguments: list[str | None]) -> None:
-        self._has_slept, self._status = True, 0
+        self._has_slept, self._values.status = True, 0
         try:
             lengths = [duration(one) if one is not None else None for one in arguments]
         except ValueError:
@@ -264,7 +255,7 @@ class _Run:
     def _wait(self, arguments: list[str | None]) -> None:
         if self._background is None:
             raise _Endless
-        self._time, self._status = max(self._time, self._background), 0
+        self._time, self._values.status = max(self._time, self._background), 0
 
     def _tail(self, arguments: list[str | None]) -> None:
         if any(one in ("-f", "-F", "--follow") for one in arguments):
@@ -275,7 +266,7 @@ class _Run:
         raise _Endless
 
     def _fail(self, arguments: list[str | None]) -> None:
-        self._status = 1
+        self._values.status = 1
 
     def _leap(self, is_over: bool) -> None:
         raise _Leap(is_over)
@@ -283,182 +274,27 @@ class _Run:
     def _touch(self, arguments: list[str | None]) -> None:
         for path in _paths(arguments):
             self._disk.write(path, self._time)
-        self._status = 0
+        self._values.status = 0
 
     def _remove(self, arguments: list[str | None]) -> None:
         for path in _paths(arguments):
             self._disk.remove(path, self._time)
-        self._status = 0
+        self._values.status = 0
 
     def _read(self, arguments: list[str | None]) -> None:
-        self._questions += 1
-        there = [self._disk.has(path, self._time) for path in _paths(arguments)]
-        self._status = 1 if False in there else None if None in there else 0
-        if self._status is None:
+        there = [self._has_file(path) for path in _paths(arguments)]
+        self._values.status = 1 if False in there else None if None in there else 0
+        if self._values.status is None:
             self._guess = self._guess or "cat"
 
     def _test(self, arguments: list[str | None]) -> None:
         while arguments and arguments[-1] in ("]", "]]"):
             arguments = arguments[:-1]
-        self._status = 0 if self._holds(arguments) else 1
+        self._values.status = 0 if holds(arguments, self._has_file) else 1
 
-    def _holds(self, words: list[str | None]) -> bool:
-        match words:
-            case []:
-                return False
-            case ["!", *rest]:
-                return not self._holds(rest)
-            case [one]:
-                return bool(_known(one))
-            case ["-n", one]:
-                return bool(_known(one))
-            case ["-z", one]:
-                return not _known(one)
-            case [("-e" | "-f" | "-r" | "-w" | "-s" | "-x" | "-d"), path]:
-                self._questions += 1
-                there = self._disk.has(_known(path), self._time)
-                if there is None:
-                    raise NotUnderstood(f"nobody knows whether there is a file {path}")
-                return there
-            case [one, ("=" | "=="), other]:
-                return _known(one) == _known(other)
-            case [one, "!=", other]:
-                return _known(one) != _known(other)
-            case [one, comparison, other] if comparison in _COMPARISONS:
-                return _COMPARISONS[comparison](_integer(one, "test"), _integer(other, "test"))
-        raise NotUnderstood(f"`test {' '.join(str(word) for word in words)}` is not read")
-
-    # Values
-
-    def _split(self, word: Word) -> Iterator[str | None]:
-        """Yield the words that a word stands for: one, or as many as there are in a value without quotes."""
-        text = self._text(word)
-        if text is None or any(part.is_quoted or part.kind == "text" for part in word):
-            yield text
-        else:
-            yield from text.split()
-
-    def _text(self, word: Word) -> str | None:
-        texts: list[str] = []
-        for part in word:
-            value: str | None = part.text
-            if part.kind == "name":
-                value = self._value(part.text)
-            elif part.kind == "command":
-                value = self._output(part.text)
-            elif part.kind == "sum":
-                value = self._sum(part.text)
-            if value is None:
-                return None
-            texts.append(value)
-        return "".join(texts)
-
-    def _value(self, name: str) -> str | None:
-        if name == "?":
-            return None if self._status is None else str(self._status)
-        if name in ("RANDOM", "SECONDS", "$", "!"):
-            return None
-        return self._variables.get(name, "")
-
-    def _output(self, text: str) -> str | None:
-        """Return what a command prints, where that is known."""
-        script = parse(text)
-        if len(script.nodes) != 1 or not isinstance(script.nodes[0], Command):
-            return None
-        words = [one for word in script.nodes[0].words for one in self._split(word)]
-        match words:
-            case ["echo", *rest] if None not in rest:
-                return " ".join(str(one) for one in rest)
-            case ["hostname"]:
-                return self._variables.get("HOSTNAME")
-            case ["expr", *rest] if None not in rest:
-                return self._sum(" ".join(str(one) for one in rest))
-        return None
-
-    def _sum(self, text: str) -> str | None:
-        """Return a sum of whole numbers; None where a value in it is not known."""
-        tokens = _SUM.findall(text)
-        if "".join(tokens) != re.sub(r"\s", "", text):
-            raise NotUnderstood(f"the sum `{text.strip()}` is not read")
-        values: list[str] = []
-        for token in tokens:
-            name = token.strip("${}")
-            if re.fullmatch(r"[A-Za-z_]\w*", name):
-                value = self._value(name)
-                if value is None:
-                    return None
-                values.append(value or "0")
-            else:
-                values.append(token)
-        return str(_calculated(values))
-
-
-def _calculated(tokens: list[str]) -> int:
-    """Return the value of a sum, by precedence: products first, and division towards zero."""
-    position = 0
-
-    def peek() -> str:
-        return tokens[position] if position < len(tokens) else ""
-
-    def take() -> str:
-        nonlocal position
-        position += 1
-        if position > len(tokens):
-            raise NotUnderstood("a sum is not complete")
-        return tokens[position - 1]
-
-    def primary() -> int:
-        token = take()
-        if token == "(":
-            value = comparison()
-            if take() != ")":
-                raise NotUnderstood("a sum is not closed")
-            return value
-        if token == "-":
-            return -primary()
-        return _integer(token, "a sum")
-
-    def product() -> int:
-        value = primary()
-        while peek() in ("*", "/", "%"):
-            operator, other = take(), primary()
-            if operator != "*" and other == 0:
-                raise NotUnderstood("a division by zero")
-            quotient = abs(value) // abs(other) * (1 if value * other >= 0 else -1) if other else 0
-            value = value * other if operator == "*" else quotient if operator == "/" else value - quotient * other
-        return value
-
-    def addition() -> int:
-        value = product()
-        while peek() in ("+", "-"):
-            value = value + product() if take() == "+" else value - product()
-        return value
-
-    def comparison() -> int:
-        value = addition()
-        if peek() in ("<", ">", "<=", ">=", "==", "!="):
-            operator, other = take(), addition()
-            signs = {"<": value < other, ">": value > other, "<=": value <= other, ">=": value >= other}
-            return int(signs.get(operator, (value == other) == (operator == "==")))
-        return value
-
-    value = comparison()
-    if position != len(tokens):
-        raise NotUnderstood("a sum is not read")
-    return value
-
-
-def _known(value: str | None) -> str:
-    if value is None:
-        raise NotUnderstood("what happens depends on a value that nobody knows")
-    return value
-
-
-def _integer(value: str | None, what: str) -> int:
-    text = _known(value)
-    if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
-        raise NotUnderstood(f"`{text}` is no number for {what}")
-    return int(text)
+    def _has_file(self, path: str) -> bool | None:
+        self._questions += 1
+        return self._disk.has(path, self._time)
 
 
 def _paths(arguments: list[str | None]) -> list[str]:

@@ -8,22 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
-
-class NotUnderstood(Exception):
-    """How a script goes cannot be told; the message says because of what."""
-
-
-class Part(NamedTuple):
-    """A piece of a word: text as it stands, or the name, command or sum whose value stands there."""
-
-    kind: Literal["text", "name", "command", "sum"]
-    text: str
-    is_quoted: bool = False
-
-
-Word = tuple[Part, ...]
+from batkube.execution.scripts.words import NotUnderstood, Operator, Token, Word, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,139 +74,44 @@ class Sequence:
 
 Node = Command | Chain | Negation | Condition | Loop | Each | Sequence
 
-_OPERATORS = re.compile(r"&&|\|\||;;|<<|>>|>&|[;&|()<>\n]")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[?#@*$!0-9]")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "}", ")"))
 _UNREAD = frozenset(("case", "function", "select", "{"))
 
 
-class _Operator(str):
-    """An operator between words."""
-
-
-_Token = _Operator | Word
-
-
 def parse(text: str) -> Sequence:
     """Return what a script says."""
-    parser = _Parser(_tokens(text))
+    parser = _Parser(tokens(text))
     script = parser.sequence()
     if parser.position < len(parser.tokens):
         raise NotUnderstood(f"{_shown(parser.tokens[parser.position])} stands where no command can")
     return script
 
 
-def _tokens(text: str) -> list[_Token]:
-    tokens: list[_Token] = []
-    position = 0
-    while position < len(text):
-        character = text[position]
-        if character in " \t\r" or text.startswith("\\\n", position):
-            position += 1 if character != "\\" else 2
-        elif character == "#":
-            position = (text.find("\n", position) + 1 or len(text) + 1) - 1
-        elif (digit := re.compile(r"[012]?(?:>>|>&?|<&)(?:[012-])?").match(text, position)) and digit[0][-1] in "012-":
-            position = digit.end()  # 2>&1 and the like: nobody reads what is printed
-        elif operator := _OPERATORS.match(text, position):
-            tokens.append(_Operator(";" if operator[0] == "\n" else operator[0]))
-            position = operator.end()
-        elif re.compile(r"[12]>").match(text, position):
-            position += 1
-        else:
-            word, position = _word(text, position)
-            tokens.append(word)
-    return tokens
-
-
-def _word(text: str, position: int) -> tuple[Word, int]:
-    parts: list[Part] = []
-    quote = ""
-    while position < len(text):
-        character = text[position]
-        if quote == "'":
-            end = text.find("'", position)
-            if end < 0:
-                raise NotUnderstood("a quote is not closed")
-            parts.append(Part("text", text[position:end], is_quoted=True))
-            quote, position = "", end + 1
-        elif character == "'" and not quote:
-            quote, position = "'", position + 1
-        elif character == '"':
-            quote, position = ("" if quote else '"'), position + 1
-            parts.append(Part("text", "", is_quoted=True))
-        elif character == "\\" and position + 1 < len(text):
-            parts.append(Part("text", text[position + 1], is_quoted=True))
-            position += 2
-        elif character == "`":
-            raise NotUnderstood("`command` is not read, only $(command)")
-        elif character == "$":
-            part, position = _expansion(text, position + 1, is_quoted=bool(quote))
-            parts.append(part)
-        elif not quote and (character in " \t\r\n" or _OPERATORS.match(text, position)):
-            break
-        else:
-            parts.append(Part("text", character, is_quoted=bool(quote)))
-            position += 1
-    if quote:
-        raise NotUnderstood("a quote is not closed")
-    return tuple(parts), position
-
-
-def _expansion(text: str, position: int, *, is_quoted: bool) -> tuple[Part, int]:
-    """Return what a dollar sign introduces, and where that ends."""
-    if text.startswith("((", position):
-        end = text.find("))", position)
-        if end < 0:
-            raise NotUnderstood("$(( is not closed")
-        return Part("sum", text[position + 2 : end], is_quoted), end + 2
-    if text.startswith("(", position):
-        end = _closing(text, position)
-        return Part("command", text[position + 1 : end], is_quoted), end + 1
-    if text.startswith("{", position):
-        end = text.find("}", position)
-        name = text[position + 1 : end]
-        if end < 0 or not _NAME.fullmatch(name):
-            raise NotUnderstood(f"${{{name}}} is not read")
-        return Part("name", name, is_quoted), end + 1
-    if match := _NAME.match(text, position):
-        return Part("name", match[0], is_quoted), match.end()
-    return Part("text", "$", is_quoted), position
-
-
-def _closing(text: str, position: int) -> int:
-    depth = 0
-    for place in range(position, len(text)):
-        depth += (text[place] == "(") - (text[place] == ")")
-        if depth == 0:
-            return place
-    raise NotUnderstood("$( is not closed")
-
-
-def _plain(token: _Token | None) -> str | None:
+def _plain(token: Token | None) -> str | None:
     """Return a word that is nothing but unquoted text, such as a keyword is."""
-    if token is None or isinstance(token, _Operator):
+    if token is None or isinstance(token, Operator):
         return None
     if any(part.kind != "text" or part.is_quoted for part in token):
         return None
     return "".join(part.text for part in token)
 
 
-def _shown(token: _Token) -> str:
-    return str(token) if isinstance(token, _Operator) else "".join(part.text for part in token)
+def _shown(token: Token) -> str:
+    return str(token) if isinstance(token, Operator) else "".join(part.text for part in token)
 
 
 class _Parser:
-    def __init__(self, tokens: list[_Token]) -> None:
-        self.tokens = tokens
+    def __init__(self, read: list[Token]) -> None:
+        self.tokens = read
         self.position = 0
 
-    def _peek(self) -> _Token | None:
+    def _peek(self) -> Token | None:
         return self.tokens[self.position] if self.position < len(self.tokens) else None
 
     def _take(self, keyword: str) -> bool:
         token = self._peek()
-        if token == keyword if isinstance(token, _Operator) else _plain(token) == keyword:
+        if token == keyword if isinstance(token, Operator) else _plain(token) == keyword:
             self.position += 1
             return True
         return False
@@ -231,7 +123,7 @@ class _Parser:
     def _is_at_end(self) -> bool:
         """Return whether nothing follows that belongs to a sequence."""
         token = self._peek()
-        return token is None or token == _Operator(")") or _plain(token) in _ENDS
+        return token is None or token == Operator(")") or _plain(token) in _ENDS
 
     def sequence(self) -> Sequence:
         """Read commands up to the end, or to the word that closes what they stand in."""
@@ -306,7 +198,7 @@ class _Parser:
         self.position += 1
         self._expect("in")
         words = []
-        while (token := self._peek()) is not None and not isinstance(token, _Operator):
+        while (token := self._peek()) is not None and not isinstance(token, Operator):
             words.append(token)
             self.position += 1
         self._expect(";")
@@ -319,12 +211,12 @@ class _Parser:
         assignments: list[tuple[str, Word]] = []
         writes: list[Word] = []
         while (token := self._peek()) is not None:
-            if isinstance(token, _Operator):
+            if isinstance(token, Operator):
                 if token not in (">", ">>", "<"):
                     break
                 self.position += 1
                 target = self._peek()
-                if target is None or isinstance(target, _Operator):
+                if target is None or isinstance(target, Operator):
                     raise NotUnderstood(f"nothing follows `{token}`")
                 if token != "<":
                     writes.append(target)
@@ -334,9 +226,9 @@ class _Parser:
                 words.append(token)
             self.position += 1
         token = self._peek()
-        if isinstance(token, _Operator) and token in ("|", "<<", ";;", ">&"):
+        if isinstance(token, Operator) and token in ("|", "<<", ";;", ">&"):
             raise NotUnderstood(f"`{token}` is not read")
-        if isinstance(token, _Operator) and token == "(":
+        if isinstance(token, Operator) and token == "(":
             raise NotUnderstood("functions are not read")
         return Command(tuple(words), tuple(assignments), tuple(writes))
 
