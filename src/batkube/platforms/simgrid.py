@@ -76,16 +76,21 @@ def _hosts(source: str, element: Element, zone_properties: Mapping[str, str], zo
             raise InputError(source, at=f"line {element.line}", problem="a host without id", remedy="give it one")
         yield _Host(name, element.line, element.attributes, element.properties, zone_properties, zone)
     elif element.tag in CLUSTERS:
-        prefix, suffix = element.attributes.get("prefix", ""), element.attributes.get("suffix", "")
         zone = element.attributes.get("id", zone)
-        for number in _radical(source, element):
+        for _, name in cluster_hosts(source, element):
             # Properties of a cluster go to each of its hosts (SimGrid's documentation of <cluster>).
-            name = f"{prefix}{number}{suffix}"
             yield _Host(name, element.line, element.attributes, element.properties, zone_properties, zone)
     else:
         inherited = {**zone_properties, **element.properties}
         for child in element.children:
             yield from _hosts(source, child, inherited, element.attributes.get("id", zone))
+
+
+def cluster_hosts(source: str, element: Element) -> Iterator[tuple[int, str]]:
+    """Yield the hosts of a cluster, each with its number and its name. Raises InputError."""
+    prefix, suffix = element.attributes.get("prefix", ""), element.attributes.get("suffix", "")
+    for number in _radical(source, element):
+        yield number, f"{prefix}{number}{suffix}"
 
 
 def _radical(source: str, element: Element) -> Iterator[int]:
@@ -104,7 +109,7 @@ def _radical(source: str, element: Element) -> Iterator[int]:
 
 
 def _compute_nodes(source: str, hosts: list[_Host]) -> list[_Host]:
-    roles = [_role(source, host) for host in hosts]
+    roles = [role_of(source, host.line, host.name, host.properties) for host in hosts]
     if "master" in roles:
         return [host for host, role in zip(hosts, roles, strict=True) if role == "compute_node"]
     return [
@@ -114,12 +119,13 @@ def _compute_nodes(source: str, hosts: list[_Host]) -> list[_Host]:
     ]
 
 
-def _role(source: str, host: _Host) -> str:
-    role = host.properties.get("role") or "compute_node"
+def role_of(source: str, line: int, name: str, properties: Mapping[str, str]) -> str:
+    """Return the role that its properties give a host. Raises InputError."""
+    role = properties.get("role") or "compute_node"
     if role not in _ROLES:
         raise InputError(
             source,
-            at=f"line {host.line}, host {host.name!r}",
+            at=f"line {line}, host {name!r}",
             problem=f"unknown role {role!r}",
             remedy=f"roles are {', '.join(_ROLES)}",
         )
