@@ -126,10 +126,13 @@ class Api:
         """Tell where clients reach the server (`host:port`)."""
         self._paths.address = address
 
-    def bootstrap(self, now: Instant, port: int) -> None:
-        """Create what every cluster has from the start. Clients cannot know an older version than what follows."""
+    def bootstrap(self, now: Instant, port: int, address: str = "") -> None:
+        """Create what every cluster has from the start. Clients cannot know an older version than what follows.
+
+        `address` is where the cluster's pods would find the server.
+        """
         client = self.client("kube-apiserver")
-        for value in [*bootstrap_objects(port), *bootstrap_policy()]:
+        for value in [*bootstrap_objects(port, address), *bootstrap_policy()]:
             group, _, version = value["apiVersion"].rpartition("/")
             resource = self._table.of_kind(group, version, value["kind"])
             assert resource is not None, value["kind"]

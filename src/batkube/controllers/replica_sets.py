@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods as asked for, no more and no less.
+"""ReplicaSets, and ReplicationControllers before them: as many pods as asked for, no more and no less.
 
 Kubernetes: pkg/controller/replicaset.
 """
@@ -19,7 +19,7 @@ from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.victims import by_rank
 from batkube.kernel.instants import Instant, rfc3339
 
-REPLICA_SET = "replicasets.apps"
+REPLICA_SET, REPLICATION_CONTROLLER = "replicasets.apps", "replicationcontrollers"
 #: The most pods created or deleted in one go.
 _BURST = 500
 _FAILURE = "ReplicaFailure"
@@ -69,6 +69,12 @@ class ReplicaSets(PodKeeper):
         reference = controller_of(replica_set)
         siblings = [replica_set] if reference is None else self._replica_sets.of(reference["uid"])
         return [pod for sibling in siblings for pod in self.pods.of(sibling["metadata"]["uid"])]
+
+
+class ReplicationControllers(ReplicaSets):
+    """Keeps every ReplicationController at its size, in the same way (Kubernetes: pkg/controller/replication)."""
+
+    storage, group, kind = REPLICATION_CONTROLLER, "", "ReplicationController"
 
 
 def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: Refused | None, now: Instant) -> KubeObject:
