@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.simulation.test_gang_schedulers import most_at_once
 
 import batkube
 import published
@@ -70,6 +71,8 @@ def test_makespans_and_waits_of_gangs_are_foretold(
     (shortest, longest), (least, most) = published.GANGS[workload, scheduler]
     assert 0.97 * shortest <= run.jobs["finish_time"].max() <= 1.03 * longest
     assert 0.94 * least <= run.jobs["waiting_time"].mean() <= 1.06 * most
+    assert most_at_once(run.pods) == 2, "nodes of two cpus are used, and never beyond"
+    assert set(run.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
     starts = run.jobs.set_index("job_id")["starting_time"].rank()
     for real in recorded_runs(shared_data, workload, scheduler):
         assert starts.corr(real["running"].rank()) >= LEAST_CORRELATION

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import batkube
 from batkube.kernel.errors import InputError
 from batkube.kernel.streams import Streams
+from batkube.outputs.report.document import run_report
 from batkube.programs.scheduler_names import Lots
 from batkube.scenarios.keys import make_scenario
 
@@ -63,6 +64,7 @@ def test_jobs_are_shared_out_and_pods_that_two_schedulers_put_on_one_node_are_co
     # Each knows of its own pods alone, so they do meet: 24 pods of 20 s, one every 3 s, drawn for 8 nodes.
     assert table["pods_rejected"].sum() > 0
     assert table["jobs_success"].sum() == 24 - table["pods_rejected"].sum()
+    assert "pods rejected by kubelets" in run_report(runs[0])
     assert runs[0].manifest["digest"] == runs[1].manifest["digest"]
     assert (runs[0].path / "schedulers.csv").read_bytes() == (runs[1].path / "schedulers.csv").read_bytes()
 

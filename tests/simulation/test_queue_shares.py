@@ -29,7 +29,9 @@ RECLAIMING = {
 PREEMPTING = {**RECLAIMING, "actions": "enqueue, allocate, preempt, backfill"}
 
 
-def run(folder: Path, scheduler: str, jobs: list[dict[str, Any]], objects: list[dict[str, Any]], **more: object) -> Any:
+def run(
+    folder: Path, scheduler: str, jobs: list[dict[str, Any]], objects: list[dict[str, Any]], **more: object
+) -> pd.DataFrame:
     """Run jobs of one pod and 10 minutes with queues of their own, for 7 minutes; return pods.csv."""
     (folder / "queues.yaml").write_text(yaml.safe_dump_all(objects))
     profiles = {"work": {"type": "delay", "delay": 600, "cpu": 1}}

@@ -12,8 +12,21 @@ from typing import Annotated
 
 import typer
 
-#: Each is a function of its name in the module of its name, in the order in which help lists them.
-_COMMANDS = ("run", "serve", "emulate", "policies", "gantt", "compare", "calibrate", "report", "experiment")
+#: Each is a function of its name, with the module that has it, in the order in which help lists them.
+_COMMANDS = {
+    "run": "run",
+    "serve": "serve",
+    "batsim": "batsim",
+    "emulate": "emulate",
+    "kubeflux": "joined",
+    "scheduler": "joined",
+    "policies": "policies",
+    "gantt": "gantt",
+    "compare": "compare",
+    "calibrate": "calibrate",
+    "report": "report",
+    "experiment": "experiment",
+}
 #: Each is an `app` with commands of its own.
 _GROUPS = ("workload", "graph", "schedulers")
 
@@ -30,17 +43,17 @@ def command_line(name: str = "") -> typer.Typer:
     )
     app.callback()(_options)
     is_known = name in _COMMANDS or name in _GROUPS
-    for command in _COMMANDS:
+    for command, module in _COMMANDS.items():
         if command == name or not is_known:
-            app.command()(getattr(_module(command), command))
+            app.command()(getattr(_module(module), command))
     for group in _GROUPS:
         if group == name or not is_known:
             app.add_typer(_module(group).app, name=group)
     return app
 
 
-def _module(command: str) -> ModuleType:
-    return importlib.import_module(f"batkube.cli.{command}")
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"batkube.cli.{name}")
 
 
 def _show_version(is_wanted: bool) -> None:

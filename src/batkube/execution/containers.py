@@ -21,13 +21,19 @@ from batkube.execution.addresses import AddressPool
 from batkube.execution.container_plans import KILLED, LOST, TERMINATED, plan_of
 from batkube.execution.pod_lives import ContainerLife, PodLife, Stage
 from batkube.execution.pod_statuses import rejected_status, status_of
+from batkube.execution.scripts.surroundings import Files, pod_files
 from batkube.execution.stopping import active_deadline_of
 from batkube.kernel.agenda import Rank
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.rules import ContainerRules
 
 #: Simulated pods live here; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
+
+_NOT_UNDERSTOOD = FidelityNote(
+    "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
+)
 
 LifeAction = Callable[[PodLife, Instant], None]
 
@@ -44,6 +50,8 @@ class Containers:
         self._events = events
         self._rules = rules or ContainerRules((), world.streams)
         self._addresses = AddressPool(POD_NETWORK)
+        self._files = Files()
+        self._notes = world.notes
         #: Told when the last container of a pod has ended.
         self.on_end: LifeAction = lambda life, now: None
 
@@ -93,7 +101,10 @@ class Containers:
         spec = next(spec for spec in pod["spec"][one.field] if spec["name"] == one.name)
         run = 0 if one.started is None else one.restarts + 1
         rule = self._rules.conduct(pod, spec, run, is_init=one.is_init)
-        one.start(plan_of(pod, spec, is_init=one.is_init, rule=rule), now)
+        plan = plan_of(pod, spec, is_init=one.is_init, rule=rule, files=self._files, now=now)
+        if plan.doubt:
+            self._notes.add(_NOT_UNDERSTOOD, example=f"pod {life.key}, container {one.name}: {plan.doubt}")
+        one.start(plan, now)
         if not one.is_ready:
             self._book_probes(life, one, now)
         if one.plan.length is not None:
@@ -189,6 +200,7 @@ class Containers:
     def release(self, life: PodLife) -> None:
         """Drop what was booked for the pod, and give back its address."""
         self._cancel(life, *list(life.appointments))
+        self._files.remove(pod_files(life.uid))
         if life.pod_ip and life.pod_ip != life.host_ip:
             self._addresses.give_back(life.pod_ip)
 

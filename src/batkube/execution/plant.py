@@ -2,11 +2,10 @@
 
     rate ≤ speed of one core / flops on each host         no process is spread over cores
     rate ≤ γ / (2 · latency · bytes) on each route         TCP's window γ (SimGrid: network/TCP-gamma)
-    rate ≤ bandwidth / bytes on each link that is fat      everybody has all of it
     latency = that of the slowest route                    paid once, before the work begins
 
 as in SimGrid's L07 model (SimGrid 3.32, src/surf/ptask_L07.cpp), with which Batsim runs and which knows no factors on
-bandwidths and latencies.
+bandwidths and latencies. Of a link that is fat (FATPIPE) each task has the whole bandwidth for each of its flows.
 """
 
 from __future__ import annotations
@@ -64,7 +63,8 @@ class Plant:
     def task(self, name: str, hosts: Sequence[str], flops: Sequence[float], sent_bytes: Sequence[float]) -> Task:
         """Return a task with a process on each of `hosts`; `sent_bytes` is a matrix, row sends to column, or empty."""
         weights: dict[Link, float] = {}
-        latency_s, window_s, fat_bound = 0.0, 0.0, math.inf
+        fat: dict[Link, float] = {}
+        latency_s, window_s = 0.0, 0.0
         count = len(hosts)
         for position, amount in enumerate(sent_bytes):
             if amount <= 0:
@@ -74,19 +74,18 @@ class Plant:
             window_s = max(window_s, route.latency_s * amount)
             for link in route.links:
                 if link.is_fat:
-                    fat_bound = min(fat_bound, link.bandwidth_bps / amount)
+                    fat[link] = max(fat.get(link, 0.0), amount)
                 else:
                     weights[link] = weights.get(link, 0.0) + amount
-        if window_s > 0:
-            fat_bound = min(fat_bound, _TCP_GAMMA_BYTES / (2.0 * window_s))
         uses = [(self.cores(host), amount) for host, amount in zip(hosts, flops, strict=True)]
         uses += [(self._link(link), amount) for link, amount in weights.items()]
+        uses += [(Resource(link.name, link.bandwidth_bps), amount) for link, amount in fat.items()]
         task = ParallelTask(
             name,
             uses,
             hosts=tuple(hosts),
             flops=tuple(flops),
-            network_bound=fat_bound,
+            network_bound=_TCP_GAMMA_BYTES / (2.0 * window_s) if window_s > 0 else math.inf,
             latency=Duration(round(latency_s * 1e9)),
         )
         task.bound = self._bound(task)
@@ -123,5 +122,3 @@ class ParallelTask(Task):
         self.hosts = hosts
         self.flops = flops
         self.network_bound = network_bound
-        if not uses or (not self.uses and network_bound == math.inf):
-            self.remaining = 0.0

@@ -10,6 +10,7 @@ does not matter. Nothing else is touched, idle resources in particular.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 
 from batkube.fluid.sharing import rates_of
 from batkube.fluid.tasks import Resource, Task
@@ -78,10 +79,10 @@ class Flow:
             heapq.heappop(self._calendar)
         return None
 
-    def advance(self, now: Instant) -> list[Task]:
+    def advance(self, now: Instant, on_through: Callable[[Task, Instant], None] | None = None) -> list[Task]:
         """Let happen what is due until `now`; return the tasks that are through.
 
-        What follows from it for others is computed by `settle`.
+        `on_through` is told of each while it still holds what it took. What follows for others is computed by `settle`.
         """
         through: list[Task] = []
         while (instant := self.due()) is not None and instant <= now:
@@ -89,6 +90,8 @@ class Flow:
             if not task.is_flowing:
                 self._let_flow(task, instant)
                 continue
+            if on_through is not None:
+                on_through(task, instant)
             task.remaining, task.since = 0.0, instant
             self._take_away(task)
             through.append(task)

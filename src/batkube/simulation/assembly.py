@@ -30,7 +30,6 @@ from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
-from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
@@ -49,6 +48,7 @@ from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
+    from batkube.execution.course_work import CourseWork
     from batkube.programs.collisions import Collisions
 
 
@@ -113,6 +113,7 @@ def assemble(
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT else None,
         are_nodes_watched=inputs.are_nodes_watched,
+        work=_course_work(world, inputs),
         on_outcome=outcomes.append,
         on_pods=pods.write,
     )
@@ -162,6 +163,15 @@ def assemble(
         unknown_kinds=() if server is None else server.unknown_kinds,
         collisions=None if server is None else server.collisions,
     )
+
+
+def _course_work(world: World, inputs: Inputs) -> CourseWork | None:
+    """Return who looks after work that flows; None where nothing that jobs do depends on what others do."""
+    if inputs.yard is None:
+        return None
+    from batkube.execution.course_work import CourseWork
+
+    return CourseWork(world.agenda, inputs.yard.work(world.agenda))
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
@@ -253,14 +263,16 @@ def _schedule_in_process(
         policy,
         world.streams.named("policy"),
         inputs.model,
-        true_length=_true_lengths(inputs.platform),
+        true_length=_true_lengths(inputs),
         machines=inputs.platform.machines,
     )
     client = None if server is None else server.api.client("kube-scheduler")
     start_scheduler(world, client, courses, choice)
 
 
-def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
-    """Return the function that tells how long a job takes on the slowest machine."""
-    slowest = platform.slowest
-    return lambda job: run_time_on(job.profile, [slowest] * job.size).length
+def _true_lengths(inputs: Inputs) -> Callable[[Job], Duration]:
+    """Return the function that tells how long a job takes on the slowest machine; if it flows, alone on the first."""
+    slowest, yard = inputs.platform.slowest, inputs.yard
+    if yard is None:
+        return lambda job: run_time_on(job.profile, [slowest] * job.size).length
+    return lambda job: yard.length_alone(job).length

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.cluster.forms import SubmissionForm
 from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
 from batkube.cluster.timetable import Timetable
 from batkube.execution.latencies import NO_LATENCIES, Latencies, read_latencies
+from batkube.execution.profiles import is_delay, only_computes
 from batkube.execution.system_pods import without_system_pods
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.quantities import CPU
@@ -32,6 +34,7 @@ from batkube.workloads.rules import ContainerRule, refuse_idle
 from batkube.workloads.rules_reading import read_rules
 
 if TYPE_CHECKING:
+    from batkube.execution.yard import Yard
     from batkube.programs.foundations import Foundations
 
 #: Forms of jobs that say nothing of their pods' belonging together, as far as schedulers read it.
@@ -60,6 +63,8 @@ class Inputs:
     foundations: Foundations = ()
     #: What jobs are to their schedulers; empty where a policy schedules.
     manners: Manners = field(default_factory=dict)
+    #: Where jobs compute and communicate; None where what they do depends on nobody else.
+    yard: Yard | None = None
 
     @property
     def has_own_controllers(self) -> bool:
@@ -105,8 +110,9 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     model = _resource_model(scenario, workloads)
     # What the cluster's own pods leave of it to jobs.
     rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
+    yard = _yard(workloads, platform, model)
     for workload in workloads:
-        check_jobs(workload, rest, model)
+        check_jobs(workload, rest, model, yard)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
     foundations = _foundations(outside, platform, model)
@@ -135,6 +141,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         timetable,
         foundations,
         manners,
+        yard,
     )
 
 
@@ -155,6 +162,17 @@ def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | N
     from batkube.programs.choice import outside_programs
 
     return None, outside_programs(scenario, builder)
+
+
+def _yard(workloads: Sequence[Workload], platform: Platform, model: ResourceModel) -> Yard | None:
+    """Return what jobs compute and communicate on, if any do so that others feel it."""
+    profiles = {id(job.profile): job.profile for workload in workloads for job in workload.jobs}
+    alone = model is ResourceModel.MACHINES
+    if all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
+        return None
+    from batkube.execution.yard import Yard
+
+    return Yard(platform, {workload.name: Path(workload.source) for workload in workloads})
 
 
 def _foundations(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Foundations:
