@@ -195,15 +195,15 @@ class WorkloadJobs:
             return
         alive = self._store.existing(POD, course.keys)
         pods = dict(zip(alive, self._store.objects(POD, alive), strict=True))
-        told = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
-        if not told or reason == NODE_LOST:
+        deadlines = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
+        if not deadlines or reason == NODE_LOST:
             # Nobody is there to say that a lost pod has stopped, so all are removed by force.
             self._clear_evicted(course, now)
             return
         # They stop within the same grace period, and hold their nodes until they have. Others have nothing to stop.
         self._store.delete(POD, [key for key, pod in pods.items() if not node_of_pod(pod)], now, author=self)
         others = {
-            key: told_to_stop(pod, told[0])
+            key: told_to_stop(pod, deadlines[0])
             for key, pod in pods.items()
             if node_of_pod(pod) and not is_being_deleted(pod)
         }
