@@ -33,7 +33,7 @@ class MeteredReplay(Replay):
             self.agenda.book(Instant(seconds(row["time"])), Rank.HAPPEN, lambda now, row=row: self.switch(row, now))
 
     def read(self, what: str, now: Instant) -> None:
-        self.readings.append((now / 1e9, self.meters.total(now), what, self.meters.lowest_watts()))
+        self.readings.append((now / 1e9, self.meters.total(now), what, self.meters.lowest_watts))
 
     def switch(self, row: Mapping[str, str], now: Instant) -> None:
         if int(row["new_pstate"]) >= 0:

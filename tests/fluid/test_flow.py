@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batkube.fluid import flow as flows
 from batkube.fluid.flow import Flow
-from batkube.fluid.tasks import Resource, Task
+from batkube.fluid.tasks import Supply, Task
 from batkube.kernel.instants import Duration, Instant
 
 SECOND = 1_000_000_000
@@ -33,7 +33,7 @@ def play(flow: Flow, arrivals: Sequence[tuple[int, Task]]) -> dict[str, int]:
 
 
 def test_a_task_alone_takes_its_work_divided_by_the_scarcest_capacity_after_its_latency() -> None:
-    cores, link = Resource("cores", 100.0), Resource("link", 10.0)
+    cores, link = Supply("cores", 100.0), Supply("link", 10.0)
     task = Task("t", [(cores, 200.0), (link, 50.0)], latency=Duration(7))
 
     assert play(Flow(), [(3, task)]) == {"t": 10 + 5 * SECOND}
@@ -41,7 +41,7 @@ def test_a_task_alone_takes_its_work_divided_by_the_scarcest_capacity_after_its_
 
 def test_tasks_on_one_host_share_it_and_go_faster_once_others_are_through() -> None:
     """The figures of four tasks of 20 s that begin 5 s apart: the run `sharing` of the real Batsim."""
-    cores = Resource("cores", 1.0)
+    cores = Supply("cores", 1.0)
     arrivals = [(start * SECOND, Task(str(start), [(cores, 20.0)])) for start in (0, 5, 10, 15)]
 
     ends = play(Flow(), arrivals)
@@ -50,13 +50,13 @@ def test_tasks_on_one_host_share_it_and_go_faster_once_others_are_through() -> N
 
 
 def test_an_empty_task_is_through_at_once_and_a_resource_without_capacity_holds_for_ever() -> None:
-    flow, nothing = Flow(), Resource("nothing", 0.0)
+    flow, nothing = Flow(), Supply("nothing", 0.0)
 
     assert play(flow, [(5, Task("empty", [])), (5, Task("stuck", [(nothing, 1.0)]))]) == {"empty": 5}
 
 
 def test_another_capacity_is_felt_at_once() -> None:
-    flow, cores = Flow(), Resource("cores", 10.0)
+    flow, cores = Flow(), Supply("cores", 10.0)
     task = Task("t", [(cores, 100.0)])
     flow.begin(task, Instant(0))
     flow.settle(Instant(0))
@@ -69,7 +69,7 @@ def test_another_capacity_is_felt_at_once() -> None:
 
 
 def test_a_task_that_is_taken_away_leaves_its_share_to_others() -> None:
-    flow, cores = Flow(), Resource("cores", 10.0)
+    flow, cores = Flow(), Supply("cores", 10.0)
     tasks = [Task(name, [(cores, 100.0)]) for name in "ab"]
     for task in tasks:
         flow.begin(task, Instant(0))
@@ -97,7 +97,7 @@ def arrivals(draw: st.DrawFn) -> list[tuple[int, str, list[tuple[int, float]], i
 
 
 def built(entries: Sequence[tuple[int, str, list[tuple[int, float]], int]]) -> list[tuple[int, Task]]:
-    resources = [Resource(str(number), 1e5 * (number + 1)) for number in range(5)]
+    resources = [Supply(str(number), 1e5 * (number + 1)) for number in range(5)]
     return [
         (at, Task(name, [(resources[n], weight * 1e5) for n, weight in uses], latency=Duration(wait)))
         for at, name, uses, wait in entries
@@ -148,7 +148,7 @@ def test_a_change_is_computed_only_where_it_is_felt(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(flows, "rates_of", counting)
     flow = Flow()
-    hosts = [Resource(str(number), 1.0) for number in range(1000)]
+    hosts = [Supply(str(number), 1.0) for number in range(1000)]
     for host in hosts[:500]:
         flow.begin(Task("far", [(host, 100.0)]), Instant(0))
     flow.settle(Instant(0))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.fluid.sharing import rates_of
-from batkube.fluid.tasks import Resource, Task
+from batkube.fluid.tasks import Supply, Task
 
 #: Relative to a capacity: what floating point and SimGrid's precision may leave.
 CLOSE = 1e-9
@@ -21,8 +21,7 @@ System = list[Task]
 def systems(draw: st.DrawFn) -> System:
     """Draw up to six tasks on up to five resources."""
     resources = [
-        Resource(f"r{number}", draw(st.floats(1e3, 1e9)))
-        for number in range(draw(st.integers(min_value=1, max_value=5)))
+        Supply(f"r{number}", draw(st.floats(1e3, 1e9))) for number in range(draw(st.integers(min_value=1, max_value=5)))
     ]
     tasks = []
     for number in range(draw(st.integers(min_value=1, max_value=6))):
@@ -33,13 +32,13 @@ def systems(draw: st.DrawFn) -> System:
     return tasks
 
 
-def load(resource: Resource, tasks: System, rates: list[float]) -> float:
+def load(resource: Supply, tasks: System, rates: list[float]) -> float:
     return math.fsum(
         weight * rate for task, rate in zip(tasks, rates, strict=True) for used, weight in task.uses if used is resource
     )
 
 
-def resources_of(tasks: System) -> list[Resource]:
+def resources_of(tasks: System) -> list[Supply]:
     return list(dict.fromkeys(resource for task in tasks for resource, _ in task.uses))
 
 
@@ -69,7 +68,7 @@ def test_the_order_of_tasks_does_not_matter(tasks: System) -> None:
 
 @given(capacity=st.floats(1e3, 1e9), weights=st.lists(st.floats(1.0, 1e6), min_size=1, max_size=8))
 def test_who_shares_one_resource_only_gets_the_same_of_it(capacity: float, weights: list[float]) -> None:
-    shared = Resource("r", capacity)
+    shared = Supply("r", capacity)
     tasks = [Task(str(number), [(shared, weight)]) for number, weight in enumerate(weights)]
 
     rates = rates_of(tasks)
@@ -81,7 +80,7 @@ def test_who_shares_one_resource_only_gets_the_same_of_it(capacity: float, weigh
 def test_simgrid_charges_a_task_that_has_its_rate_in_later_rounds_too() -> None:
     """In round one a is at its bound. c is held by y, whose offers shrink by half each round, so that there are many
     rounds; a is charged in each, and b ends below what is left."""
-    x, y = Resource("x", 30.0), Resource("y", 8.0)
+    x, y = Supply("x", 30.0), Supply("y", 8.0)
     a = Task("a", [(x, 1.0)], bound=1.0)
     b = Task("b", [(x, 1.0), (y, 1e-3)])
     c = Task("c", [(x, 1.0), (y, 1.0)])

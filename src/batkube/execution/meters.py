@@ -16,7 +16,7 @@ from batkube.execution.plant import ParallelTask, Plant
 from batkube.fluid.tasks import Task
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import START, Instant
-from batkube.platforms.power import Power, power_of
+from batkube.platforms.power import HostPower, power_of
 
 _SECOND = 1e9
 
@@ -24,13 +24,15 @@ _SECOND = 1e9
 class _Meter:
     """The meter of one host."""
 
-    __slots__ = ("joules", "since", "watts")
+    __slots__ = ("is_loaded", "joules", "since", "watts")
 
     def __init__(self) -> None:
         self.joules = 0.0
         self.since = START
         #: Of a host at rest; one that works is looked at when it is read.
         self.watts = 0.0
+        #: Whether it switches on or off, which keeps it busy without any task.
+        self.is_loaded = False
 
 
 class Meters:
@@ -38,8 +40,8 @@ class Meters:
 
     def __init__(self, plant: Plant, machines: Sequence[str]) -> None:
         """`machines` are the hosts whose energy counts. Raises InputError when the platform says nothing of one."""
-        self._plant = plant
-        self._power: dict[str, Power] = {}
+        self.plant = plant
+        self._power: dict[str, HostPower] = {}
         self._meters = {name: _Meter() for name in machines}
         #: How many tasks each has, those included that pay their latency.
         self._tasks = dict.fromkeys(machines, 0)
@@ -59,8 +61,10 @@ class Meters:
                 )
             self._power[name] = power
             self._rest(name)
+        #: What all machines draw at least if they work, each in its power state.
+        self.lowest_watts = math.fsum(power.draws[plant.pstate(name)].lowest for name, power in self._power.items())
 
-    def power(self, name: str) -> Power:
+    def power(self, name: str) -> HostPower:
         """Return what the file says of a machine's power."""
         return self._power[name]
 
@@ -78,10 +82,13 @@ class Meters:
             self._wake(name, now)
             self._tasks[name] -= 1
 
-    def set_pstate(self, name: str, pstate: int, now: Instant) -> None:
-        """Let a machine be in another power state."""
+    def set_pstate(self, name: str, pstate: int, now: Instant, *, is_loaded: bool = False) -> None:
+        """Let a machine be in another power state; one that only stands for switching on or off counts as loaded."""
         self._wake(name, now)
-        self._plant.set_pstate(name, pstate, now)
+        self._meters[name].is_loaded = is_loaded
+        draws = self._power[name].draws
+        self.lowest_watts += draws[pstate].lowest - draws[self.plant.pstate(name)].lowest
+        self.plant.set_pstate(name, pstate, now)
 
     # What they tell
 
@@ -96,11 +103,6 @@ class Meters:
         at_work = [self._meters[name].joules for name in self._busy]
         return math.fsum([self._rest_joules, self._rest_watts * now / _SECOND, *at_work])
 
-    def lowest_watts(self) -> float:
-        """Return what all machines would draw at least if they worked, each in its power state."""
-        states = ((name, self._plant.pstate(name)) for name in self._meters)
-        return math.fsum(self._power[name].draws[pstate].lowest for name, pstate in states)
-
     # Inside
 
     def _machines_of(self, task: Task) -> list[str]:
@@ -112,7 +114,7 @@ class Meters:
         if name not in self._busy:
             return meter.joules + meter.watts * (now - meter.since) / _SECOND
         self._wake(name, now)
-        if not self._tasks[name]:
+        if not self._tasks[name] and not meter.is_loaded:
             del self._busy[name]
             self._rest(name)
         return meter.joules
@@ -131,13 +133,16 @@ class Meters:
 
     def _watts(self, name: str) -> float:
         """Return what a machine draws with the load it has."""
-        cores = self._plant.cores(name)
-        load = cores.load / cores.capacity if cores.capacity > 0 else 1.0
-        return self._power[name].draws[self._plant.pstate(name)].at(load)
+        cores = self.plant.cores(name)
+        if self._meters[name].is_loaded:
+            load = 1.0 / self.plant.host(name).cores
+        else:
+            load = cores.load / cores.capacity if cores.capacity > 0 else 1.0
+        return self._power[name].draws[self.plant.pstate(name)].at(load)
 
     def _rest(self, name: str) -> None:
         """Let a machine without work join the others at rest."""
         meter = self._meters[name]
-        meter.watts = self._power[name].draws[self._plant.pstate(name)].idle
+        meter.watts = self._power[name].draws[self.plant.pstate(name)].idle
         self._rest_watts += meter.watts
         self._rest_joules += meter.joules - meter.watts * meter.since / _SECOND

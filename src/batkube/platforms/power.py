@@ -30,7 +30,7 @@ class Draw(NamedTuple):
         return self.idle if load <= 0 else self.lowest + min(load, 1.0) * (self.full - self.lowest)
 
 
-class Sleep(NamedTuple):
+class SleepWays(NamedTuple):
     """The power states that stand for the ways into a power state of sleep, and out of it."""
 
     off: int
@@ -38,13 +38,13 @@ class Sleep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
+class HostPower:
     """What one host draws."""
 
     #: By power state.
     draws: tuple[Draw, ...]
     #: By power state of sleep.
-    sleeps: dict[int, Sleep]
+    sleeps: dict[int, SleepWays]
 
     def computes_in(self, pstate: int) -> bool:
         """Return whether jobs can run in a power state: it is neither sleep nor on the way there."""
@@ -52,7 +52,7 @@ class Power:
         return 0 <= pstate < len(self.draws) and pstate not in ways
 
 
-def power_of(source: str, host: Host) -> Power | None:
+def power_of(source: str, host: Host) -> HostPower | None:
     """Return what a host draws; None when the file does not say. Raises InputError."""
     text = host.properties.get("wattage_per_state")
     if text is None:
@@ -66,8 +66,8 @@ def power_of(source: str, host: Host) -> Power | None:
         if len(states) != 3 or not all(s.strip().isdigit() and int(s) < len(draws) for s in states):
             _refuse(source, host, "sleep_pstates", f"{part!r} is not SLEEP:OFF:ON with numbers of power states")
         sleep, off, on = map(int, states)
-        sleeps[sleep] = Sleep(off, on)
-    return Power(draws, sleeps)
+        sleeps[sleep] = SleepWays(off, on)
+    return HostPower(draws, sleeps)
 
 
 def _draw(source: str, host: Host, text: str) -> Draw:
