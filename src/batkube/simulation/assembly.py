@@ -48,8 +48,9 @@ from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
-    from batkube.execution.course_work import CourseWork
+    from batkube.execution.energy_book import EnergyBook
     from batkube.programs.collisions import Collisions
+    from batkube.simulation.power import PowerParts
 
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
@@ -78,6 +79,8 @@ class Simulation:
     unknown_kinds: Sequence[str] = ()
     #: What several schedulers did to one another.
     collisions: Collisions | None = None
+    #: What was read of the machines' meters, where energy is asked for.
+    energy: EnergyBook | None = None
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -105,6 +108,7 @@ def assemble(
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
     submission = Submission(world, _arrivals(inputs, world), maker, delays)
+    power = _power(world, inputs)
     jobs = WorkloadJobs(
         world,
         courses,
@@ -113,7 +117,7 @@ def assemble(
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT else None,
         are_nodes_watched=inputs.are_nodes_watched,
-        work=_course_work(world, inputs),
+        work=None if power is None else power.courses,
         on_outcome=outcomes.append,
         on_pods=pods.write,
     )
@@ -162,16 +166,17 @@ def assemble(
         programs,
         unknown_kinds=() if server is None else server.unknown_kinds,
         collisions=None if server is None else server.collisions,
+        energy=None if power is None else power.book,
     )
 
 
-def _course_work(world: World, inputs: Inputs) -> CourseWork | None:
+def _power(world: World, inputs: Inputs) -> PowerParts | None:
     """Return who looks after work that flows; None where nothing that jobs do depends on what others do."""
     if inputs.yard is None:
         return None
-    from batkube.execution.course_work import CourseWork
+    from batkube.simulation.power import power_of_run
 
-    return CourseWork(world.agenda, inputs.yard.work(world.agenda))
+    return power_of_run(world, inputs.yard, inputs.platform.machines, has_energy=inputs.scenario.energy)
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
@@ -265,6 +270,7 @@ def _schedule_in_process(
         inputs.model,
         true_length=_true_lengths(inputs),
         machines=inputs.platform.machines,
+        has_switches=inputs.scenario.energy,
     )
     client = None if server is None else server.api.client("kube-scheduler")
     start_scheduler(world, client, courses, choice)
