@@ -17,6 +17,7 @@ from batkube.policies.interface import Policy
 from batkube.policies.priority import Priority
 from batkube.policies.scan import BestFit, FirstFit, RandomPolicy, WorstFit
 from batkube.policies.sjf import Sjf
+from batkube.policies.sleep import SleepingFcfs
 
 _POLICIES: dict[str, type[Policy]] = {
     "fcfs": Fcfs,
@@ -28,6 +29,7 @@ _POLICIES: dict[str, type[Policy]] = {
     "worst-fit": WorstFit,
     "random": RandomPolicy,
     "priority": Priority,
+    "sleep": SleepingFcfs,
 }
 #: Other names under which people know them.
 _ALIASES = {"pack": "best-fit", "spread": "worst-fit", "fifo": "fcfs"}

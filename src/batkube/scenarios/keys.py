@@ -64,9 +64,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     arguments = values.get("scheduler-args") or {}
     if not isinstance(arguments, Mapping):
         raise InputError(source, at="scheduler-args", problem="is not a mapping of names to values")
-    deterministic = values.get("deterministic")
-    if deterministic is not None and not isinstance(deterministic, bool):
-        raise InputError(source, at="deterministic", problem=f"{deterministic!r} is neither true nor false")
+    deterministic, energy = (_truth(values, key, source) for key in ("deterministic", "energy"))
     scheduler, *more = _schedulers(values, source)
     time = _time(values, scheduler, source)
     return Scenario(
@@ -95,10 +93,18 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
         until=_duration(values, "until", None, source),
+        energy=energy is True,
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
     )
+
+
+def _truth(values: Mapping[str, object], key: str, source: str | Path) -> bool | None:
+    value = values.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise InputError(source, at=key, problem=f"{value!r} is neither true nor false")
+    return value
 
 
 def _form(values: Mapping[str, object], scheduler: str, source: str | Path) -> SubmissionForm | None:

@@ -91,6 +91,8 @@ class Scenario:
     #: Who looks after objects: `ours`, `none` or `kube-controller-manager@1.34.4`, on the run's clock, with its
     #: arguments; None for ours where a workload has any.
     controllers: str | None = None
+    #: Whether the energy of machines and jobs is counted.
+    energy: bool = False
     #: In virtual time: when the run ends, whatever has not ended by then.
     until: Duration | None = None
     #: What of the beginning and of the end of a run does not count in its means.
@@ -147,6 +149,7 @@ class Scenario:
             "warm-up": self.warm_up.text or None,
             "cool-down": self.cool_down.text or None,
             TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
+            **({"energy": True} if self.energy else {}),
         }
 
 

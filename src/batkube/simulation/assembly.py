@@ -49,7 +49,8 @@ from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
-    from batkube.execution.course_work import CourseWork
+    from batkube.execution.energy_book import EnergyBook
+    from batkube.simulation.power import PowerParts
 
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
@@ -84,6 +85,8 @@ class Simulation:
     programs: OutsideRun | None = None
     #: What programs asked for in vain, because nobody has defined it.
     unknown_kinds: Sequence[str] = ()
+    #: What was read of the machines' meters, where energy is asked for.
+    energy: EnergyBook | None = None
     #: The wire to a scheduler of Batsim's protocol.
     link: SchedulerLink | None = None
 
@@ -115,6 +118,7 @@ def assemble(
     submission = Submission(world, _arrivals(inputs, world.notes), maker, delays)
     # Batsim knows no second try: a job that is killed, or whose machine fails, has ended.
     ends = scenario.scheduler.startswith(BATSIM_PREFIX)
+    power = _power(world, inputs)
     jobs = WorkloadJobs(
         world,
         courses,
@@ -123,7 +127,7 @@ def assemble(
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT and not ends else None,
         resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT and not ends else None,
         are_nodes_watched=inputs.are_nodes_watched,
-        work=_course_work(world, inputs),
+        work=None if power is None else power.courses,
         on_outcome=_listener(inputs, outcomes),
         on_pods=pods.write,
     )
@@ -162,8 +166,9 @@ def assemble(
     submission.begin()
     passage = programs or AtOnce(world)
     unknown_kinds = () if server is None else server.unknown_kinds
+    energy = None if power is None else power.book
     return Simulation(
-        world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs, unknown_kinds, link
+        world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs, unknown_kinds, energy, link
     )
 
 
@@ -204,13 +209,13 @@ def _connect(inputs: Inputs, submission: Submission, work: Work, folder: Path) -
     return SchedulerLink(policy.close, link.close, link.tail)
 
 
-def _course_work(world: World, inputs: Inputs) -> CourseWork | None:
+def _power(world: World, inputs: Inputs) -> PowerParts | None:
     """Return who looks after work that flows; None where nothing that jobs do depends on what others do."""
     if inputs.yard is None:
         return None
-    from batkube.execution.course_work import CourseWork
+    from batkube.simulation.power import power_of_run
 
-    return CourseWork(world.agenda, inputs.yard.work(world.agenda))
+    return power_of_run(world, inputs.yard, inputs.platform.machines, has_energy=inputs.scenario.energy)
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
@@ -301,6 +306,7 @@ def _schedule_in_process(
         inputs.model,
         true_length=_true_lengths(inputs),
         machines=inputs.platform.machines,
+        has_switches=inputs.scenario.energy,
     )
     client = None if server is None else server.api.client("kube-scheduler")
     start_scheduler(world, client, courses, choice)

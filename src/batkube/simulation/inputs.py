@@ -118,7 +118,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     model = _resource_model(scenario, workloads)
     # What the cluster's own pods leave of it to jobs.
     rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
-    yard = _yard(workloads, platform, model)
+    yard = _yard(workloads, platform, model, has_energy=scenario.energy)
     for workload in workloads:
         check_jobs(workload, rest, model, yard)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
@@ -167,15 +167,18 @@ def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | N
     return None, outside_programs(scenario, builder)
 
 
-def _yard(workloads: Sequence[Workload], platform: Platform, model: ResourceModel) -> Yard | None:
+def _yard(workloads: Sequence[Workload], platform: Platform, model: ResourceModel, *, has_energy: bool) -> Yard | None:
     """Return what jobs compute and communicate on, if any do so that others feel it."""
     profiles = {id(job.profile): job.profile for workload in workloads for job in workload.jobs}
     alone = model is ResourceModel.MACHINES
-    if all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
+    if not has_energy and all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
         return None
     from batkube.execution.yard import Yard
 
-    return Yard(platform, {workload.name: Path(workload.source) for workload in workloads})
+    yard = Yard(platform, {workload.name: Path(workload.source) for workload in workloads})
+    if has_energy:
+        yard.book(yard.plant())  # refused here, before anything is written
+    return yard
 
 
 def _foundations(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Foundations:
