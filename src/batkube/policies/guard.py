@@ -44,6 +44,11 @@ class GuardedPolicy:
         """The policy's own name."""
         return type(self._policy).__name__
 
+    @property
+    def watches_machines(self) -> bool:
+        """Whether it is to be asked when machines change though no job waits."""
+        return self._policy.watches_machines
+
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
         """Let the policy prepare itself for `machines`."""
         self._machine_count = len(machines)

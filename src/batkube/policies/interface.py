@@ -139,6 +139,8 @@ class Policy:
     Keyword arguments of the constructor become `--scheduler-arg name=value` of the command line.
     """
 
+    #: Whether it is to be asked when machines change though no job waits.
+    watches_machines = False
     #: The policy's own stream of randomness, set by `begin`.
     rng: random.Random
 

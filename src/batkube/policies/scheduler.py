@@ -111,7 +111,7 @@ class PolicyScheduler:
             self._book_wake(now)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
-        if self._grounds.is_stale and self.view.queue:
+        if self._grounds.is_stale and (self.view.queue or self._policy.watches_machines):
             self._book_wake(now)
 
     def _hear_of_courses(self, batch: Batch) -> bool:

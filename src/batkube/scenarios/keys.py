@@ -18,8 +18,8 @@ from batkube.scenarios.scenario import (
     CONTROLLERS_REMEDY,
     NO_CONTROLLERS,
     OUR_CONTROLLERS,
-    POLICY_PREFIX,
     TIME_LIMIT,
+    WITHIN,
     OnDeadlock,
     OnEviction,
     OnFailure,
@@ -121,7 +121,7 @@ def _form(values: Mapping[str, object], scheduler: str, source: str | Path) -> S
     if values.get("submit-as") is None:
         return None
     form = _choice(SubmissionForm, values, "submit-as", source)
-    if form is not SubmissionForm.PODS and scheduler.startswith(POLICY_PREFIX):
+    if form is not SubmissionForm.PODS and scheduler.startswith(WITHIN):
         problem = f"{scheduler} does not know jobs as {form.value!r}"
         raise InputError(source, at="submit-as", problem=problem, remedy="leave it out, or use a real scheduler")
     return form
@@ -135,7 +135,7 @@ def _controllers(values: Mapping[str, object], scheduler: str, source: str | Pat
     if not is_controller_manager(str(choice)):
         problem = f"{choice!r} is not possible"
         raise InputError(source, at="controllers", problem=problem, remedy=CONTROLLERS_REMEDY)
-    if scheduler.startswith(POLICY_PREFIX):
+    if scheduler.startswith(WITHIN):
         raise _not_attachable(source, "controllers", scheduler)
     return str(choice)
 
@@ -149,7 +149,7 @@ def is_controller_manager(text: str) -> bool:
 def _programs(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
     """Return the programs to attach, which is possible only where time is shared with a program anyway."""
     programs = tuple(str(one) for one in as_list(values.get("attach") or []))
-    if programs and scheduler.startswith(POLICY_PREFIX):
+    if programs and scheduler.startswith(WITHIN):
         raise _not_attachable(source, "attach", scheduler)
     return programs
 
@@ -168,7 +168,7 @@ def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> T
     if rules.mode is TimeMode.EXACT:
         return rules
     follows = f"{rules.mode} time follows the real one"
-    if scheduler.startswith(POLICY_PREFIX):
+    if scheduler.startswith(WITHIN):
         raise InputError(
             source, at="time", problem=f"{follows}, and {scheduler} needs none to decide", remedy="leave it out"
         )
@@ -186,7 +186,7 @@ def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> T
 def _schedulers(values: Mapping[str, object], source: str | Path) -> list[str]:
     """Return the run's schedulers, the main one first."""
     schedulers = [str(one) for one in as_list(values.get("scheduler") or "policy:fcfs")]
-    policies = [one for one in schedulers if split_scheduler(one)[1].startswith(POLICY_PREFIX)]
+    policies = [one for one in schedulers if split_scheduler(one)[1].startswith(WITHIN)]
     if policies and (len(schedulers) > 1 or split_scheduler(policies[0])[0]):
         raise InputError(
             source,

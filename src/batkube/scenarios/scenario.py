@@ -113,7 +113,7 @@ class Scenario:
     @property
     def is_outside(self) -> bool:
         """Whether the scheduler is a program of its own rather than a policy of ours."""
-        return not self.scheduler.startswith(POLICY_PREFIX)
+        return not self.scheduler.startswith(WITHIN)
 
     @property
     def input_files(self) -> list[Path]:
@@ -166,6 +166,10 @@ OUR_CONTROLLERS, NO_CONTROLLERS, CONTROLLER_MANAGER = "ours", "none", "kube-cont
 CONTROLLERS_REMEDY = f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}, {CONTROLLER_MANAGER}@1.34.4"
 #: What tells an in-process policy from an outside program in `--scheduler`.
 POLICY_PREFIX = "policy:"
+#: And a scheduler that speaks Batsim's protocol: no program of the Kubernetes API, it decides as a policy does.
+BATSIM_PREFIX = "batsim:"
+#: What begins the names of schedulers that decide within the simulation.
+WITHIN = (POLICY_PREFIX, BATSIM_PREFIX)
 
 
 def policy_file(scheduler: str) -> Path | None:

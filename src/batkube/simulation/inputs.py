@@ -21,7 +21,14 @@ from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
 from batkube.programs.controller_manager import note_order, watches_nodes, with_node_lifecycle
 from batkube.programs.program import Builder, OutsideScheduler
-from batkube.scenarios.scenario import NO_CONTROLLERS, OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
+from batkube.scenarios.scenario import (
+    BATSIM_PREFIX,
+    NO_CONTROLLERS,
+    OUR_CONTROLLERS,
+    POLICY_PREFIX,
+    Resources,
+    Scenario,
+)
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.happening_parts import check_kinds, objects_of_events, read_timetable
 from batkube.simulation.manners import Manners, is_owned, manners_of, refuse_without_controllers
@@ -157,6 +164,11 @@ def _workloads(scenario: Scenario) -> Iterator[Workload]:
 
 def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
     """Return the policy that schedules, or the programs that do."""
+    if scenario.scheduler.startswith(BATSIM_PREFIX):
+        from batkube.batsim.arguments import batsim_scheduler
+
+        spec = scenario.scheduler.removeprefix(BATSIM_PREFIX)
+        return batsim_scheduler(spec, scenario.scheduler_args), ()
     if not scenario.is_outside:
         return load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args), ()
     from batkube.programs.choice import outside_programs
