@@ -54,6 +54,13 @@ _Configuration = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration, handed to a real scheduler untouched."),
 ]
+_Shares = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=SHARE,…",
+        help="Which share of the jobs that ask for no scheduler goes to further ones, by lot: second=30%.",
+    ),
+]
 _Attach = Annotated[
     list[str] | None,
     typer.Option(
@@ -158,6 +165,7 @@ def run(
     scheduler: _Scheduler = None,
     scheduler_arg: _Arguments = None,
     scheduler_config: _Configuration = None,
+    shares: _Shares = None,
     catalogue: _Catalogue = None,
     attach: _Attach = None,
     controllers: _Controllers = None,

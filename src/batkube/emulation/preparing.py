@@ -14,7 +14,8 @@ from batkube.cluster.store import KubeObject
 from batkube.emulation.access import Access, RefusedByCluster, Unreachable
 from batkube.emulation.manifests import Task
 from batkube.emulation.settings import Emulation, JobKind, mapped
-from batkube.execution.profiles import NotModelled, run_time_on
+from batkube.execution.profiles import run_time_on
+from batkube.execution.shapes import NotModelled
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS, Duration
 from batkube.kernel.quantities import CPU, MACHINE, PODS, amount, format_amount

@@ -57,10 +57,7 @@ class Kubelets:
         delays: Delays | None = None,
         on_busy: Callable[[int, Instant], None] | None = None,
     ) -> None:
-        """`delays` is None when nothing is delayed.
-
-        Without `containers` every pod has part in a course, and nobody watches: that it runs is not written.
-        """
+        """Without `containers` every pod has part in a course, and nobody watches: that it runs is not written."""
         self._store = world.store
         self._agenda = world.agenda
         self._notes = world.notes
@@ -74,6 +71,8 @@ class Kubelets:
         #: The pods that a kubelet knows and that are not gone.
         self.lives: dict[Key, Life] = {}
         self._absent = AbsentNodes(world, accounts, courses, self)
+        if conductor is not None:
+            conductor.on_end = self._end_course
         if containers is not None:
             containers.on_end = self._end_containers
         world.store.listen(POD, self._hear, author=self)
@@ -85,6 +84,8 @@ class Kubelets:
         if batch.type is DELETED:
             self.forget([key for key in batch.keys if key in self.lives], now)
             return
+        if batch.type is ADDED and self._containers is None:
+            return  # no pod comes with a node
         known = 0
         for course, positions, ranks in self._courses.among(batch.keys):
             known += len(positions)
@@ -144,8 +145,8 @@ class Kubelets:
             self._note_shortage(f"job {course.job.key}", shortage)
             self._refuse(keys, f"OutOf{shortage.resource}", now)
             return
-        self.lives.update(dict.fromkeys(keys, course))
-        for rank, node in bound.items():
+        for rank, key, node in zip(bound, keys, nodes, strict=True):
+            self.lives[key] = course
             course.nodes[rank] = node
             course.scheduled[rank] = now
         self._tell_busy(now)
@@ -170,8 +171,8 @@ class Kubelets:
             status = running_status(now, is_ready=course.is_owned)  # controllers count the pods that are ready
             self.write([course.keys[rank] for rank in up], status, now)
         if up and course.running == len(course.keys) and course.broken is None:
-            ends = self.conductor.begin(course, now)
-            course.end_appointment = self._agenda.book(ends, Rank.FINISH, functools.partial(self._end_course, course))
+            ends, end = self.conductor.begin(course, now), functools.partial(self._end_course, course)
+            course.end_appointment = None if ends is None else self._agenda.book(ends, Rank.FINISH, end)
 
     def _end_course(self, course: Course, now: Instant) -> None:
         """The work is over; the pods' terminal status follows once each is reported."""
@@ -336,8 +337,9 @@ class Kubelets:
             course.broken = now
         if course.end_appointment is not None:
             self._agenda.cancel(course.end_appointment)
-            course.end_appointment = None
-            course.state = None
+            course.end_appointment = course.state = None
+        elif course.ended is None:
+            self.conductor.broken(course, now)
 
     @property
     def conductor(self) -> Conductor:

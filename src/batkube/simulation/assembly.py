@@ -24,14 +24,12 @@ from batkube.execution.submission import Submission
 from batkube.execution.system_pods import node_of_each, system_pod_objects
 from batkube.execution.workload_jobs import WorkloadJobs
 from batkube.kernel.clock import Clock
-from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
-from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
@@ -50,6 +48,8 @@ from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
+    from batkube.execution.course_work import CourseWork
+    from batkube.programs.collisions import Collisions
 
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
@@ -76,6 +76,8 @@ class Simulation:
     programs: OutsideRun | None = None
     #: What programs asked for in vain, because nobody has defined it.
     unknown_kinds: Sequence[str] = ()
+    #: What several schedulers did to one another.
+    collisions: Collisions | None = None
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -102,7 +104,7 @@ def assemble(
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
-    submission = Submission(world, _arrivals(inputs, world.notes), maker, delays)
+    submission = Submission(world, _arrivals(inputs, world), maker, delays)
     jobs = WorkloadJobs(
         world,
         courses,
@@ -111,6 +113,7 @@ def assemble(
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
         resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT else None,
         are_nodes_watched=inputs.are_nodes_watched,
+        work=_course_work(world, inputs),
         on_outcome=outcomes.append,
         on_pods=pods.write,
     )
@@ -146,9 +149,29 @@ def assemble(
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
-    passage = programs or AtOnce(world)
-    unknown_kinds = () if server is None else server.unknown_kinds
-    return Simulation(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs, unknown_kinds)
+    return Simulation(
+        world,
+        loop,
+        programs or AtOnce(world),
+        outcomes,
+        states,
+        work,
+        rules,
+        gangs,
+        admissions,
+        programs,
+        unknown_kinds=() if server is None else server.unknown_kinds,
+        collisions=None if server is None else server.collisions,
+    )
+
+
+def _course_work(world: World, inputs: Inputs) -> CourseWork | None:
+    """Return who looks after work that flows; None where nothing that jobs do depends on what others do."""
+    if inputs.yard is None:
+        return None
+    from batkube.execution.course_work import CourseWork
+
+    return CourseWork(world.agenda, inputs.yard.work(world.agenda))
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
@@ -172,11 +195,13 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     if not inputs.needs_api:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
+    from batkube.programs.collisions import Collisions
     from batkube.programs.command_lines import old_versions
     from batkube.programs.foundations import lay
     from batkube.programs.launch import make_server
 
-    server = make_server(world, old_versions(inputs.outside))
+    collisions = Collisions(world) if inputs.scenario.more_schedulers else None
+    server = make_server(world, old_versions(inputs.outside), collisions)
     lay(inputs.foundations, server.api.manifests(server.token))
     return server
 
@@ -199,13 +224,14 @@ def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> 
         accounts.reserve(names[machine_id], (*pod.requests, (PODS, 1)))
 
 
-def _arrivals(inputs: Inputs, notes: FidelityNotes) -> Iterable[Job]:
+def _arrivals(inputs: Inputs, world: World) -> Iterable[Job]:
     """Return the jobs of all workloads in the order, at the times and for the schedulers they are submitted."""
     jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
     if inputs.outside:
-        from batkube.programs.scheduler_names import served_jobs
+        from batkube.programs.scheduler_names import Lots, served_jobs
 
-        jobs = served_jobs(jobs, inputs.outside, notes)
+        lots = Lots(inputs.scenario.shares, world.streams.named("shares"))
+        jobs = served_jobs(jobs, inputs.outside, world.notes, lots)
     return jobs if inputs.latencies.client is None else inputs.latencies.client.submit(jobs)
 
 
@@ -237,14 +263,16 @@ def _schedule_in_process(
         policy,
         world.streams.named("policy"),
         inputs.model,
-        true_length=_true_lengths(inputs.platform),
+        true_length=_true_lengths(inputs),
         machines=inputs.platform.machines,
     )
     client = None if server is None else server.api.client("kube-scheduler")
     start_scheduler(world, client, courses, choice)
 
 
-def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
-    """Return the function that tells how long a job takes on the slowest machine."""
-    slowest = platform.slowest
-    return lambda job: run_time_on(job.profile, [slowest] * job.size).length
+def _true_lengths(inputs: Inputs) -> Callable[[Job], Duration]:
+    """Return the function that tells how long a job takes on the slowest machine; if it flows, alone on the first."""
+    slowest, yard = inputs.platform.slowest, inputs.yard
+    if yard is None:
+        return lambda job: run_time_on(job.profile, [slowest] * job.size).length
+    return lambda job: yard.length_alone(job).length

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.cluster.forms import SubmissionForm
 from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
 from batkube.cluster.timetable import Timetable
 from batkube.execution.latencies import NO_LATENCIES, Latencies, read_latencies
+from batkube.execution.profiles import is_delay, only_computes
 from batkube.execution.system_pods import without_system_pods
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.quantities import CPU
@@ -27,10 +29,12 @@ from batkube.simulation.objects import check_objects, objects_of
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
+from batkube.workloads.recipes import Recipe
 from batkube.workloads.rules import ContainerRule, refuse_idle
 from batkube.workloads.rules_reading import read_rules
 
 if TYPE_CHECKING:
+    from batkube.execution.yard import Yard
     from batkube.programs.foundations import Foundations
 
 #: Forms of jobs that say nothing of their pods' belonging together, as far as schedulers read it.
@@ -59,6 +63,8 @@ class Inputs:
     foundations: Foundations = ()
     #: What jobs are to their schedulers; empty where a policy schedules.
     manners: Manners = field(default_factory=dict)
+    #: Where jobs compute and communicate; None where what they do depends on nobody else.
+    yard: Yard | None = None
 
     @property
     def has_own_controllers(self) -> bool:
@@ -100,14 +106,13 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     rules = () if scenario.rules is None else read_rules(scenario.rules)
     timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
     platform = timetable.platform
-    workloads = tuple(
-        read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
-    )
+    workloads = tuple(_workloads(scenario))
     model = _resource_model(scenario, workloads)
     # What the cluster's own pods leave of it to jobs.
     rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
+    yard = _yard(workloads, platform, model)
     for workload in workloads:
-        check_jobs(workload, rest, model)
+        check_jobs(workload, rest, model, yard)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
     foundations = _foundations(outside, platform, model)
@@ -136,7 +141,18 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         timetable,
         foundations,
         manners,
+        yard,
     )
+
+
+def _workloads(scenario: Scenario) -> Iterator[Workload]:
+    """Yield the workloads, read from their files or made."""
+    for number, source in enumerate(scenario.workloads):
+        name = f"w{number}"
+        if isinstance(source, Recipe):
+            yield source.make(scenario.seed, name)
+        else:
+            yield read_workload(source, name=name, with_objects=True)
 
 
 def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
@@ -146,6 +162,17 @@ def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | N
     from batkube.programs.choice import outside_programs
 
     return None, outside_programs(scenario, builder)
+
+
+def _yard(workloads: Sequence[Workload], platform: Platform, model: ResourceModel) -> Yard | None:
+    """Return what jobs compute and communicate on, if any do so that others feel it."""
+    profiles = {id(job.profile): job.profile for workload in workloads for job in workload.jobs}
+    alone = model is ResourceModel.MACHINES
+    if all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
+        return None
+    from batkube.execution.yard import Yard
+
+    return Yard(platform, {workload.name: Path(workload.source) for workload in workloads})
 
 
 def _foundations(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Foundations:
