@@ -152,6 +152,10 @@ _SubmitAs = Annotated[
         "unless said, what it wants.",
     ),
 ]
+_Energy = Annotated[
+    bool | None,
+    typer.Option("--energy", "-E", help="Count the energy of machines and jobs; the platform says what machines draw."),
+]
 _Events = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
@@ -185,6 +189,7 @@ def run(
     on_deadlock: _OnDeadlock = None,
     submit_as: _SubmitAs = None,
     events: _Events = None,
+    energy: _Energy = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,

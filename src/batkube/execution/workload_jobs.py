@@ -27,7 +27,7 @@ from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.job_fates import PREEMPTED, fate_of, told_to_stop, why_stopped
 from batkube.execution.job_makers import JobMaker
-from batkube.execution.profiles import is_delay, run_time_on
+from batkube.execution.profiles import run_time_on
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
@@ -98,7 +98,7 @@ class WorkloadJobs:
         """All pods run: the profile begins, and its end is known, unless it depends on what others do."""
         job = course.job
         machines = [self._machines[number] for number in course.machine_ids if number is not None]
-        if self._work is not None and not is_delay(job.profile):
+        if self._work is not None and self._work.takes(job):
             self._journal.append(now, "start", job=job.key)
             self._work.begin(course, [machine.name for machine in machines], self._end_work, now)
             return None
