@@ -49,7 +49,9 @@ from batkube.workloads.rules import ContainerRules
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
     from batkube.execution.course_work import CourseWork
+    from batkube.policies.scheduler import PolicyScheduler
     from batkube.programs.collisions import Collisions
+    from batkube.simulation.auditing import RunAuditor
 
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
@@ -78,6 +80,8 @@ class Simulation:
     unknown_kinds: Sequence[str] = ()
     #: What several schedulers did to one another.
     collisions: Collisions | None = None
+    #: Who compares what schedulers believe with what is so.
+    auditor: RunAuditor | None = None
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -134,8 +138,9 @@ def assemble(
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
     note_inputs(inputs, world.notes)
+    policy = None
     if inputs.policy is not None:
-        _schedule_in_process(world, inputs, inputs.policy, courses, server)
+        policy = _schedule_in_process(world, inputs, inputs.policy, courses, server)
     nodes = [node_of(one, model, START) for one in machines if kube_name(one.name) not in inputs.timetable.added]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
@@ -147,6 +152,7 @@ def assemble(
     programs: OutsideRun | None = None
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
+    auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     submission.begin()
     return Simulation(
@@ -162,6 +168,7 @@ def assemble(
         programs,
         unknown_kinds=() if server is None else server.unknown_kinds,
         collisions=None if server is None else server.collisions,
+        auditor=auditor,
     )
 
 
@@ -257,7 +264,7 @@ def _start_programs(
 
 def _schedule_in_process(
     world: World, inputs: Inputs, policy: Policy, courses: Courses, server: RunServer | None
-) -> None:
+) -> PolicyScheduler | None:
     """Let a policy of ours, or the user's, schedule."""
     choice = PolicyChoice(
         policy,
@@ -267,7 +274,24 @@ def _schedule_in_process(
         machines=inputs.platform.machines,
     )
     client = None if server is None else server.api.client("kube-scheduler")
-    start_scheduler(world, client, courses, choice)
+    return start_scheduler(world, client, courses, choice)
+
+
+def _audit(
+    world: World, inputs: Inputs, policy: PolicyScheduler | None, programs: OutsideRun | None, folder: Path
+) -> RunAuditor | None:
+    """Return who compares what schedulers believe with what is so, where that is asked for."""
+    if inputs.scenario.audit is None:
+        return None
+    # Imported only where they are needed: matching on graphs takes longer to load than a small run takes.
+    from batkube.programs.cache_comparison import CacheComparison, compares
+    from batkube.simulation.auditing import RunAuditor
+
+    attachments = () if programs is None else programs.attachments
+    pairs = zip(inputs.outside, attachments, strict=False)
+    comparisons = [CacheComparison(attached.process) for program, attached in pairs if compares(program)]
+    is_outside = programs is not None
+    return RunAuditor(world, inputs.scenario.audit, policy, comparisons, folder, is_outside=is_outside)
 
 
 def _true_lengths(inputs: Inputs) -> Callable[[Job], Duration]:

@@ -58,6 +58,8 @@ class Record:
             cool_down=self.inputs.scenario.cool_down,
         )
         write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns())
+        if self.simulation.auditor is not None:
+            self.simulation.auditor.write(folder.file("audit.jsonl"))
         if self.simulation.gangs is not None:
             summary["nb_jobs_deadlocked"] = len(self.simulation.gangs.deadlocked_jobs)
         if self.simulation.collisions is not None:
