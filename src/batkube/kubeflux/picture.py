@@ -66,7 +66,7 @@ def offer_of(node: KubeObject) -> NodeOffer | None:
 
 
 def _is_matched(resource: str) -> bool:
-    return resource in _GENERIC or ("/" in resource and not resource.startswith("batkube.io/"))
+    return resource in _GENERIC or "/" in resource
 
 
 @dataclasses.dataclass(slots=True)
