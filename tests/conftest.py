@@ -28,9 +28,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have what is skipped listed at the end, and Ctrl-C heeded: a shell has what it starts behind `&` ignore it."""
+    """Have what is skipped listed at the end, and signals heeded that a shell (`&`) or `nohup` has ignored."""
     config.pluginmanager.register(skipped)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

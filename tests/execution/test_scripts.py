@@ -115,14 +115,14 @@ def test_a_pods_fields_are_variables_of_its_script() -> None:
         {"name": "TWICE", "value": "$(INDEX)$(INDEX)"},
     ]
     container = {"name": "c", "env": env, "command": ["sh", "-c", "sleep $TWICE; exit $(INDEX)"]}
-    assert plan_of(POD, container, is_init=False) == ContainerPlan(seconds(33), 3)
+    assert plan_of(POD, container) == ContainerPlan(seconds(33), 3)
 
 
 def test_a_script_that_is_not_understood_does_what_is_usual_with_a_doubt() -> None:
-    plan = plan_of(POD, {"name": "c", "command": ["sh", "-c", "curl x || exit 1"]}, is_init=False)
+    plan = plan_of(POD, {"name": "c", "command": ["sh", "-c", "curl x || exit 1"]})
     assert (plan.length, plan.exit_code) == (seconds(10), 0)
     assert plan.doubt == "what happens depends on how `curl` ends"
-    assert not plan_of(POD, {"name": "c", "command": ["/server"]}, is_init=False).doubt
+    assert not plan_of(POD, {"name": "c", "command": ["/server"]}).doubt
 
 
 numbers = st.integers(0, 4)

@@ -13,6 +13,7 @@ from batkube.api.access.token_requests import TokenRequests
 from batkube.api.access.tokens import ServiceAccountTokens
 from batkube.api.admission.bootstrap import bootstrap_objects
 from batkube.api.admission.plugins import Admission
+from batkube.api.admission.policies import Policies
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import CustomKinds
 from batkube.api.custom.lifecycle import Lifecycle
@@ -70,8 +71,9 @@ class Api:
             table.revive(*group_version.split("/"))
         authorizer = Authorizer(store, aggregates=not bare)
         accounts = None if bare else streams.named("api service accounts")
-        admitting = Admitting(store, Admission(store, accounts), authorizer)
         notes = FidelityNotes() if notes is None else notes
+        policies = Policies(store, table.of_kind, notes)
+        admitting = Admitting(store, Admission(store, accounts, policies), authorizer)
         note_unmodelled(store, notes)
         custom = CustomKinds(table, store, notes)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))

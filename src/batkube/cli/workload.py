@@ -207,7 +207,10 @@ def resample(
     output_format: _OutputFormat = None,
     force: _Force = False,
 ) -> None:
-    """Draw another workload from a trace: a window, or a bootstrap of whole blocks. A replicate for each seed."""
+    """Draw a workload from a trace: a window, or blocks.
+
+    Another seed draws another one: a replicate.
+    """
     words = {
         RESAMPLE: str(input),
         "window": window,

@@ -14,6 +14,7 @@ A container whose memory, by a rule, goes beyond its limit is killed then (exit 
 
 from __future__ import annotations
 
+import enum
 import re
 from typing import NamedTuple
 
@@ -39,6 +40,15 @@ OUT_OF_MEMORY = "OOMKilled"
 _SHELLS = ("sh", "bash", "ash", "dash")
 
 
+class Role(enum.Enum):
+    """What a container is in its pod; the field of the pod's spec that it stands in."""
+
+    INIT = "initContainers"
+    MAIN = "containers"
+    #: Added to a running pod, to look at it.
+    EPHEMERAL = "ephemeralContainers"
+
+
 class ContainerPlan(NamedTuple):
     """How one run of a container goes; `length` is None when it never ends by itself."""
 
@@ -60,7 +70,7 @@ def plan_of(
     pod: KubeObject,
     container: KubeObject,
     *,
-    is_init: bool,
+    role: Role = Role.MAIN,
     rule: Conduct = _NO_RULE,
     files: Files | None = None,
     now: Instant = _BEGINNING,
@@ -69,8 +79,8 @@ def plan_of(
 
     What its script writes to `files` is written.
     """
-    plan = _by_rule(rule, _by_itself(pod, container, Files() if files is None else files, now, is_init=is_init))
-    if not is_init:
+    plan = _by_rule(rule, _by_itself(pod, container, Files() if files is None else files, now, role))
+    if role is Role.MAIN:
         annotations = pod["metadata"].get("annotations") or {}
         length = time_in(pod, DURATION if DURATION in annotations else RUN_TIME)
         code = _exit_code(annotations.get(EXIT_CODE))
@@ -80,14 +90,14 @@ def plan_of(
     return plan if rule.memory is None else _within_limit(plan, container, rule.memory)
 
 
-def _by_itself(pod: KubeObject, container: KubeObject, files: Files, now: Instant, *, is_init: bool) -> ContainerPlan:
+def _by_itself(pod: KubeObject, container: KubeObject, files: Files, now: Instant, role: Role) -> ContainerPlan:
     """Return what a container does of which only its own fields tell."""
-    if is_init:
+    if role is Role.INIT:
         if container.get("restartPolicy") == "Always":
             return _FOR_EVER
         usual = _AT_ONCE
     else:
-        is_endless = pod["spec"].get("restartPolicy", "Always") == "Always"
+        is_endless = role is Role.EPHEMERAL or pod["spec"].get("restartPolicy", "Always") == "Always"
         usual = _FOR_EVER if is_endless else ContainerPlan(DEFAULT_LENGTH)
     plan = _understood(pod, container, files, now)
     return plan if isinstance(plan, ContainerPlan) else usual._replace(doubt=plan)
