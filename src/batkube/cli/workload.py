@@ -202,7 +202,10 @@ def resample(
     output_format: _OutputFormat = None,
     force: _Force = False,
 ) -> None:
-    """Draw another workload from a trace: a window, or a bootstrap of whole blocks. A replicate for each seed."""
+    """Draw another workload from a trace.
+
+    A window of it, or a bootstrap of whole blocks: a replicate for each seed.
+    """
     words = {
         RESAMPLE: str(input),
         "window": window,
