@@ -98,6 +98,9 @@ def convert(
     first: Annotated[int | None, typer.Option(min=1, help="Keep the first N jobs of what is left.")] = None,
     shift: Annotated[bool, typer.Option("--shift", help="Let the first job be submitted at 0.")] = False,
     rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
+    compress: Annotated[
+        str | None, typer.Option(help="Let arrivals, run times and walltimes pass this many times as fast.")
+    ] = None,
     trim: Annotated[str | None, typer.Option(help="Let no job run longer than this.")] = None,
     cores_per_machine: Annotated[
         int | None, typer.Option(min=1, help="Count machines of N processors instead of processors (rounded up).")
@@ -131,6 +134,8 @@ def convert(
         workload = conversions.shift_to_zero(workload)
     if rate is not None:
         workload = conversions.scale_arrival_rate(workload, option_values.factor("--rate", rate))
+    if compress is not None:
+        workload = conversions.compress_time(workload, option_values.factor("--compress", compress))
     if trim is not None:
         workload = conversions.trim_run_times(workload, option_values.time("--trim", trim))
     workload = _resized(workload, cores_per_machine, cpu_norm, cpu_max)
@@ -202,9 +207,9 @@ def resample(
     output_format: _OutputFormat = None,
     force: _Force = False,
 ) -> None:
-    """Draw another workload from a trace.
+    """Draw a workload from a trace: a window, or blocks.
 
-    A window of it, or a bootstrap of whole blocks: a replicate for each seed.
+    Another seed draws another one: a replicate.
     """
     words = {
         RESAMPLE: str(input),

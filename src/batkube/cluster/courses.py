@@ -8,7 +8,7 @@ stopped and queued again gets a new one, which knows its past.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from batkube.cluster.outcomes import FinalState
@@ -106,7 +106,8 @@ class Course:
     @property
     def completed(self) -> Past:
         """The job's past once this course has ended for what it was meant to be."""
-        return self.past._replace(attempts=self.past.attempts + self.was_placed)
+        attempts, evictions, work = self.past
+        return Past(attempts + self.was_placed, evictions, work)
 
     def thrown_away(self, now: Instant) -> Past:
         """Return the job's past if this course, too, comes to nothing: with what its pods did until it broke."""
@@ -126,8 +127,14 @@ class Conductor(Protocol):
     def bound(self, course: Course, ranks: Sequence[int], nodes: Sequence[str], now: Instant) -> None:
         """Hear that pods of the course were bound, before their nodes have admitted them."""
 
-    def begin(self, course: Course, now: Instant) -> Instant:
-        """All pods of the course run: return when its work ends, and settle how."""
+    #: Told when work ends whose end was not known when it began. Set by whoever looks after the pods.
+    on_end: Callable[[Course, Instant], None] | None
+
+    def begin(self, course: Course, now: Instant) -> Instant | None:
+        """All pods of the course run: return when its work ends, and settle how; None when that is to be seen."""
+
+    def broken(self, course: Course, now: Instant) -> None:
+        """The course was broken off, and its work with it."""
 
     def lost(self, course: Course, now: Instant) -> None:
         """A node with pods of the course failed or is gone, and what they did with it."""

@@ -1,8 +1,7 @@
-"""How a profile goes on given machines.
+"""How a profile goes on given machines, where nothing else matters.
 
 `delay` takes its time anywhere. Computation without communication takes flops divided by the machine's speed, and the
-slowest machine decides. Communication needs a network model, which this version does not have; such profiles, and
-Batsim's storage, SMPI and usage-trace ones, are refused by name before the run starts.
+slowest machine decides: as long as a job has its machines for itself. Everything else flows (`plant_work`).
 """
 
 from __future__ import annotations
@@ -10,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from batkube.execution.shapes import NotModelled
 from batkube.kernel.instants import Duration, seconds
 from batkube.platforms.model import Machine
 from batkube.workloads.model import (
+    Composed,
     Delay,
     Foreign,
     Parallel,
@@ -23,13 +24,28 @@ from batkube.workloads.model import (
 from batkube.workloads.run_times import RunTime, run_time_of
 
 
-class NotModelled(Exception):
-    """The profile, or something in it, cannot be run yet; the text says what and why."""
-
-
 def run_time_on(profile: Profile, machines: Sequence[Machine]) -> RunTime:
     """Return how `profile` goes with its rank i on `machines[i]`."""
     return run_time_of(profile, lambda simple: _length(simple, machines))
+
+
+def is_delay(profile: Profile) -> bool:
+    """Return whether the profile only waits, so that no machine matters to it."""
+    if isinstance(profile, Composed):
+        return all(map(is_delay, profile.parts))
+    return isinstance(profile, Delay)
+
+
+def only_computes(profile: Profile) -> bool:
+    """Return whether the profile neither sends nor stores anything."""
+    match profile:
+        case Composed():
+            return all(map(only_computes, profile.parts))
+        case Parallel():
+            return not any(profile.com_bytes)
+        case ParallelHomogeneous() | ParallelHomogeneousTotal():
+            return profile.com_bytes <= 0
+    return isinstance(profile, Delay)
 
 
 def _length(profile: Profile, machines: Sequence[Machine]) -> Duration:
@@ -48,16 +64,14 @@ def _length(profile: Profile, machines: Sequence[Machine]) -> Duration:
             _refuse_communication(profile, profile.com_bytes > 0)
             return _slowest([profile.cpu_flops / len(machines)] * len(machines), machines)
         case Foreign():
-            raise NotModelled(f"is of type {profile.kind!r}, which this version does not model")
+            raise NotModelled(f"is of type {profile.kind!r}, for which a network is needed")
         case _:
-            raise NotModelled(f"is of type {type(profile).__name__!r}, which this version does not model")
+            raise NotModelled(f"is of type {type(profile).__name__!r}, for which a network is needed")
 
 
 def _refuse_communication(profile: Profile, communicates: bool) -> None:
     if communicates:
-        raise NotModelled(
-            f"communicates ({type(profile).__name__} with com > 0), and this version has no network model"
-        )
+        raise NotModelled(f"communicates ({type(profile).__name__} with com > 0), for which a network is needed")
 
 
 def _slowest(flops: Sequence[float], machines: Sequence[Machine]) -> Duration:

@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Course, Courses, Past
-from batkube.cluster.mapping import NODE_LOST, POD, REJECTED_BY_SCHEDULER, node_names
+from batkube.cluster.decisions import Binding
+from batkube.cluster.mapping import NODE_LOST, POD, node_names
 from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
 from batkube.cluster.world import World
+from batkube.execution.job_fates import PREEMPTED, fate_of, told_to_stop, why_stopped
 from batkube.execution.job_makers import JobMaker
 from batkube.execution.profiles import run_time_on
 from batkube.kernel.agenda import Rank
@@ -32,7 +35,9 @@ from batkube.kernel.intervals import mask_of
 from batkube.platforms.model import Machine
 from batkube.workloads.model import Job
 
-PREEMPTED = "Preempted"
+if TYPE_CHECKING:
+    from batkube.execution.course_work import CourseWork
+
 _REFUSED = FidelityNote("workload", "the API refused jobs when they were submitted")
 
 Resubmit = Callable[[Job, Past, Instant], None]
@@ -51,12 +56,14 @@ class WorkloadJobs:
         resubmit: Resubmit | None,
         resubmit_lost: Resubmit | None = None,
         are_nodes_watched: bool = False,
+        work: CourseWork | None = None,
         on_outcome: OutcomeListener,
         on_pods: PodsListener,
     ) -> None:
         """`resubmit` is None when evicted jobs fail, `resubmit_lost` when those fail whose nodes do.
 
-        `are_nodes_watched` says that controllers delete the pods of nodes that are silent or gone.
+        `are_nodes_watched` says that controllers delete the pods of nodes that are silent or gone. `work` is None when
+        nothing that jobs do depends on what others do.
         """
         self._store = world.store
         self._agenda = world.agenda
@@ -68,6 +75,8 @@ class WorkloadJobs:
         self._machine_ids = {name: number for number, name in enumerate(node_names(machines))}
         self._resubmit = {PREEMPTED: resubmit, NODE_LOST: resubmit_lost}
         self._are_nodes_watched = are_nodes_watched
+        self._work = work
+        self.on_end: Callable[[Course, Instant], None] | None = None
         self._on_outcome = on_outcome
         self._on_pods = on_pods
         #: How many pods of a course have ended or are gone, for courses of which some have.
@@ -85,18 +94,31 @@ class WorkloadJobs:
             for rank, number in zip(ranks, known, strict=True):
                 course.machine_ids[rank] = number
 
-    def begin(self, course: Course, now: Instant) -> Instant:
-        """All pods run: the profile begins, and its end is known."""
+    def begin(self, course: Course, now: Instant) -> Instant | None:
+        """All pods run: the profile begins, and its end is known, unless it depends on what others do."""
         job = course.job
-        length, ret = run_time_on(
-            job.profile, [self._machines[number] for number in course.machine_ids if number is not None]
-        )
+        machines = [self._machines[number] for number in course.machine_ids if number is not None]
+        if self._work is not None and self._work.takes(job):
+            self._journal.append(now, "start", job=job.key)
+            self._work.begin(course, [machine.name for machine in machines], self._end_work, now)
+            return None
+        length, ret = run_time_on(job.profile, machines)
         course.state = FinalState.FAILED if ret else FinalState.SUCCESS
         # Batsim lets a job succeed only when it needs strictly less than its walltime (do_delay_task).
         if job.walltime is not None and length >= job.walltime:
             length, course.state = job.walltime, FinalState.WALLTIME
         self._journal.append(now, "start", job=job.key)
         return Instant(now + length)
+
+    def _end_work(self, course: Course, state: FinalState, now: Instant) -> None:
+        course.state = state
+        assert self.on_end is not None, "courses come with somebody who looks after their pods"
+        self.on_end(course, now)
+
+    def broken(self, course: Course, now: Instant) -> None:
+        """Give up work whose pods are being taken away."""
+        if self._work is not None:
+            self._work.give_up(course, now)
 
     def lost(self, course: Course, now: Instant) -> None:
         """A node with pods of the job failed or is gone: nothing is lost of work that had ended before."""
@@ -110,7 +132,7 @@ class WorkloadJobs:
     # What it hears
 
     def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is ADDED:
+        if batch.type is ADDED or isinstance(batch.decision, Binding):
             return
         for course, positions, _ in self._courses.among(batch.keys):
             if batch.type is DELETED:
@@ -120,14 +142,14 @@ class WorkloadJobs:
             if over := [pod for pod in pods if pod["status"]["phase"] in TERMINAL_PHASES]:
                 self._pods_over(course, over, now)
             elif course.ended is None and is_being_deleted(pods[0]):
-                self._seal(course, None, _why_stopped(course), now)
+                self._seal(course, None, why_stopped(course), now)
 
     def _pods_over(self, course: Course, pods: Sequence[KubeObject], now: Instant) -> None:
         """Pods have ended: with their course, or before it for a reason of their own."""
         if course in self._fates:
             self._see_off(course, now)
         elif course.ended is None:
-            state, reason = (None, NODE_LOST) if course.is_lost else _fate_of(pods[0]["status"])
+            state, reason = (None, NODE_LOST) if course.is_lost else fate_of(pods[0]["status"])
             self._seal(course, state, reason, now)
         else:
             self._count(course, len(pods), now)
@@ -143,7 +165,7 @@ class WorkloadJobs:
         if course in self._fates:
             self._see_off(course, now)
         elif course.ended is None:
-            self._seal(course, None, _why_stopped(course), now)
+            self._seal(course, None, why_stopped(course), now)
         elif len(course.keys) > self._over.get(course, 0):
             self._count(course, len(course.keys) - self._over.get(course, 0), now)
 
@@ -173,15 +195,15 @@ class WorkloadJobs:
             return
         alive = self._store.existing(POD, course.keys)
         pods = dict(zip(alive, self._store.objects(POD, alive), strict=True))
-        told = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
-        if not told or reason == NODE_LOST:
+        deadlines = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
+        if not deadlines or reason == NODE_LOST:
             # Nobody is there to say that a lost pod has stopped, so all are removed by force.
             self._clear_evicted(course, now)
             return
         # They stop within the same grace period, and hold their nodes until they have. Others have nothing to stop.
         self._store.delete(POD, [key for key, pod in pods.items() if not node_of_pod(pod)], now, author=self)
         others = {
-            key: _told_to_stop(pod, told[0])
+            key: told_to_stop(pod, deadlines[0])
             for key, pod in pods.items()
             if node_of_pod(pod) and not is_being_deleted(pod)
         }
@@ -230,7 +252,7 @@ class WorkloadJobs:
             Outcome(
                 job=course.job,
                 state=state,
-                scheduled=max((instant for instant in course.scheduled if instant is not None), default=None),
+                scheduled=max([instant for instant in course.scheduled if instant is not None], default=None),
                 started=began,
                 finished=finished if began is not None else None,
                 machines=mask_of([number for number in course.machine_ids if number is not None]),
@@ -325,22 +347,3 @@ class WorkloadJobs:
                     owner=course.owner,
                 )
             )
-
-
-def _why_stopped(course: Course) -> str:
-    return NODE_LOST if course.is_lost else PREEMPTED
-
-
-def _fate_of(status: KubeObject) -> tuple[FinalState, str]:
-    """Return how a job ends one of whose pods failed before its course ended, and why."""
-    reason, message = str(status.get("reason", "")), str(status.get("message", ""))
-    if reason.startswith("OutOf") or reason.endswith("does not exist"):
-        return FinalState.FAILED, reason
-    state = FinalState.REJECTED if reason == REJECTED_BY_SCHEDULER else FinalState.KILLED
-    return state, ": ".join(text for text in (reason, message) if text)
-
-
-def _told_to_stop(pod: KubeObject, deadline: str) -> KubeObject:
-    grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
-    metadata = {**pod["metadata"], "deletionTimestamp": deadline, "deletionGracePeriodSeconds": grace}
-    return {**pod, "metadata": metadata}

@@ -7,9 +7,11 @@ from pathlib import Path
 from batkube.kernel.errors import InputError
 from batkube.platforms.manifests import parse_manifests
 from batkube.platforms.model import Platform
+from batkube.platforms.network import Network
 from batkube.platforms.openb import parse_openb_nodes
 from batkube.platforms.shorthand import is_shorthand, parse_shorthand
 from batkube.platforms.simgrid import parse_simgrid
+from batkube.platforms.simgrid_network import parse_network
 
 _FILE_KINDS = (".xml", ".yaml", ".yml", ".json", ".csv")
 _REMEDY = (
@@ -39,6 +41,13 @@ def read_platform(spec: str) -> Platform:
     except UnicodeDecodeError as error:
         raise InputError(path, at=f"byte {error.start}", problem="not UTF-8 text", remedy="save it as UTF-8") from None
     return parse_openb_nodes(path, text) if kind == ".csv" else parse_manifests(path, text)
+
+
+def read_network(path: Path) -> Network:
+    """Return the hosts and links of a SimGrid platform file. Raises InputError."""
+    if path.suffix.lower() != ".xml":
+        raise InputError(path, problem="is no SimGrid platform, which has hosts and links", remedy="give an .xml file")
+    return parse_network(path, _content(path))
 
 
 def _content(path: Path) -> bytes:

@@ -38,6 +38,8 @@ class _Host:
     attributes: Mapping[str, str]
     properties: Mapping[str, str]
     zone_properties: Mapping[str, str]
+    #: The id of the zone or cluster right around it.
+    zone: str
 
 
 def parse_simgrid(path: Path, content: bytes) -> Platform:
@@ -66,24 +68,29 @@ def name_order(name: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def _hosts(source: str, element: Element, zone_properties: Mapping[str, str]) -> Iterator[_Host]:
+def _hosts(source: str, element: Element, zone_properties: Mapping[str, str], zone: str = "") -> Iterator[_Host]:
     """Yield the hosts inside `element`, in the order of the file."""
     if element.tag in HOSTS:
         name = element.attributes.get("id", "")
         if not name:
             raise InputError(source, at=f"line {element.line}", problem="a host without id", remedy="give it one")
-        yield _Host(name, element.line, element.attributes, element.properties, zone_properties)
+        yield _Host(name, element.line, element.attributes, element.properties, zone_properties, zone)
     elif element.tag in CLUSTERS:
-        prefix, suffix = element.attributes.get("prefix", ""), element.attributes.get("suffix", "")
-        for number in _radical(source, element):
+        zone = element.attributes.get("id", zone)
+        for _, name in cluster_hosts(source, element):
             # Properties of a cluster go to each of its hosts (SimGrid's documentation of <cluster>).
-            yield _Host(
-                f"{prefix}{number}{suffix}", element.line, element.attributes, element.properties, zone_properties
-            )
+            yield _Host(name, element.line, element.attributes, element.properties, zone_properties, zone)
     else:
         inherited = {**zone_properties, **element.properties}
         for child in element.children:
-            yield from _hosts(source, child, inherited)
+            yield from _hosts(source, child, inherited, element.attributes.get("id", zone))
+
+
+def cluster_hosts(source: str, element: Element) -> Iterator[tuple[int, str]]:
+    """Yield the hosts of a cluster, each with its number and its name. Raises InputError."""
+    prefix, suffix = element.attributes.get("prefix", ""), element.attributes.get("suffix", "")
+    for number in _radical(source, element):
+        yield number, f"{prefix}{number}{suffix}"
 
 
 def _radical(source: str, element: Element) -> Iterator[int]:
@@ -102,7 +109,7 @@ def _radical(source: str, element: Element) -> Iterator[int]:
 
 
 def _compute_nodes(source: str, hosts: list[_Host]) -> list[_Host]:
-    roles = [_role(source, host) for host in hosts]
+    roles = [role_of(source, host.line, host.name, host.properties) for host in hosts]
     if "master" in roles:
         return [host for host, role in zip(hosts, roles, strict=True) if role == "compute_node"]
     return [
@@ -112,12 +119,13 @@ def _compute_nodes(source: str, hosts: list[_Host]) -> list[_Host]:
     ]
 
 
-def _role(source: str, host: _Host) -> str:
-    role = host.properties.get("role") or "compute_node"
+def role_of(source: str, line: int, name: str, properties: Mapping[str, str]) -> str:
+    """Return the role that its properties give a host. Raises InputError."""
+    role = properties.get("role") or "compute_node"
     if role not in _ROLES:
         raise InputError(
             source,
-            at=f"line {host.line}, host {host.name!r}",
+            at=f"line {line}, host {name!r}",
             problem=f"unknown role {role!r}",
             remedy=f"roles are {', '.join(_ROLES)}",
         )
@@ -143,4 +151,5 @@ def _machine(source: str, number: int, host: _Host) -> Machine:
         speed_flops=default_speed(source, at, speeds, pstate) if speeds else None,
         properties={**kept, **host.properties},
         zone_properties=host.zone_properties,
+        zone=host.zone,
     )

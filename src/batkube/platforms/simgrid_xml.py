@@ -17,14 +17,19 @@ ZONES = ("zone", "AS")
 CLUSTERS = ("cluster", "cabinet")
 HOSTS = ("host", "peer")
 
-_KEPT = ("platform", *ZONES, *CLUSTERS, *HOSTS)
+#: What surrounds hosts, and what says how they are connected.
+MACHINE_TAGS = frozenset(("platform", *ZONES, *CLUSTERS, *HOSTS))
+NETWORK_TAGS = MACHINE_TAGS | {
+    "link", "link_ctn", "router", "route", "zoneRoute", "ASroute", "backbone", "host_link", "bypassRoute",
+    "bypassZoneRoute", "bypassASroute", "config",
+}  # fmt: skip
 #: SimGrid's own examples nest three deep.
 _DEPTH_MAX = 100
 
 
 @dataclass(slots=True)
 class Element:
-    """A container of hosts, a cluster or a host."""
+    """A container of hosts, a cluster or a host; or something of a network."""
 
     tag: str
     attributes: dict[str, str]
@@ -33,11 +38,11 @@ class Element:
     children: list[Element] = field(default_factory=list)
 
 
-def parse_elements(source: str, content: bytes) -> Element:
-    """Return the `<platform>` element of a file. Raises InputError with the line of the trouble."""
+def parse_elements(source: str, content: bytes, tags: frozenset[str] = MACHINE_TAGS) -> Element:
+    """Return the `<platform>` element of a file, with what is of `tags` in it. Raises InputError with its line."""
     # Some of Batsim's own files begin with an empty line: SimGrid's parser allows it before <?xml …?>, XML does not.
     body = content.lstrip()
-    reader = _Reader(source, lines_above=content.count(b"\n") - body.count(b"\n"))
+    reader = _Reader(source, tags, lines_above=content.count(b"\n") - body.count(b"\n"))
     try:
         reader.parser.Parse(body, True)
     except expat.ExpatError as error:
@@ -53,8 +58,9 @@ def parse_elements(source: str, content: bytes) -> Element:
 class _Reader:
     """Builds the tree while expat walks over the file."""
 
-    def __init__(self, source: str, *, lines_above: int) -> None:
+    def __init__(self, source: str, tags: frozenset[str], *, lines_above: int) -> None:
         self.source = source
+        self._tags = tags
         self.lines_above = lines_above
         self.root: Element | None = None
         #: The open elements, outermost first; None stands for those not kept, so that their properties go nowhere.
@@ -85,7 +91,7 @@ class _Reader:
         element = None
         if tag == "prop" and parent is not None:
             parent.properties[attributes.get("id", "")] = attributes.get("value", "")
-        elif tag in _KEPT and (parent is not None or tag == "platform"):
+        elif tag in self._tags and (parent is not None or tag == "platform"):
             element = Element(tag, attributes, self.line)
             if parent is not None:
                 parent.children.append(element)

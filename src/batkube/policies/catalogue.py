@@ -13,10 +13,12 @@ from batkube.policies.conservative import Conservative
 from batkube.policies.easy import Easy
 from batkube.policies.fcfs import Fcfs
 from batkube.policies.files import check_file, policy_from_file
+from batkube.policies.fluxion import Fluxion
 from batkube.policies.interface import Policy
 from batkube.policies.priority import Priority
 from batkube.policies.scan import BestFit, FirstFit, RandomPolicy, WorstFit
 from batkube.policies.sjf import Sjf
+from batkube.policies.sleep import SleepingFcfs
 
 _POLICIES: dict[str, type[Policy]] = {
     "fcfs": Fcfs,
@@ -28,6 +30,8 @@ _POLICIES: dict[str, type[Policy]] = {
     "worst-fit": WorstFit,
     "random": RandomPolicy,
     "priority": Priority,
+    "fluxion": Fluxion,
+    "sleep": SleepingFcfs,
 }
 #: Other names under which people know them.
 _ALIASES = {"pack": "best-fit", "spread": "worst-fit", "fifo": "fcfs"}

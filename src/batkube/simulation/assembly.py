@@ -6,11 +6,11 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
-from batkube.cluster.outcomes import Outcome
+from batkube.cluster.outcomes import Outcome, OutcomeListener
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
@@ -24,18 +24,16 @@ from batkube.execution.submission import Submission
 from batkube.execution.system_pods import node_of_each, system_pod_objects
 from batkube.execution.workload_jobs import WorkloadJobs
 from batkube.kernel.clock import Clock
-from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
-from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
-from batkube.scenarios.scenario import CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
+from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
@@ -50,10 +48,21 @@ from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
+    from batkube.execution.energy_book import EnergyBook
+    from batkube.programs.collisions import Collisions
+    from batkube.simulation.power import PowerParts
 
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
 _NO_EVICTORS = ("kube-scheduler", CONTROLLER_MANAGER)
+
+
+class SchedulerLink(NamedTuple):
+    """A wire to a scheduler: how it is told of the end, and let go of, and what it logged last."""
+
+    conclude: Callable[[], None]
+    close: Callable[[], None]
+    tail: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,12 @@ class Simulation:
     programs: OutsideRun | None = None
     #: What programs asked for in vain, because nobody has defined it.
     unknown_kinds: Sequence[str] = ()
+    #: What several schedulers did to one another.
+    collisions: Collisions | None = None
+    #: What was read of the machines' meters, where energy is asked for.
+    energy: EnergyBook | None = None
+    #: The wire to a scheduler of Batsim's protocol.
+    link: SchedulerLink | None = None
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -102,16 +117,20 @@ def assemble(
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
-    submission = Submission(world, _arrivals(inputs, world.notes), maker, delays)
+    submission = Submission(world, _arrivals(inputs, world), maker, delays)
+    # Batsim knows no second try: a job that is killed, or whose machine fails, has ended.
+    ends = scenario.scheduler.startswith(BATSIM_PREFIX)
+    power = _power(world, inputs)
     jobs = WorkloadJobs(
         world,
         courses,
         machines,
         maker,
-        resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
-        resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT else None,
+        resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT and not ends else None,
+        resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT and not ends else None,
         are_nodes_watched=inputs.are_nodes_watched,
-        on_outcome=outcomes.append,
+        work=None if power is None else power.courses,
+        on_outcome=_listener(inputs, outcomes),
         on_pods=pods.write,
     )
     submission.on_refusal = jobs.refuse
@@ -145,10 +164,70 @@ def assemble(
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
+    link = _connect(inputs, submission, work, scheduler_folder)
     submission.begin()
-    passage = programs or AtOnce(world)
-    unknown_kinds = () if server is None else server.unknown_kinds
-    return Simulation(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs, unknown_kinds)
+    return Simulation(
+        world,
+        loop,
+        programs or AtOnce(world),
+        outcomes,
+        states,
+        work,
+        rules,
+        gangs,
+        admissions,
+        programs,
+        unknown_kinds=() if server is None else server.unknown_kinds,
+        collisions=None if server is None else server.collisions,
+        energy=None if power is None else power.book,
+        link=link,
+    )
+
+
+def _listener(inputs: Inputs, outcomes: list[Outcome]) -> OutcomeListener:
+    """Return who hears how jobs end."""
+    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
+        return outcomes.append
+    from batkube.batsim.cluster_scheduler import BatsimScheduler
+
+    policy = inputs.policy
+    assert isinstance(policy, BatsimScheduler)
+
+    def hear(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        policy.hear(outcome)
+
+    return hear
+
+
+def _connect(inputs: Inputs, submission: Submission, work: Work, folder: Path) -> SchedulerLink | None:
+    """Return the wire to a scheduler of Batsim's protocol, if the run has one."""
+    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
+        return None
+    from batkube.batsim.cluster_scheduler import BatsimScheduler
+    from batkube.batsim.link import Link
+    from batkube.workloads.batsim_writing import as_batsim
+
+    policy = inputs.policy
+    assert isinstance(policy, BatsimScheduler)
+    link = Link(policy.spec, folder, inputs.scenario.watchdog)
+
+    def submit(job: Job, now: Instant) -> None:
+        work.add_job()
+        submission.add(job, now)
+
+    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit)
+    work.expects_jobs = lambda: policy.expects_jobs
+    return SchedulerLink(policy.close, link.close, link.tail)
+
+
+def _power(world: World, inputs: Inputs) -> PowerParts | None:
+    """Return who looks after work that flows; None where nothing that jobs do depends on what others do."""
+    if inputs.yard is None:
+        return None
+    from batkube.simulation.power import power_of_run
+
+    return power_of_run(world, inputs.yard, inputs.platform.machines, has_energy=inputs.scenario.energy)
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
@@ -172,11 +251,13 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     if not inputs.needs_api:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
+    from batkube.programs.collisions import Collisions
     from batkube.programs.command_lines import old_versions
     from batkube.programs.foundations import lay
     from batkube.programs.launch import make_server
 
-    server = make_server(world, old_versions(inputs.outside))
+    collisions = Collisions(world) if inputs.scenario.more_schedulers else None
+    server = make_server(world, old_versions(inputs.outside), collisions)
     lay(inputs.foundations, server.api.manifests(server.token))
     return server
 
@@ -199,13 +280,14 @@ def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> 
         accounts.reserve(names[machine_id], (*pod.requests, (PODS, 1)))
 
 
-def _arrivals(inputs: Inputs, notes: FidelityNotes) -> Iterable[Job]:
+def _arrivals(inputs: Inputs, world: World) -> Iterable[Job]:
     """Return the jobs of all workloads in the order, at the times and for the schedulers they are submitted."""
     jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
     if inputs.outside:
-        from batkube.programs.scheduler_names import served_jobs
+        from batkube.programs.scheduler_names import Lots, served_jobs
 
-        jobs = served_jobs(jobs, inputs.outside, notes)
+        lots = Lots(inputs.scenario.shares, world.streams.named("shares"))
+        jobs = served_jobs(jobs, inputs.outside, world.notes, lots)
     return jobs if inputs.latencies.client is None else inputs.latencies.client.submit(jobs)
 
 
@@ -237,14 +319,17 @@ def _schedule_in_process(
         policy,
         world.streams.named("policy"),
         inputs.model,
-        true_length=_true_lengths(inputs.platform),
+        true_length=_true_lengths(inputs),
         machines=inputs.platform.machines,
+        has_switches=inputs.scenario.energy,
     )
     client = None if server is None else server.api.client("kube-scheduler")
     start_scheduler(world, client, courses, choice)
 
 
-def _true_lengths(platform: Platform) -> Callable[[Job], Duration]:
-    """Return the function that tells how long a job takes on the slowest machine."""
-    slowest = platform.slowest
-    return lambda job: run_time_on(job.profile, [slowest] * job.size).length
+def _true_lengths(inputs: Inputs) -> Callable[[Job], Duration]:
+    """Return the function that tells how long a job takes on the slowest machine; if it flows, alone on the first."""
+    slowest, yard = inputs.platform.slowest, inputs.yard
+    if yard is None:
+        return lambda job: run_time_on(job.profile, [slowest] * job.size).length
+    return lambda job: yard.length_alone(job).length

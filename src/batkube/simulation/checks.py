@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from batkube.cluster.mapping import ResourceModel
-from batkube.execution.profiles import NotModelled, run_time_on
+from batkube.execution.profiles import run_time_on
+from batkube.execution.shapes import NotModelled
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS
 from batkube.kernel.quantities import PODS, format_amount
 from batkube.platforms.model import Machine, Platform
 from batkube.workloads.model import Job, Requests, Workload
 
+if TYPE_CHECKING:
+    from batkube.execution.yard import Yard
 
-def check_jobs(workload: Workload, platform: Platform, model: ResourceModel) -> None:
+
+def check_jobs(workload: Workload, platform: Platform, model: ResourceModel, yard: Yard | None = None) -> None:
     """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled."""
     places: dict[Requests, int] = {}
     machines = [machine for machine in platform.machines if machine.takes_any_pod]
@@ -38,7 +43,7 @@ def check_jobs(workload: Workload, platform: Platform, model: ResourceModel) -> 
             )
         case = (id(job.profile), job.size, job.walltime is None)
         if case not in runnable:
-            _check_profile(job, workload, slowest)
+            _check_profile(job, workload, slowest, yard)
             runnable.add(case)
 
 
@@ -48,16 +53,19 @@ def _places(capacity: Mapping[str, int], requests: Requests, most: int | None) -
     return min([*places, capacity.get(PODS, 0) if most is None else most])
 
 
-def _check_profile(job: Job, workload: Workload, slowest: Machine) -> None:
+def _check_profile(job: Job, workload: Workload, slowest: Machine, yard: Yard | None) -> None:
     at = f"profile {job.profile.name!r} of job {job.name!r}"
     try:
-        length = run_time_on(job.profile, [slowest] * job.size).length
+        if yard is None:
+            length = run_time_on(job.profile, [slowest] * job.size).length
+        else:
+            length = yard.length_alone(job).length
     except NotModelled as reason:
         raise InputError(
             workload.source,
             at=at,
             problem=str(reason),
-            remedy="profiles that can be run: delay, composed, and parallel ones that only compute",
+            remedy="see docs/reference/profiles.md for what each type of profile needs",
         ) from reason
     except ValueError as error:
         raise InputError(workload.source, at=at, problem=f"takes too long: {error}") from error

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.cluster.forms import SubmissionForm
 from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
 from batkube.cluster.timetable import Timetable
 from batkube.execution.latencies import NO_LATENCIES, Latencies, read_latencies
+from batkube.execution.profiles import is_delay, only_computes
 from batkube.execution.system_pods import without_system_pods
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.quantities import CPU
@@ -19,7 +21,14 @@ from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
 from batkube.programs.controller_manager import note_order, watches_nodes, with_node_lifecycle
 from batkube.programs.program import Builder, OutsideScheduler
-from batkube.scenarios.scenario import NO_CONTROLLERS, OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
+from batkube.scenarios.scenario import (
+    BATSIM_PREFIX,
+    NO_CONTROLLERS,
+    OUR_CONTROLLERS,
+    POLICY_PREFIX,
+    Resources,
+    Scenario,
+)
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.happening_parts import check_kinds, objects_of_events, read_timetable
 from batkube.simulation.manners import Manners, is_owned, manners_of, refuse_without_controllers
@@ -32,6 +41,7 @@ from batkube.workloads.rules import ContainerRule, refuse_idle
 from batkube.workloads.rules_reading import read_rules
 
 if TYPE_CHECKING:
+    from batkube.execution.yard import Yard
     from batkube.programs.foundations import Foundations
 
 #: Forms of jobs that say nothing of their pods' belonging together, as far as schedulers read it.
@@ -60,6 +70,8 @@ class Inputs:
     foundations: Foundations = ()
     #: What jobs are to their schedulers; empty where a policy schedules.
     manners: Manners = field(default_factory=dict)
+    #: Where jobs compute and communicate; None where what they do depends on nobody else.
+    yard: Yard | None = None
 
     @property
     def has_own_controllers(self) -> bool:
@@ -105,8 +117,9 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     model = _resource_model(scenario, workloads)
     # What the cluster's own pods leave of it to jobs.
     rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
+    yard = _yard(workloads, platform, model, has_energy=scenario.energy)
     for workload in workloads:
-        check_jobs(workload, rest, model)
+        check_jobs(workload, rest, model, yard)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
     foundations = _foundations(outside, platform, model)
@@ -135,6 +148,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         timetable,
         foundations,
         manners,
+        yard,
     )
 
 
@@ -150,11 +164,30 @@ def _workloads(scenario: Scenario) -> Iterator[Workload]:
 
 def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
     """Return the policy that schedules, or the programs that do."""
+    if scenario.scheduler.startswith(BATSIM_PREFIX):
+        from batkube.batsim.arguments import batsim_scheduler
+
+        spec = scenario.scheduler.removeprefix(BATSIM_PREFIX)
+        return batsim_scheduler(spec, scenario.scheduler_args), ()
     if not scenario.is_outside:
         return load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args), ()
     from batkube.programs.choice import outside_programs
 
     return None, outside_programs(scenario, builder)
+
+
+def _yard(workloads: Sequence[Workload], platform: Platform, model: ResourceModel, *, has_energy: bool) -> Yard | None:
+    """Return what jobs compute and communicate on, if any do so that others feel it."""
+    profiles = {id(job.profile): job.profile for workload in workloads for job in workload.jobs}
+    alone = model is ResourceModel.MACHINES
+    if not has_energy and all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
+        return None
+    from batkube.execution.yard import Yard
+
+    yard = Yard(platform, {workload.name: Path(workload.source) for workload in workloads})
+    if has_energy:
+        yard.book(yard.plant())  # refused here, before anything is written
+    return yard
 
 
 def _foundations(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Foundations:

@@ -6,9 +6,10 @@ Format: Batsim documentation, "Workload" (version 4). Extra keys are allowed any
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,7 +21,7 @@ from batkube.workloads.batsim_profiles import Profiles
 from batkube.workloads.extensions import Extension, read_extension
 from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes
-from batkube.workloads.model import Job, Requests, Workload
+from batkube.workloads.model import Job, Profile, Requests, Workload
 
 _BYTE_POSITION = re.compile(r"\(byte ([0-9]+)\)")
 #: Keys that are no extension; most jobs have no other, and are spared a closer look.
@@ -29,11 +30,37 @@ _PLAIN_KEYS = frozenset({"id", "subtime", "walltime", "res", "profile", "user", 
 ASSUMED_SIZE = "nb_res_assumed"
 #: Decimals are kept as written: a float would lose nanoseconds of times that count from 1970.
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
+#: What errors call the source of jobs that are registered during a run.
+_SCHEDULER = Path("the scheduler")
 _UTF8_MARK = b"\xef\xbb\xbf"
+
+
+class BatsimDocument(NamedTuple):
+    """A workload as Batsim has it: its jobs, and how its file describes them, which schedulers are told."""
+
+    workload: Workload
+    #: In the order of the workload's jobs.
+    job_descriptions: Sequence[Mapping[str, object]]
+    profiles: Mapping[str, Profile]
+    profile_descriptions: Mapping[str, Mapping[str, object]]
 
 
 def read_batsim(path: Path, name: str) -> Workload:
     """Return the workload in the JSON file `path`, called `name`."""
+    return read_batsim_document(path, name).workload
+
+
+def parse_document(workload: Workload, text: str) -> BatsimDocument:
+    """Return a workload that is described by the JSON `text`, which has its jobs in their order."""
+    place = Place(Path(workload.source))
+    document = take.mapping(place, _DECODER.decode(text))
+    jobs = [take.mapping(place, raw) for raw in take.items(place, document["jobs"])]
+    profiles = Profiles(place / "profiles", take.mapping(place, document["profiles"]))
+    return BatsimDocument(workload, jobs, profiles.known, profiles.descriptions)
+
+
+def read_batsim_document(path: Path, name: str) -> BatsimDocument:
+    """Return the workload in the JSON file `path`, called `name`, with what the file says of it."""
     place = Place(path)
     document = take.mapping(place, _decoded(path))
     profiles = Profiles(place / "profiles", take.mapping(place / "profiles", document.get("profiles")))
@@ -45,10 +72,43 @@ def read_batsim(path: Path, name: str) -> Workload:
     if document.get(ASSUMED_SIZE) is True:
         size_machines = None
     reader = _Jobs(place / "jobs", name, profiles)
-    jobs = [reader.job(index, raw) for index, raw in enumerate(raw_jobs)]
+    entries = [(reader.job(index, raw), take.mapping(place, raw)) for index, raw in enumerate(raw_jobs)]
     # Batsim submits by time and then by id as a text: "10" before "9" (job_comparator_subtime_number in jobs.cpp).
-    jobs.sort(key=lambda job: (job.submit, job.name))
-    return Workload(name=name, source=str(path), jobs=jobs, size_machines=size_machines)
+    entries.sort(key=lambda entry: (entry[0].submit, entry[0].name))
+    workload = Workload(name=name, source=str(path), jobs=[job for job, _ in entries], size_machines=size_machines)
+    return BatsimDocument(workload, [raw for _, raw in entries], profiles.known, profiles.descriptions)
+
+
+def read_registered_profile(
+    name: str, description: Mapping[str, object], known: Mapping[str, Mapping[str, object]]
+) -> Profile:
+    """Return a profile that a scheduler describes; `known` are those that it can be made of."""
+    raw: dict[str, object] = {}
+    wanted = [name]
+    while wanted:
+        part = wanted.pop()
+        fields = description if part == name else known.get(part)
+        if part in raw or fields is None:
+            continue
+        raw[part] = fields
+        parts = fields.get("seq")
+        wanted += [one for one in parts if isinstance(one, str)] if isinstance(parts, list) else []
+    return Profiles(Place(_SCHEDULER) / "profiles", raw).known[name]
+
+
+def read_registered_job(key: str, description: Mapping[str, object], profile: Profile) -> Job:
+    """Return a job `workload!name` that a scheduler describes, and whose profile is known."""
+    workload, _, name = key.partition("!")
+    place = Place(_SCHEDULER) / "jobs" / name
+    return Job(
+        workload=workload,
+        name=name,
+        submit=Instant(take.time(place / "subtime", description.get("subtime"))),
+        size=take.positive_whole(place / "res", description.get("res")),
+        profile=profile,
+        walltime=_walltime(place / "walltime", description.get("walltime")),
+        user=_user(place, description),
+    )
 
 
 def _decoded(path: Path) -> object:

@@ -37,7 +37,7 @@ def is_batsim(content: bytes) -> bool:
 
 def read_batsim_events(path: Path) -> tuple[EventEntry, ...]:
     """Return the entries of the file in the order of their times."""
-    entries = [_entry(place, fields) for place, fields in _lines(path)]
+    entries = [_entry(place, fields) for place, fields in event_lines(path)]
     return tuple(sorted(entries, key=lambda entry: entry.when.at))
 
 
@@ -51,7 +51,8 @@ def machine_ids(place: Place, text: str) -> int:
         place.refuse(str(error))
 
 
-def _lines(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
+def event_lines(path: Path) -> Iterator[tuple[Place, Mapping[str, object]]]:
+    """Yield the objects of the file, each with its place. Raises InputError."""
     for number, line in enumerate(read_bytes(path).splitlines(), 1):
         if not line.strip():
             continue

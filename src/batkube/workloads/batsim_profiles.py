@@ -59,6 +59,16 @@ class Profiles:
                 place.refuse(f"a profile's name {problem}", names.REMEDY)
             self._profile(name, ())
 
+    @property
+    def known(self) -> Mapping[str, Profile]:
+        """All of them by name."""
+        return self._read
+
+    @property
+    def descriptions(self) -> Mapping[str, Mapping[str, object]]:
+        """What the file says of each."""
+        return {name: take.mapping(self._place / name, raw) for name, raw in self._raw.items()}
+
     def named(self, name: object, used_at: Place) -> tuple[Profile, Extension]:
         """Return the profile called `name`, which is used at `used_at`, and its extension keys."""
         if not isinstance(name, str) or name not in self._read:

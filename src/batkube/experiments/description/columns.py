@@ -13,6 +13,8 @@ from batkube.outputs.measures.number_columns import COMPLETED
 RUN, SEED, REPEAT, STATE = "run", "seed", "repeat", "state"
 #: What schedule.csv holds more where time is paced (`pacing.tally`).
 PACED = ("cycles", "cycles_cut_short", "decisions", "late_decisions", "mean_lateness", "max_lateness")
+#: What it holds more of jobs of many pods, and of several schedulers that share a cluster (`simulation.record`).
+OF_PROGRAMS = ("nb_jobs_deadlocked", "nb_bindings_refused", "nb_pods_rejected")
 #: How many pods were bound to a node without room for them: from schedule.csv where time is paced, which counts them
 #: under its own name, and else from the fidelity notes.
 OVERALLOCATIONS, COUNTED_WHEN_PACED = "overallocations", "over_allocations"
@@ -55,7 +57,7 @@ def results_among(names: Iterable[str]) -> tuple[str, ...]:
 @functools.cache
 def number_columns() -> tuple[str, ...]:
     """Return the columns that hold a number of each run: what figures can show."""
-    return (*measured_columns(), *PACED, VIOLATIONS, OVERALLOCATIONS, *TIMINGS, COMPLETED)
+    return (*measured_columns(), *OF_PROGRAMS, *PACED, VIOLATIONS, OVERALLOCATIONS, *TIMINGS, COMPLETED)
 
 
 @functools.cache

@@ -1,0 +1,60 @@
+"""Which allocations are refused: machines that are busy or away, and too many or too few of them.
+
+Imitated: Batsim 4.2.1, src/server.cpp, server_on_execute_job.
+"""
+
+from __future__ import annotations
+
+from batkube.batsim.jobs import LiveJob
+from batkube.batsim.machines import Machines, MachineState
+from batkube.batsim.messages import ExecuteJob
+from batkube.batsim.options import Options
+from batkube.batsim.refusal import Refusal
+from batkube.kernel.intervals import format_intervals
+from batkube.workloads.model import Composed, ParallelHomogeneousTotal, Profile
+
+
+def check_machines(machines: Machines, options: Options, live: LiveJob, event: ExecuteJob) -> None:
+    """Refuse machines that do not exist, are busy, or compute nothing now."""
+    where = f"('{format_intervals(event.machines)}')"
+    if not machines.exist(event.machines):
+        raise Refusal(f"Cannot get machine {event.machines.bit_length() - 1}: it does not exist")
+    for machine in machines.among(event.machines):
+        allowed = options.allows_storage_sharing if machine.is_storage else options.allows_compute_sharing
+        name = f"machine {machine.id} (hostname='{machine.name}')"
+        if machine.jobs and not allowed:
+            kind = "storage" if machine.is_storage else "compute"
+            raise Refusal(
+                f"Job '{live.id}': Invalid allocation {where}: {name} is currently computing jobs (these ones: "
+                f"{{{', '.join(sorted(machine.jobs))}}}) whereas time-sharing on {kind} machines is disabled."
+            )
+        if machine.state not in (MachineState.COMPUTING, MachineState.IDLE):
+            raise Refusal(
+                f"Job '{live.id}': Invalid job allocation {where}: {name} cannot compute jobs now (the machine is "
+                f"not computing nor idle, its state is '{machine.state}')"
+            )
+
+
+def check_size(live: LiveJob, event: ExecuteJob) -> None:
+    """Refuse another number of machines than the job asks for, unless its work is shared out over any number."""
+    if _is_shared_out(live.job.profile):
+        return
+    where, size = f"allocation ('{format_intervals(event.machines)}')", live.job.size
+    if event.mapping is not None and len(event.mapping) != size:
+        raise Refusal(
+            f"Job '{live.id}' {where} is invalid. The decision process set a custom mapping for this job, but the "
+            f"custom mapping size ({len(event.mapping)}) does not match the job requested number of machines "
+            f"({size})."
+        )
+    if event.mapping is None and event.machines.bit_count() != size:
+        raise Refusal(
+            f"Job '{live.id}' {where} is invalid. The job requires {size} machines but only "
+            f"{event.machines.bit_count()} were given. Using a different number of machines than the one requested "
+            "is prevented by default."
+        )
+
+
+def _is_shared_out(profile: Profile) -> bool:
+    """Return whether a profile gives totals, which any number of machines can share."""
+    parts = profile.parts if isinstance(profile, Composed) else (profile,)
+    return all(isinstance(part, ParallelHomogeneousTotal) for part in parts)

@@ -1,0 +1,330 @@
+"""What Batsim does when a scheduler says something: an answer to each kind of event.
+
+What can be refused while a reply is read is refused there; everything else happens when the server comes to it.
+
+Imitated: Batsim 4.2.1, src/server.cpp and src/protocol.cpp.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from batkube.batsim.actors import Enter, Mailbox, Scene, Script, Sleep
+from batkube.batsim.allocations import check_machines, check_size
+from batkube.batsim.jobs import JobState, LiveJob, Workloads
+from batkube.batsim.machines import LiveMachine, Machines
+from batkube.batsim.messages import (
+    Answer,
+    CallMeLater,
+    ChangeJobState,
+    Event,
+    ExecuteJob,
+    JobKilled,
+    JsonObject,
+    KillJob,
+    Notify,
+    Query,
+    RegisterJob,
+    RegisterProfile,
+    RejectJob,
+    RequestedCall,
+    ResourceStateChanged,
+    SetJobMetadata,
+    SetResourceState,
+    ToJobMessage,
+)
+from batkube.batsim.options import Options
+from batkube.batsim.refusal import Refusal
+from batkube.batsim.server import BatsimServer, News
+from batkube.kernel.instants import Duration, Instant, format_seconds
+
+#: A call is never asked for less than this ahead (Batsim: waiter_process).
+_SHORTEST_WAIT = Duration(10_000)
+#: What a scheduler may notify of, and whether it means that no more jobs will be registered.
+_REGISTRATION = {"registration_finished": True, "continue_registration": False}
+_SETTABLE_STATES = (
+    JobState.KILLED,
+    JobState.SUCCESS,
+    JobState.WALLTIME,
+    JobState.NOT_SUBMITTED,
+    JobState.REJECTED,
+    JobState.RUNNING,
+)
+
+
+class Executor(Protocol):
+    """Who carries jobs out."""
+
+    def run(self, live: LiveJob, execution: ExecuteJob) -> Script:
+        """Carry a job out, and have the server told of its end unless it is killed."""
+
+    def stop(self, live: LiveJob) -> Script:
+        """Stop a job that runs: its state says that it was killed once the server hears of it."""
+
+
+class Power(Protocol):
+    """What machines draw, and the states they can be switched to."""
+
+    def consumed(self, now: Instant) -> float:
+        """Return the joules of all machines since the beginning."""
+
+    def request(self, machines: int, state: int, now: Instant) -> Iterable[tuple[LiveMachine, Script | None]]:
+        """Begin to bring machines into a pstate: yield who does it for each, None where it is done at once."""
+
+
+class Deeds:
+    """Does what the scheduler says."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        mailbox: Mailbox,
+        options: Options,
+        machines: Machines,
+        workloads: Workloads,
+        server: BatsimServer,
+        executor: Executor,
+        power: Power | None = None,
+    ) -> None:
+        self._scene = scene
+        self._mailbox = mailbox
+        self._options = options
+        self._machines = machines
+        self._workloads = workloads
+        self._server = server
+        self._executor = executor
+        self._power = power
+        #: Told of jobs that the scheduler registers, and of those that it rejects.
+        self.on_registration: Callable[[LiveJob], None] = lambda live: None
+        self.on_rejection: Callable[[LiveJob], None] = lambda live: None
+        self._answers: Mapping[type[Event], Callable[..., News]] = {
+            ExecuteJob: self._to_execute,
+            RejectJob: self._to_reject,
+            KillJob: self._to_kill,
+            CallMeLater: self._to_call_later,
+            RegisterJob: self._to_register_job,
+            RegisterProfile: self._to_register_profile,
+            SetResourceState: self._to_switch,
+            SetJobMetadata: self._to_describe,
+            ChangeJobState: self._to_change_state,
+            ToJobMessage: self._to_speak,
+            Notify: self._to_heed,
+            Query: self._to_answer,
+            Answer: lambda event: _nothing,
+        }
+
+    def deed(self, event: Event) -> News:
+        """Return how the server answers an event of the scheduler's; what can be refused at once is."""
+        return self._answers[type(event)](event)
+
+    def _to_execute(self, event: ExecuteJob) -> News:
+        live = self._workloads.job(event.job_id)
+        return functools.partial(self._execute, live, event)
+
+    def _execute(self, live: LiveJob, event: ExecuteJob) -> Script:
+        if live.state is not JobState.SUBMITTED:
+            raise Refusal(f"Cannot execute job '{live.id}': its state ({live.state}) is not JOB_STATE_SUBMITTED.")
+        live.state = JobState.RUNNING
+        self._server.running += 1
+        check_machines(self._machines, self._options, live, event)
+        check_size(live, event)
+        host = self._machines.first(event.machines).name
+        live.actor = yield Enter(self._executor.run(live, event), host)  # type: ignore[assignment]
+
+    def _to_reject(self, event: RejectJob) -> News:
+        return functools.partial(self._reject, event.job_id)
+
+    def _reject(self, job_id: str) -> Script:
+        live = self._registered(job_id, f"Job '{job_id}' does not exist.")
+        if live.state is not JobState.SUBMITTED:
+            raise Refusal(
+                f"Invalid rejection received: job '{job_id}' cannot be rejected at the present time. To be rejected, a "
+                "job must be submitted and not allocated yet."
+            )
+        live.state = JobState.REJECTED
+        self.on_rejection(live)
+        self._server.completions += 1
+        self._server.record(live)
+        yield from ()
+
+    def _registered(self, job_id: str, complaint: str) -> LiveJob:
+        if not self._workloads.is_known(job_id):
+            raise Refusal(complaint)
+        return self._workloads.job(job_id)
+
+    def _to_kill(self, event: KillJob) -> News:
+        return functools.partial(self._kill, event)
+
+    def _kill(self, event: KillJob) -> Script:
+        """Have jobs stopped whose kill was not asked for before; those that have ended are told of all the same."""
+        targets = []
+        for job_id in event.job_ids:
+            live = self._registered(job_id, f"Trying to kill job '{job_id}' but it does not exist.")
+            if live.is_kill_requested:
+                continue
+            if live.state is not JobState.RUNNING and not live.state.is_final:
+                raise Refusal(f"Invalid KILL_JOB: job_id '{job_id}' refers to a job not being executed nor completed.")
+            live.is_kill_requested = True
+            targets.append(live)
+        if targets:
+            yield self._server.beside(self._killer(targets))
+            self._server.pending["killers"] += 1
+
+    def _killer(self, targets: Iterable[LiveJob]) -> Script:
+        progress: dict[str, JsonObject] = {}
+        for live in targets:
+            if live.state is JobState.RUNNING:
+                if live.progress is not None:
+                    progress[live.id] = live.progress.tree(self._scene.now)
+                yield from self._executor.stop(live)
+        yield self._mailbox.put(functools.partial(self._killed, targets, progress))
+
+    def _killed(self, targets: Iterable[LiveJob], progress: Mapping[str, JsonObject]) -> Script:
+        for live in targets:
+            if live.state is JobState.KILLED:
+                self._server.end(live)
+        self._server.tell(JobKilled(at=self._scene.now, job_ids=[live.id for live in targets], progress=progress))
+        self._server.pending["killers"] -= 1
+        yield from ()
+
+    def _to_call_later(self, event: CallMeLater) -> News:
+        return functools.partial(self._call_later, event.call_at)
+
+    def _call_later(self, at: Instant) -> Script:
+        now = self._scene.now
+        if at <= now:
+            raise Refusal(
+                f"You asked to be awaken in the past! (you ask: {format_seconds(at)}, it is: {format_seconds(now)})"
+            )
+        yield self._server.beside(self._waiter(at))
+        self._server.pending["waiters"] += 1
+
+    def _waiter(self, at: Instant) -> Script:
+        if at > self._scene.now:
+            yield Sleep(max(Duration(at - self._scene.now), _SHORTEST_WAIT))
+        yield self._mailbox.put(self._waited)
+
+    def _waited(self) -> Script:
+        self._server.tell(RequestedCall(at=self._scene.now))
+        self._server.pending["waiters"] -= 1
+        yield from ()
+
+    def _to_register_profile(self, event: RegisterProfile) -> News:
+        self._check_registration("profile")
+        self._workloads.register_profile(event.workload, event.name, event.profile)
+        return _nothing
+
+    def _to_register_job(self, event: RegisterJob) -> News:
+        self._check_registration("job")
+        live = self._workloads.register_job(event.job_id, event.job)
+        self.on_registration(live)
+        return functools.partial(self._register, live)
+
+    def _check_registration(self, what: str) -> None:
+        start = f"Invalid JSON message: dynamic {what} registration received but the option"
+        if not self._options.has_dynamic_jobs:
+            raise Refusal(f"{start} seems disabled... It can be activated with '--enable-dynamic-jobs'.")
+        if self._server.is_registration_over:
+            raise Refusal(f"{start} has been disabled (a registration_finished message have already been received)")
+
+    def _register(self, live: LiveJob) -> Script:
+        self._server.submissions += 1
+        if self._options.acknowledges_dynamic_jobs:
+            self._server.tell_of_submission(live)
+        yield from ()
+
+    def _to_heed(self, event: Notify) -> News:
+        if event.kind not in _REGISTRATION:
+            raise Refusal(f"Unknown NOTIFY type received ('{event.kind}').")
+        return functools.partial(self._heed, _REGISTRATION[event.kind])
+
+    def _heed(self, is_over: bool) -> Script:
+        self._server.is_registration_over = is_over
+        yield from ()
+
+    def _to_switch(self, event: SetResourceState) -> News:
+        return functools.partial(self._switch, event)
+
+    def _switch(self, event: SetResourceState) -> Script:
+        if self._power is None:
+            raise Refusal(
+                "Receiving a pstate modification request, which is forbidden as Batsim has not been launched with "
+                "energy support (cf. batsim --help)."
+            )
+        if not self._machines.exist(event.machines):
+            raise Refusal(f"Cannot get machine {event.machines.bit_length() - 1}: it does not exist")
+        for machine, script in self._power.request(event.machines, event.state, self._scene.now):
+            if script is not None:
+                yield Enter(script, machine.name)
+                self._server.pending["switches"] += 1
+        self._machines.on_change(self._scene.now)
+
+    def switched(self, machines: int, state: int, *, at_once: bool) -> None:
+        """All machines of one request are in their new state."""
+        if not at_once:
+            self._machines.on_change(self._scene.now)
+        self._server.tell(ResourceStateChanged(at=self._scene.now, machines=machines, state=str(state)))
+
+    def switch_ended(self) -> None:
+        """One machine is through with its switch."""
+        self._server.pending["switches"] -= 1
+
+    def _to_answer(self, event: Query) -> News:
+        for question in event.requests:
+            if question != "consumed_energy":
+                raise Refusal(f"Invalid JSON message: Unknown QUERY '{question}'")
+        return self._answer
+
+    def _answer(self) -> Script:
+        if self._power is None:
+            raise Refusal(
+                "Received a request about the energy consumption of the machines but energy simulation is not enabled. "
+                "Try --help to enable it."
+            )
+        now = self._scene.now
+        self._server.tell(Answer(at=now, answers={"consumed_energy": self._power.consumed(now)}))
+        yield from ()
+
+    def _to_describe(self, event: SetJobMetadata) -> News:
+        return functools.partial(self._describe, event)
+
+    def _describe(self, event: SetJobMetadata) -> Script:
+        complaint = f"The job '{event.job_id}' does not exist, cannot set its metadata"
+        self._registered(event.job_id, complaint).metadata = event.metadata
+        yield from ()
+
+    def _to_speak(self, event: ToJobMessage) -> News:
+        return functools.partial(self._speak, event)
+
+    def _speak(self, event: ToJobMessage) -> Script:
+        complaint = f"The job '{event.job_id}' does not exist, cannot send a message to that job."
+        self._registered(event.job_id, complaint).inbox.append(event.message)
+        yield from ()
+
+    def _to_change_state(self, event: ChangeJobState) -> News:
+        if event.state not in _SETTABLE_STATES:
+            raise Refusal(
+                "Invalid JSON message: (CHANGE_JOB_STATE): ['data']['job_state'] must be one of: "
+                f"{{{', '.join(_SETTABLE_STATES)}}}"
+            )
+        return functools.partial(self._change_state, event)
+
+    def _change_state(self, event: ChangeJobState) -> Script:
+        """Let a job count as running; Batsim 4.2.1 aborts on any final state, since it looks at the state before."""
+        live = self._registered(event.job_id, f"The job '{event.job_id}' does not exist.")
+        state = JobState(event.state)
+        if live.state is JobState.SUBMITTED and state is JobState.RUNNING:
+            live.began = self._scene.now
+            live.state = state
+            self._server.running += 1
+        elif state.is_final and live.state in (JobState.SUBMITTED, JobState.RUNNING):
+            raise Refusal(f"Job {live.job.name} did not complete")
+        else:
+            raise Refusal(f"Can only change the state of a submitted or running job. State was {live.state}")
+        yield from ()
+
+
+def _nothing() -> Script:
+    yield from ()

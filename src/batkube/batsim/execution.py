@@ -1,0 +1,206 @@
+"""Jobs, carried out as their profiles say.
+
+A profile is a tree of delays, parallel tasks, messages and sequences of such. It ends with a return code: 0, the
+profile's `ret`, -1 at the walltime, -2 for a parallel task that was cancelled because its job is killed. A sequence
+ends with the first part whose code is not 0.
+
+Imitated: Batsim 4.2.1, src/jobs_execution.cpp.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Generator, Mapping
+from decimal import Decimal
+from typing import Protocol
+
+from batkube.batsim.actors import ActorWish, Leave, Mailbox, Scene, Script, Sleep
+from batkube.batsim.jobs import JobState, LiveJob, Workloads
+from batkube.batsim.machines import Machines
+from batkube.batsim.messages import ExecuteJob, Json
+from batkube.batsim.progress import JobProgress
+from batkube.batsim.refusal import Refusal
+from batkube.batsim.server import BatsimServer
+from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.workloads.model import Composed, Delay, Foreign, Profile
+
+Work = Generator[ActorWish, object, int]
+"""Part of what a job does; its result is a return code."""
+
+WALLTIME_REACHED, CANCELLED = -1, -2
+#: What a job counts as long that took no time (Batsim: execute_job_process).
+_SHORTEST_LENGTH = Duration(10_000)
+#: How long `send` takes, and how often `recv` looks, unless their profiles say.
+_SEND_TIME, _POLL_TIME = Duration(100), Duration(5_000_000)
+
+
+class Allowance:
+    """What is left of a job's walltime."""
+
+    def __init__(self, left: Duration | None) -> None:
+        #: None without limit.
+        self.left = left
+
+
+class Tasks(Protocol):
+    """The model of hosts and links that parallel tasks run on."""
+
+    def work(
+        self, profile: Profile, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
+    ) -> Work:
+        """Run a profile that computes or communicates, to its end, its walltime or until it is cancelled."""
+
+    def cancel(self, live: LiveJob) -> ActorWish | None:
+        """Return the wish that what a job computes is cancelled; None when it is not computing."""
+
+
+class JobMeter(Protocol):
+    """Reads how much energy machines have used."""
+
+    def job_begins(self, machines: int, now: Instant) -> float:
+        """Write down that a job begins, and return the joules of its machines so far."""
+
+    def job_ends(self, machines: int, now: Instant) -> float:
+        """Write down that a job ends, and return the joules of its machines so far."""
+
+
+class JobExecutor:
+    """Carries jobs out on machines."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        mailbox: Mailbox,
+        server: BatsimServer,
+        machines: Machines,
+        workloads: Workloads,
+        tasks: Tasks | None,
+        meter: JobMeter | None,
+    ) -> None:
+        self._scene = scene
+        self._mailbox = mailbox
+        self._server = server
+        self._machines = machines
+        self._workloads = workloads
+        self._tasks = tasks
+        self._meter = meter
+
+    def run(self, live: LiveJob, execution: ExecuteJob) -> Script:
+        """Carry a job out, and have the server told of its end unless it is killed."""
+        now = self._scene.now
+        live.began, live.machines = now, execution.machines
+        live.progress = JobProgress(live.job.profile.name)
+        if self._meter is not None:
+            live.energy = self._meter.job_begins(live.machines, now)
+        self._machines.begin(live.id, live.machines, now)
+        allowance = Allowance(live.job.walltime)
+        code = yield from self._work(live.job.profile, live, execution, allowance, live.progress)
+        live.return_code = code
+        self._end(live, _state_after(code))
+        if live.state is not JobState.KILLED:
+            yield self._mailbox.put(functools.partial(self._server.completed, live))
+
+    def _end(self, live: LiveJob, state: JobState) -> None:
+        now = self._scene.now
+        live.state = state
+        self._machines.end(live.id, live.machines, now)
+        live.length = Duration(now - live.began) or _SHORTEST_LENGTH
+        if self._meter is not None:
+            live.energy = self._meter.job_ends(live.machines, now) - (live.energy or 0.0)
+
+    def stop(self, live: LiveJob) -> Script:
+        """Stop a job: what computes is cancelled and ends by itself, whatever else it does is cut off."""
+        cancellation = None if self._tasks is None else self._tasks.cancel(live)
+        if cancellation is not None:
+            yield cancellation
+            return
+        if live.actor is not None:
+            yield Leave(live.actor)
+        self._end(live, JobState.KILLED)
+
+    def _work(
+        self, profile: Profile, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
+    ) -> Work:
+        match profile:
+            case Delay():
+                progress.begin_delay(profile.duration, self._scene.now)
+                code = yield from self._wait(profile.duration, allowance)
+            case Composed():
+                code = yield from self._sequence(profile, live, execution, allowance, progress)
+            case Foreign(kind="send"):
+                yield self._mailbox.put(functools.partial(self._server.spoken, live, profile.fields.get("msg")))
+                code = yield from self._wait(_time(profile.fields, "sleeptime", _SEND_TIME), allowance)
+            case Foreign(kind="recv"):
+                code = yield from self._receive(profile, live, execution, allowance, progress)
+            case _ if self._tasks is None:
+                kind = profile.kind if isinstance(profile, Foreign) else type(profile).__name__
+                raise Refusal(f"Cannot execute job {live.id}: the profile '{profile.name}' ({kind}) is not modelled")
+            case _:
+                code = yield from self._tasks.work(profile, live, execution, allowance, progress)
+        return code or profile.ret
+
+    def _wait(self, length: Duration, allowance: Allowance) -> Work:
+        """Let time pass; a walltime that is as long as the delay is reached (Batsim: do_delay_task)."""
+        if allowance.left is None or length < allowance.left:
+            if length > 0:
+                yield Sleep(length)
+            if allowance.left:
+                allowance.left = Duration(allowance.left - length)
+            return 0
+        if allowance.left > 0:
+            yield Sleep(allowance.left)
+        allowance.left = Duration(0)
+        return WALLTIME_REACHED
+
+    def _sequence(
+        self, profile: Composed, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
+    ) -> Work:
+        for index in range(profile.repeat * len(profile.parts)):
+            part = profile.parts[index % len(profile.parts)]
+            inner = progress.begin_part(index, part.name)
+            code = yield from self._work(part, live, execution, allowance, inner)
+            if code:
+                return code
+        return 0
+
+    def _receive(
+        self, profile: Foreign, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
+    ) -> Work:
+        """Look for a message of the scheduler, and go on with the profile that its answer chooses."""
+        fields = profile.fields
+        if not live.inbox and not fields.get("timeout"):
+            while not live.inbox:
+                code = yield from self._wait(_time(fields, "polltime", _POLL_TIME), allowance)
+                if code:
+                    return code
+        if live.inbox:
+            matches = re.fullmatch(str(fields.get("regex", ".*")), live.inbox.popleft())
+            name = fields.get("success" if matches else "failure", "")
+        else:
+            name = fields.get("timeout", "")
+        if not name:
+            return 0
+        chosen = self._workloads.profile(live.job.workload, str(name))
+        if chosen is None:
+            raise Refusal(
+                f"Cannot execute job {live.id}: the profile '{name}', which its profile '{profile.name}' goes on with, "
+                "is not there; profiles that only others name are collected unless some job uses them"
+            )
+        inner = progress.begin_part(0, chosen.name)
+        return (yield from self._work(chosen, live, execution, allowance, inner))
+
+
+def _time(fields: Mapping[str, Json], key: str, otherwise: Duration) -> Duration:
+    value = fields.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return otherwise
+    return seconds(value)
+
+
+def _state_after(code: int) -> JobState:
+    if code == CANCELLED:
+        return JobState.KILLED
+    if code == WALLTIME_REACHED:
+        return JobState.WALLTIME
+    return JobState.FAILED if code else JobState.SUCCESS

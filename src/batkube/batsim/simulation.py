@@ -1,0 +1,71 @@
+"""One simulation as Batsim does it: its actors put together, and time let go on until all is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from batkube.batsim.actors import Mailbox, Scene
+from batkube.batsim.conversation import Conversation, Scheduler
+from batkube.batsim.deeds import Deeds
+from batkube.batsim.execution import JobExecutor
+from batkube.batsim.greeting import beginning
+from batkube.batsim.jobs import Workloads
+from batkube.batsim.machines import Machines
+from batkube.batsim.messages import Notify
+from batkube.batsim.options import Options
+from batkube.batsim.server import BatsimServer
+from batkube.batsim.sources import EVENTS, JOBS, source_of_events, source_of_jobs
+from batkube.batsim.tables import Tables
+from batkube.batsim.tasks import FluidTasks
+from batkube.kernel.errors import RunFailed
+from batkube.kernel.instants import human
+from batkube.platforms.network import Network
+from batkube.workloads.batsim import BatsimDocument
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationInputs:
+    """What is simulated."""
+
+    network: Network
+    machines: Machines
+    documents: Mapping[str, BatsimDocument]
+    #: Of each events file its events in order.
+    events: Sequence[Sequence[Notify]]
+    options: Options
+
+
+def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler, tables: Tables) -> None:
+    """Simulate to the end. Raises RunFailed when the scheduler leaves it, or leaves jobs behind."""
+    mailbox = Mailbox()
+    workloads = Workloads(inputs.documents, keeps_profiles=inputs.options.keeps_profiles)
+    conversation: Conversation
+    server = BatsimServer(
+        scene,
+        mailbox,
+        inputs.options,
+        inputs.machines,
+        workloads,
+        tables,
+        lambda message: conversation.exchange(message),
+        {JOBS: len(inputs.documents), EVENTS: len(inputs.events)},
+    )
+    tasks = FluidTasks(scene, inputs.network, inputs.machines)
+    scene.clockwork = tasks
+    executor = JobExecutor(scene, mailbox, server, inputs.machines, workloads, tasks, None)
+    deeds = Deeds(scene, mailbox, inputs.options, inputs.machines, workloads, server, executor)
+    conversation = Conversation(scene, mailbox, scheduler, deeds.deed, server.ready)
+    master = inputs.machines.master
+    for name in inputs.documents:
+        scene.enter(source_of_jobs(scene, mailbox, server, workloads.jobs_of(name)), master)
+    for events in inputs.events:
+        scene.enter(source_of_events(scene, mailbox, server, events), master)
+    scene.enter(server.script(beginning(inputs.machines, inputs.documents, inputs.options, workloads)), master)
+    while not server.is_over and (due := scene.due) is not None:
+        scene.step(due)
+    if not server.is_over:
+        raise RunFailed(
+            f"nothing more is due at {human(scene.now)}, and the scheduler left {server.waiting} jobs that it was told "
+            "of neither started nor rejected"
+        )

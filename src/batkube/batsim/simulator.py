@@ -1,0 +1,114 @@
+"""A Batsim of ours from its arguments to its files: `batkube batsim`, without its command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from batkube.batsim.actors import Scene
+from batkube.batsim.conversation import Scheduler
+from batkube.batsim.external_events import read_external_events
+from batkube.batsim.options import Options
+from batkube.batsim.simulation import SimulationInputs, simulate
+from batkube.batsim.site import MASTER_HOST, TransferTimes, machines_of
+from batkube.batsim.socket import Requester
+from batkube.batsim.tables import Tables
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.stopwatch import Stopwatch
+from batkube.platforms.reading import read_network, read_platform
+from batkube.workloads.batsim import read_batsim_document
+
+#: Where Batsim looks for its scheduler.
+ENDPOINT = "tcp://localhost:28000"
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a simulation is made of, and where its files go."""
+
+    platform: Path
+    workloads: Sequence[Path]
+    endpoint: str = ENDPOINT
+    prefix: str = "out"
+    master: str = MASTER_HOST
+    roles: Mapping[str, str] = field(default_factory=dict)
+    #: At most so many machines; and no more than the workloads say, if that counts.
+    machines_max: int | None = None
+    limits_by_workload: bool = False
+    events: Sequence[Path] = ()
+    options: Options = field(default_factory=Options)
+    has_machine_states: bool = True
+    has_scheduler: bool = True
+    #: How long a reply may take in real time; None for ever, as with Batsim.
+    patience_ns: int | None = None
+
+
+class Overheard:
+    """A scheduler whose messages somebody listens to."""
+
+    def __init__(self, scheduler: Scheduler, listener: Callable[[str, str], None]) -> None:
+        self._scheduler = scheduler
+        self._listener = listener
+
+    def ask(self, text: str) -> bytes:
+        """Pass a message on, and its reply back."""
+        self._listener("to scheduler", text)
+        reply = self._scheduler.ask(text)
+        self._listener("from scheduler", reply.decode(errors="replace"))
+        return reply
+
+
+def run_batsim(
+    arguments: Arguments,
+    listener: Callable[[str, str], None] | None = None,
+    scheduler: Scheduler | None = None,
+) -> None:
+    """Simulate, and write the files; those of a simulation that breaks off are written up to there.
+
+    `listener` hears all messages. Without `scheduler` it is the one that listens at the endpoint.
+    Raises InputError for what cannot be used, before anything is written, and RunFailed when the scheduler leaves the
+    simulation, or asks for what Batsim aborts on.
+    """
+    stopwatch = Stopwatch()
+    inputs, scene = _prepared(arguments)
+    requester = Requester(arguments.endpoint, arguments.patience_ns) if scheduler is None else None
+    partner = scheduler or requester
+    assert partner is not None
+    try:
+        with Tables(arguments.prefix, inputs.machines, has_states=arguments.has_machine_states) as tables:
+            try:
+                simulate(inputs, scene, partner if listener is None else Overheard(partner, listener), tables)
+            finally:
+                tables.scheduling_time = 0.0 if requester is None else requester.waited
+                tables.simulation_time = stopwatch.real_s
+    except RunFailed as error:
+        raise RunFailed(f"{error}\n  what was computed until then is in {arguments.prefix}_*.csv") from error
+    finally:
+        if requester is not None:
+            requester.close()
+
+
+def _prepared(arguments: Arguments) -> tuple[SimulationInputs, Scene]:
+    network = read_network(arguments.platform)
+    documents = {
+        f"w{number}": read_batsim_document(path, f"w{number}") for number, path in enumerate(arguments.workloads)
+    }
+    limits = [] if arguments.machines_max is None else [arguments.machines_max]
+    if arguments.limits_by_workload:
+        sizes = [document.workload.size_machines for document in documents.values()]
+        limits += [max(size for size in sizes if size is not None)] if any(sizes) else []
+    zones = {machine.name: machine.zone_properties for machine in read_platform(str(arguments.platform)).machines}
+    machines = machines_of(
+        network, zones, master=arguments.master, roles=arguments.roles, limit=min(limits) if limits else None
+    )
+    forwards = arguments.options.forwards_unknown_events
+    events = [read_external_events(path, forwards_unknown=forwards) for path in arguments.events]
+    _check_prefix(arguments.prefix)
+    return SimulationInputs(network, machines, documents, events, arguments.options), Scene(TransferTimes(network))
+
+
+def _check_prefix(prefix: str) -> None:
+    folder = Path(f"{prefix}_jobs.csv").parent
+    if not folder.is_dir():
+        raise InputError("--export", problem=f"there is no folder {folder}", remedy="make it first, as for Batsim")

@@ -1,0 +1,100 @@
+"""Where the jobs of a run compute and communicate: the plant of its platform, and what their profiles name.
+
+A platform that is no SimGrid file has no network; its machines can still compute, if they have a speed. Each of the
+work's users gets a plant of its own, since a plant knows who is on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from batkube.execution.energy_book import EnergyBook
+from batkube.execution.meters import Meters
+from batkube.execution.plant import Plant
+from batkube.execution.plant_work import PlantWork
+from batkube.execution.profile_scripts import Scripts
+from batkube.execution.shapes import NotModelled, storage_by_label
+from batkube.fluid.flow import Flow
+from batkube.kernel.agenda import Agenda
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import START, Duration, Instant
+from batkube.platforms.model import Platform
+from batkube.platforms.network import Network
+from batkube.platforms.networks import network_of
+from batkube.workloads.model import Composed, Delay, Foreign, Job, Profile
+from batkube.workloads.run_times import RunTime, run_time_of
+from batkube.workloads.usage_traces import UsageTrace, read_usage_trace
+
+
+class Yard:
+    """Makes plants, and the work on them."""
+
+    def __init__(self, platform: Platform, workloads: Mapping[str, Path]) -> None:
+        """`workloads` are the files of the workloads by their names: traces are named relative to them."""
+        self._platform = platform
+        self._folders = {name: path.parent for name, path in workloads.items()}
+        self.network: Network = network_of(platform)
+        self._traces: dict[Path, UsageTrace] = {}
+        self._lengths: dict[tuple[int, int], RunTime] = {}
+        #: By the identity of the profile: two workloads may name different files alike.
+        self._trace_of: dict[int, UsageTrace] = {}
+
+    def book(self, plant: Plant) -> EnergyBook:
+        """Return the energy book of a run. Raises InputError where the platform does not say what machines draw."""
+        names = [machine.name for machine in self._platform.machines]
+        if any(name not in self.network.hosts for name in names):
+            raise InputError(
+                self._platform.source,
+                problem="does not say what its machines draw, and energy is asked for",
+                remedy="use a SimGrid file (.xml) whose hosts have the property wattage_per_state",
+            )
+        return EnergyBook(Meters(plant, names), names)
+
+    def plant(self) -> Plant:
+        """Return the plant of a run, with nothing on it."""
+        return Plant(self.network, Flow())
+
+    def work(self, agenda: Agenda, plant: Plant | None = None) -> PlantWork:
+        """Return the work of a run, with nothing to do yet."""
+        plant = plant or self.plant()
+        return PlantWork(agenda, plant, Scripts(plant, storage_by_label(self.network.storages), self._trace))
+
+    def length_alone(self, job: Job) -> RunTime:
+        """Return how a job goes on the first machines of the platform, with nobody else. Raises NotModelled."""
+        case = id(job.profile), job.size
+        if case not in self._lengths:
+            self._read_traces(job.profile, self._folders[job.workload])
+            machines = self._platform.machines
+            hosts = [machines[rank % len(machines)].name for rank in range(job.size)]
+            self._lengths[case] = run_time_of(job.profile, lambda simple: self._alone(simple, hosts))
+        return self._lengths[case]
+
+    def _alone(self, profile: Profile, hosts: Sequence[str]) -> Duration:
+        """Return how long a profile takes that is not composed of others."""
+        if isinstance(profile, Delay):
+            return profile.duration
+        if any(host not in self.network.hosts for host in hosts):
+            raise NotModelled("computes, and the platform gives no speed for its machines")
+        agenda = Agenda()
+        ends: list[Instant] = []
+        self.work(agenda).begin(profile.name, profile, hosts, lambda code, at: ends.append(at), START)
+        while not ends:
+            appointment = agenda.next()
+            if appointment is None:
+                raise NotModelled("would never end: a host or a link that it needs has no capacity")
+            appointment.action(appointment.at)
+        return Duration(ends[0] - START)
+
+    def _read_traces(self, profile: Profile, folder: Path) -> None:
+        if isinstance(profile, Composed):
+            for part in profile.parts:
+                self._read_traces(part, folder)
+        elif isinstance(profile, Foreign) and profile.kind == "usage_trace":
+            path = folder / str(profile.fields.get("trace", ""))
+            if path not in self._traces:
+                self._traces[path] = read_usage_trace(path)
+            self._trace_of[id(profile)] = self._traces[path]
+
+    def _trace(self, profile: Foreign) -> UsageTrace:
+        return self._trace_of[id(profile)]

@@ -1,0 +1,153 @@
+"""Tasks that come and go in time.
+
+Time is integer nanoseconds outside. Inside, work is a float from 0 to 1 and rates are per second; when a task will be
+done is rounded to the nearest nanosecond, and at that instant it is done. A change (a task comes, goes or has paid its
+latency, a resource gets another capacity) is felt by those tasks that share a resource with it, directly or by others:
+the rates of these are computed anew at the end of the instant, once, so that the order of what happens in one instant
+does not matter. Nothing else is touched, idle resources in particular.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+from batkube.fluid.sharing import rates_of
+from batkube.fluid.tasks import Supply, Task
+from batkube.kernel.instants import Instant
+
+_SECOND = 1e9
+
+
+class Flow:
+    """The tasks that go on, and when the next of them is through."""
+
+    def __init__(self) -> None:
+        #: When something is due for whom; the counter keeps tasks out of comparisons.
+        self._calendar: list[tuple[Instant, int, Task, int]] = []
+        self._entries = 0
+        #: What has changed since rates were computed last, in order.
+        self._touched: dict[Supply, None] = {}
+
+    # What changes
+
+    def begin(self, task: Task, now: Instant) -> None:
+        """Let a new task begin: with its latency, if it has any."""
+        task.since = now
+        if task.latency > 0:
+            self._expect(task, Instant(now + task.latency))
+        else:
+            self._let_flow(task, now)
+
+    def cancel(self, task: Task, now: Instant) -> None:
+        """Take away a task that is not through."""
+        self._keep_account(task, now)
+        self._take_away(task)
+
+    def set_capacity(self, resource: Supply, capacity: float, now: Instant) -> None:
+        """Give a resource another capacity; whoever uses it goes on with it."""
+        resource.capacity = capacity
+        self._touched[resource] = None
+
+    def touch(self, resource: Supply) -> None:
+        """Have the rates around a resource computed anew: a task's bound has changed."""
+        self._touched[resource] = None
+
+    # What follows
+
+    def settle(self, now: Instant) -> list[Task]:
+        """Compute the rates that changes of this instant call for; return the tasks whose rate is another now."""
+        changed: list[Task] = []
+        while self._touched:
+            seed = next(iter(self._touched))
+            tasks = self._surroundings(seed)
+            for task, rate in zip(tasks, rates_of(tasks), strict=True):
+                if rate == task.rate:
+                    continue
+                self._keep_account(task, now)
+                task.rate = rate
+                changed.append(task)
+                self._expect_end(task)
+        return changed
+
+    def due(self) -> Instant | None:
+        """Return when something happens next, if rates are settled; None when nothing will."""
+        while self._calendar:
+            instant, _, task, turn = self._calendar[0]
+            if task.turn == turn:
+                return instant
+            heapq.heappop(self._calendar)
+        return None
+
+    def advance(self, now: Instant, on_through: Callable[[Task, Instant], None] | None = None) -> list[Task]:
+        """Let happen what is due until `now`; return the tasks that are through.
+
+        `on_through` is told of each while it still holds what it took. What follows for others is computed by `settle`.
+        """
+        through: list[Task] = []
+        while (instant := self.due()) is not None and instant <= now:
+            task = heapq.heappop(self._calendar)[2]
+            if not task.is_flowing:
+                self._let_flow(task, instant)
+                continue
+            if on_through is not None:
+                on_through(task, instant)
+            task.remaining, task.since = 0.0, instant
+            self._take_away(task)
+            through.append(task)
+        return through
+
+    # Inside
+
+    def _let_flow(self, task: Task, now: Instant) -> None:
+        task.is_flowing, task.since = True, now
+        if not task.uses:
+            # Nothing to do anywhere: done at once, as an empty task of SimGrid's is.
+            self._expect(task, now)
+            return
+        for resource, _ in task.uses:
+            resource.tasks[task] = None
+            self._touched[resource] = None
+
+    def _take_away(self, task: Task) -> None:
+        for resource, _ in task.uses:
+            if resource.tasks.pop(task, self) is None:
+                self._touched[resource] = None
+        task.is_flowing, task.rate, task.due = False, 0.0, None
+        task.turn += 1
+
+    def _keep_account(self, task: Task, now: Instant) -> None:
+        """Note what is left of a task, before it goes on at another rate."""
+        task.remaining = max(0.0, task.remaining - task.rate * (now - task.since) / _SECOND)
+        task.since = now
+
+    def _expect_end(self, task: Task) -> None:
+        if task.rate > 0:
+            self._expect(task, Instant(task.since + round(task.remaining / task.rate * _SECOND)))
+        else:
+            task.due = None
+            task.turn += 1
+
+    def _expect(self, task: Task, instant: Instant) -> None:
+        task.turn += 1
+        task.due = instant
+        self._entries += 1
+        heapq.heappush(self._calendar, (instant, self._entries, task, task.turn))
+
+    def _surroundings(self, seed: Supply) -> list[Task]:
+        """Return all tasks that share resources with those of `seed`, directly or by others."""
+        tasks: dict[Task, None] = {}
+        waiting: list[Supply] = [seed]
+        seen = {seed}
+        self._touched.pop(seed, None)
+        while waiting:
+            for task in waiting.pop().tasks:
+                if task in tasks:
+                    continue
+                tasks[task] = None
+                for resource, _ in task.uses:
+                    if resource not in seen:
+                        seen.add(resource)
+                        self._touched.pop(resource, None)
+                        waiting.append(resource)
+        return list(tasks)

@@ -1,0 +1,95 @@
+"""Recorded runs of the real Batsim 4.2.1, played again: each job from its recorded start, on its recorded hosts."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import itertools
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from batkube.execution.plant import Plant
+from batkube.execution.plant_work import PlantWork
+from batkube.execution.profile_scripts import Scripts
+from batkube.execution.shapes import storage_by_label
+from batkube.fluid.flow import Flow
+from batkube.kernel.agenda import Agenda, Rank
+from batkube.kernel.instants import Instant, seconds
+from batkube.kernel.intervals import members, parse_intervals
+from batkube.platforms.reading import read_platform
+from batkube.platforms.simgrid_network import parse_network
+from batkube.workloads.batsim import read_batsim
+from batkube.workloads.model import Foreign
+from batkube.workloads.usage_traces import UsageTrace, read_usage_trace
+
+
+class RecordedRun:
+    """One run: its inputs, and its rows of jobs.csv."""
+
+    def __init__(self, runs: Path, name: str) -> None:
+        self.folder = runs / "runs" / name
+        words = shlex.split((self.folder / "cmdline.txt").read_text().partition("batsim ")[2])
+        options = dict(itertools.pairwise(words))
+        self.platform = (runs / "inputs" / options["-p"]).resolve()
+        self.workload = (runs / "inputs" / options["-w"]).resolve()
+        self.jobs = self.rows("out_jobs.csv")
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        """Return the rows of one of the files it wrote."""
+        return list(csv.DictReader((self.folder / name).read_text().splitlines()))
+
+    def trace(self, profile: Foreign) -> UsageTrace:
+        """Return the usage trace that a profile names."""
+        return read_usage_trace(self.workload.parent / str(profile.fields["trace"]))
+
+
+class Replay:
+    """The jobs of a recorded run on our plant, each begun when and where it was."""
+
+    def __init__(self, run: RecordedRun, storages: Mapping[str, str] | None = None) -> None:
+        self.run = run
+        self.agenda = Agenda()
+        self.plant = Plant(parse_network(run.platform, run.platform.read_bytes()), Flow())
+        self.storages = sorted(self.plant.network.storages)
+        self.machines = [machine.name for machine in read_platform(str(run.platform)).machines]
+        scripts = Scripts(self.plant, storage_by_label(self.storages, storages), run.trace)
+        self.work = PlantWork(self.agenda, self.plant, scripts)
+        #: When each job ended, in seconds, and with which exit code.
+        self.ends: dict[str, tuple[float, int]] = {}
+        self.now = Instant(0)
+
+    def hosts(self, row: Mapping[str, str]) -> list[str]:
+        """Return the hosts of a recorded job."""
+        names = [*self.machines, *self.storages]
+        return [names[number] for number in members(parse_intervals(row["allocated_resources"]))]
+
+    def play(self) -> None:
+        """Let everything happen."""
+        profiles = {job.name: job.profile for job in read_batsim(self.run.workload, "w0").jobs}
+        for row in self.run.jobs:
+            name, start = row["job_id"], Instant(seconds(row["starting_time"]))
+
+            def begin(now: Instant, name: str = name, row: Mapping[str, str] = row) -> None:
+                self.begin(name, row, now)
+                self.work.begin(name, profiles[name], self.hosts(row), lambda code, at: self.end(name, code, at), now)
+
+            self.agenda.book(start, Rank.START, begin)
+            if (walltime := seconds(row["requested_time"])) > 0:
+                self.agenda.book(Instant(start + walltime), Rank.FINISH, functools.partial(self.stop, name))
+        while (appointment := self.agenda.next()) is not None:
+            self.now = appointment.at
+            appointment.action(appointment.at)
+
+    def stop(self, name: str, now: Instant) -> None:
+        """End a job at its walltime, unless it has ended."""
+        if name not in self.ends:
+            self.work.cancel(name, now)
+            self.end(name, 0, now)
+
+    def begin(self, name: str, row: Mapping[str, str], now: Instant) -> None:
+        """Hear that a job begins."""
+
+    def end(self, name: str, code: int, now: Instant) -> None:
+        """Hear that a job ends."""
+        self.ends[name] = now / 1e9, code

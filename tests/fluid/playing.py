@@ -1,0 +1,68 @@
+"""Parallel tasks that come and go on a platform, played by ours and by SimGrid."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from batkube.execution.plant import Plant
+from batkube.fluid.flow import Flow
+from batkube.kernel.instants import Instant
+from batkube.platforms.simgrid_network import parse_network
+
+SOURCE = Path(__file__).with_name("ptasks.cpp")
+
+
+class Arrival(NamedTuple):
+    """A parallel task, and when it begins."""
+
+    name: str
+    start_s: float
+    hosts: Sequence[str]
+    flops: Sequence[float]
+    sent_bytes: Sequence[float]
+
+    def line(self) -> str:
+        """The task as ptasks.cpp reads it."""
+        words = [self.name, repr(self.start_s), str(len(self.hosts)), *self.hosts, *map(repr, self.flops)]
+        return " ".join([*words, str(len(self.sent_bytes)), *map(repr, self.sent_bytes)])
+
+
+def ends_of_ours(platform: Path, arrivals: Sequence[Arrival]) -> dict[str, float]:
+    """Return when each task ends, in seconds, by our model."""
+    flow = Flow()
+    plant = Plant(parse_network(platform, platform.read_bytes()), flow)
+    coming = sorted(
+        ((Instant(round(one.start_s * 1e9)), plant.task(one.name, *one[2:])) for one in arrivals), key=lambda at: at[0]
+    )
+    ends: dict[str, float] = {}
+    while True:
+        dates = [date for date in (flow.due(), coming[0][0] if coming else None) if date is not None]
+        if not dates:
+            return ends
+        now = min(dates)
+        ends.update((task.name, now / 1e9) for task in flow.advance(now))
+        while coming and coming[0][0] == now:
+            flow.begin(coming.pop(0)[1], now)
+        flow.settle(now)
+
+
+def compiled_oracle(folder: Path) -> Path | None:
+    """Return the program that runs SimGrid, or None where it cannot be had."""
+    if shutil.which("g++") is None or not Path("/usr/include/simgrid/s4u.hpp").exists():
+        return None
+    program = folder / "ptasks"
+    subprocess.run(["g++", "-O1", "-std=c++17", "-o", program, SOURCE, "-lsimgrid"], check=True)
+    return program
+
+
+def ends_of_simgrid(oracle: Path, platform: Path, arrivals: Sequence[Arrival]) -> dict[str, float]:
+    """Return when each task ends, in seconds, by SimGrid's L07 model."""
+    text = "\n".join(one.line() for one in arrivals)
+    run = subprocess.run(
+        [oracle, platform, "--log=root.thresh:critical"], input=text, capture_output=True, text=True, check=True
+    )
+    return {name: float(end) for name, end in map(str.split, run.stdout.splitlines())}
