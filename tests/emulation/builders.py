@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batkube.emulation.manifests import Task
+from batkube.emulation.manifests import EmulatedTask
 from batkube.emulation.sightings import EventSeen, PodSeen
 from batkube.kernel.instants import Instant, seconds
 from batkube.workloads.model import Delay, Job
@@ -21,10 +21,10 @@ def make_job(name: str = "1", **fields: object) -> Job:
     return Job(**{**usual, **fields})  # type: ignore[arg-type]
 
 
-def make_task(number: int = 0, job: Job | None = None, *, exit_code: int = 0, is_cut: bool = False) -> Task:
+def make_task(number: int = 0, job: Job | None = None, *, exit_code: int = 0, is_cut: bool = False) -> EmulatedTask:
     """Return a job as it will be played, at full length."""
     played = job or make_job(str(number))
-    return Task(number, played, played.requests, seconds(10), seconds(10), exit_code, is_cut)
+    return EmulatedTask(number, played, played.requests, seconds(10), seconds(10), exit_code, is_cut)
 
 
 def pod_at(at_s: float, number: int = 0, name: str = "", **fields: object) -> PodSeen:

@@ -121,7 +121,8 @@ def test_simgrid_overcommits_a_fat_pipe_and_ours_does_not(oracle: Path, tmp_path
     platform.write_text(
         '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
         '<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>'
-        '<link id="fat" bandwidth="100MBps" latency="0s" sharing_policy="FATPIPE"/><link id="slow" bandwidth="10MBps" latency="0s"/>'
+        '<link id="fat" bandwidth="100MBps" latency="0s" sharing_policy="FATPIPE"/>'
+        '<link id="slow" bandwidth="10MBps" latency="0s"/>'
         '<route src="a" dst="a"><link_ctn id="fat"/></route>'
         '<route src="a" dst="b"><link_ctn id="fat"/><link_ctn id="slow"/></route></zone></platform>'
     )

@@ -101,12 +101,20 @@ class Scene:
         self._ready = deque(entry for entry in self._ready if entry[0] is not actor)
         actor.script.close()
 
-    def book(self, at: Instant, on_end: Callable[[], None]) -> Activity:
-        """Begin something that ends at a date."""
+    def book(self, at: Instant, on_end: Callable[[], None], number: int | None = None) -> Activity:
+        """Begin something that ends at a date; `number` if it had begun before its end was known."""
         activity = Activity(on_end)
-        heapq.heappush(self._dates, (at, self._begun, activity))
-        self._begun += 1
+        heapq.heappush(self._dates, (at, self.beginning() if number is None else number, activity))
         return activity
+
+    def beginning(self) -> int:
+        """Take note that something begins whose end is not known yet, and return its number."""
+        self._begun += 1
+        return self._begun
+
+    def reach(self, now: Instant) -> None:
+        """Let time go on to `now`, before which nothing is due."""
+        self.now = max(self.now, now)
 
     @property
     def due(self) -> Instant | None:
@@ -123,8 +131,8 @@ class Scene:
     def step(self, now: Instant) -> None:
         """Let what is due at `now` end, and everybody act who can."""
         self.now = now
-        dates, first_new = self._dates, self._begun
-        while dates and dates[0][0] <= now and dates[0][1] < first_new:
+        dates, last = self._dates, self._begun
+        while dates and dates[0][0] <= now and dates[0][1] <= last:
             activity = heapq.heappop(dates)[2]
             if not activity.is_over:
                 activity.is_over = True

@@ -96,6 +96,9 @@ class Deeds:
         self._server = server
         self._executor = executor
         self._power = power
+        #: Told of jobs that the scheduler registers, and of those that it rejects.
+        self.on_registration: Callable[[LiveJob], None] = lambda live: None
+        self.on_rejection: Callable[[LiveJob], None] = lambda live: None
         self._answers: Mapping[type[Event], Callable[..., News]] = {
             ExecuteJob: self._to_execute,
             RejectJob: self._to_reject,
@@ -141,6 +144,7 @@ class Deeds:
                 "job must be submitted and not allocated yet."
             )
         live.state = JobState.REJECTED
+        self.on_rejection(live)
         self._server.completions += 1
         self._server.record(live)
         yield from ()
@@ -215,6 +219,7 @@ class Deeds:
     def _to_register_job(self, event: RegisterJob) -> News:
         self._check_registration("job")
         live = self._workloads.register_job(event.job_id, event.job)
+        self.on_registration(live)
         return functools.partial(self._register, live)
 
     def _check_registration(self, what: str) -> None:

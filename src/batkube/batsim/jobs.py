@@ -88,7 +88,8 @@ class Workloads:
             known = {one: (document.profiles[one], document.profile_descriptions[one]) for one in document.profiles}
             self._profiles[name] = {one: entry if one in used else None for one, entry in known.items()}
             for job, description in zip(document.workload.jobs, document.job_descriptions, strict=True):
-                live = LiveJob(job, {**description, "id": job.key}, document.profile_descriptions[job.profile.name])
+                profile = document.profile_descriptions[str(description["profile"])]
+                live = LiveJob(job, {**description, "id": job.key}, profile)
                 self._jobs[job.key] = live
 
     def jobs_of(self, workload: str) -> list[LiveJob]:

@@ -9,12 +9,12 @@ from batkube.batsim.actors import Mailbox, Scene
 from batkube.batsim.conversation import Conversation, Scheduler
 from batkube.batsim.deeds import Deeds
 from batkube.batsim.execution import JobExecutor
+from batkube.batsim.greeting import beginning
 from batkube.batsim.jobs import Workloads
 from batkube.batsim.machines import Machines
-from batkube.batsim.messages import JsonObject, Notify
+from batkube.batsim.messages import Notify
 from batkube.batsim.options import Options
 from batkube.batsim.server import BatsimServer
-from batkube.batsim.site import described
 from batkube.batsim.sources import EVENTS, JOBS, source_of_events, source_of_jobs
 from batkube.batsim.tables import Tables
 from batkube.batsim.tasks import FluidTasks
@@ -61,7 +61,7 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler, table
         scene.enter(source_of_jobs(scene, mailbox, server, workloads.jobs_of(name)), master)
     for events in inputs.events:
         scene.enter(source_of_events(scene, mailbox, server, events), master)
-    scene.enter(server.script(_beginning(inputs, workloads)), master)
+    scene.enter(server.script(beginning(inputs.machines, inputs.documents, inputs.options, workloads)), master)
     while not server.is_over and (due := scene.due) is not None:
         scene.step(due)
     if not server.is_over:
@@ -69,21 +69,3 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler, table
             f"nothing more is due at {human(scene.now)}, and the scheduler left {server.waiting} jobs that it was told "
             "of neither started nor rejected"
         )
-
-
-def _beginning(inputs: SimulationInputs, workloads: Workloads) -> JsonObject:
-    machines = inputs.machines.all
-    storage = [machine for machine in machines if machine.is_storage]
-    compute = [machine for machine in machines if not machine.is_storage]
-    return {
-        "nb_resources": len(machines),
-        "nb_compute_resources": len(compute),
-        "nb_storage_resources": len(storage),
-        "allow_compute_sharing": inputs.options.allows_compute_sharing,
-        "allow_storage_sharing": inputs.options.allows_storage_sharing,
-        "config": inputs.options.configuration(),
-        "compute_resources": described(compute),
-        "storage_resources": described(storage),
-        "workloads": {name: document.workload.source for name, document in inputs.documents.items()},
-        "profiles": dict(workloads.profile_descriptions()),
-    }

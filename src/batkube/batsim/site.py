@@ -7,10 +7,9 @@ before host2. Storage comes after all others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from batkube.batsim.machines import LiveMachine, Machines
-from batkube.batsim.messages import JsonObject
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration
 from batkube.platforms.network import Host, Network
@@ -71,20 +70,6 @@ def _role(source: str, host: Host, other: str | None) -> str:
             source, at=f"host {host.name!r}", problem=f"unknown role {role!r}", remedy=f"roles are {', '.join(_ROLES)}"
         )
     return role
-
-
-def described(machines: Sequence[LiveMachine]) -> list[JsonObject]:
-    """Return machines as SIMULATION_BEGINS describes them."""
-    return [
-        {
-            "id": machine.id,
-            "name": machine.name,
-            "state": machine.state,
-            "properties": machine.properties,
-            "zone_properties": machine.zone_properties,
-        }
-        for machine in machines
-    ]
 
 
 class TransferTimes:

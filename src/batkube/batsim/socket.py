@@ -34,6 +34,8 @@ class Requester:
         self._socket.setsockopt(zmq.LINGER, 0)
         #: Real seconds that were spent waiting for replies.
         self.waited = 0.0
+        #: Whether the last message has its reply.
+        self.was_answered = True
         try:
             self._socket.connect(endpoint)
         except zmq.ZMQError as error:
@@ -42,10 +44,12 @@ class Requester:
     def ask(self, text: str) -> bytes:
         """Send a message, and return the reply to it. Raises RunFailed when none comes."""
         stopwatch = Stopwatch()
+        self.was_answered = False
         self._send(text, stopwatch)
         while not self._socket.poll(_LOOK_MS):
             self._check(stopwatch, "has not answered")
         self.waited += stopwatch.real_s
+        self.was_answered = True
         return self._socket.recv()
 
     def _send(self, text: str, stopwatch: Stopwatch) -> None:

@@ -18,12 +18,13 @@ from batkube.batsim.server import BatsimServer, News
 from batkube.kernel.instants import Duration, Instant
 
 JOBS, EVENTS = "jobs", "events"
-_NOTICES = {JOBS: "no_more_static_job_to_submit", EVENTS: "no_more_external_event_to_occur"}
+#: What is told when the last source of a kind has no more.
+NOTICES = {JOBS: "no_more_static_job_to_submit", EVENTS: "no_more_external_event_to_occur"}
 
 _Item = TypeVar("_Item")
 
 
-def _hello() -> Script:
+def hello() -> Script:
     """A source introduces itself, which takes as long as any message."""
     yield from ()
 
@@ -55,7 +56,7 @@ def _source(
     date: Callable[[_Item], Instant],
     news: Callable[[Sequence[_Item]], News],
 ) -> Script:
-    yield mailbox.put(_hello)
+    yield mailbox.put(hello)
     reached = scene.now
     batch: list[_Item] = []
     for at, due in itertools.groupby(items, key=date):
@@ -70,4 +71,4 @@ def _source(
         batch += due
     if batch:
         yield mailbox.put(news(batch))
-    yield mailbox.put(functools.partial(server.goodbye, kind, _NOTICES[kind]))
+    yield mailbox.put(functools.partial(server.goodbye, kind, NOTICES[kind]))

@@ -152,6 +152,10 @@ _SubmitAs = Annotated[
         "unless said, what it wants.",
     ),
 ]
+_Energy = Annotated[
+    bool | None,
+    typer.Option("--energy", "-E", help="Count the energy of machines and jobs; the platform says what machines draw."),
+]
 _Events = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
@@ -185,6 +189,7 @@ def run(
     on_deadlock: _OnDeadlock = None,
     submit_as: _SubmitAs = None,
     events: _Events = None,
+    energy: _Energy = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
@@ -215,8 +220,8 @@ def scenario_keys(options: Mapping[str, Any]) -> dict[str, object]:
     named = {name.replace("_", "-"): value for name, value in options.items()}
     named["scheduler-args"] = policy_arguments(named["scheduler-arg"] or [])
     named["workload"] = [str(path) for path in named["workload"] or ()]
-    said = {key: value for key, value in named.items() if key in KEYS and value not in (None, [], {})}
-    return {key: str(value) if isinstance(value, Path) else value for key, value in said.items()}
+    keys = {key: value for key, value in named.items() if key in KEYS and value not in (None, [], {})}
+    return {key: str(value) if isinstance(value, Path) else value for key, value in keys.items()}
 
 
 def build_scheduler(name: str, catalogue: Catalogue) -> Path:
@@ -297,7 +302,7 @@ def _report(
     """Yield the lines a person reads at the end of a run: first what to check, then the numbers."""
     for note in notes:
         yield _note_line(note)
-    states = ", ".join(f"{ended[state]:,} {said}" for state, said in _STATES.items() if ended[state])
+    states = ", ".join(f"{ended[state]:,} {word}" for state, word in _STATES.items() if ended[state])
     yield ""
     yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
     if int(summary["nb_jobs_finished"]):
@@ -327,5 +332,5 @@ def _window(summary: dict[str, str]) -> str:
 
 def _time(text: str) -> str:
     """Return seconds for a table, and as a person says them where that is shorter to grasp."""
-    said = f"   {human(seconds(text))}" if float(text) >= 60 else ""
-    return f"{float(text):>14,.1f} s{said}"
+    words = f"   {human(seconds(text))}" if float(text) >= 60 else ""
+    return f"{float(text):>14,.1f} s{words}"

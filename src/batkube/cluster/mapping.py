@@ -28,6 +28,8 @@ LABEL_JOB = "batkube.io/job"
 ANNOTATION_SIZE = "batkube.io/size"
 #: On nodes whose clock does not run at the speed of ours: how fast it does.
 ANNOTATION_SPEED = "batkube.io/speed"
+#: On a node: what its machine is asked to be, as far as power goes; awake unless it says otherwise.
+POWER_ANNOTATION, POWER_ON, POWER_OFF = "batkube.io/power", "on", "off"
 DEFAULT_SCHEDULER = "default-scheduler"
 #: Names that mean "whichever scheduler there is": none, the 2020 experiments', Kubernetes' own.
 ANY_SCHEDULER = ("", "default", DEFAULT_SCHEDULER)

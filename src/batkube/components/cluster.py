@@ -45,6 +45,8 @@ class PolicyChoice:
     model: ResourceModel = ResourceModel.REQUESTS
     true_length: Callable[[Job], Duration] | None = None
     machines: Sequence[Machine] = ()
+    #: Whether machines can be switched off.
+    has_switches: bool = False
 
 
 def start_cluster(
@@ -124,6 +126,7 @@ def start_scheduler(world: World, client: Client | None, courses: Courses, choic
             courses=courses,
             true_length=choice.true_length,
             machines=choice.machines,
+            has_switches=choice.has_switches,
             client=client,
             events=events,
         )

@@ -26,7 +26,7 @@ _KWOK_TAINT = {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoS
 _JOB_NAME_LENGTH = 50
 
 
-class Task(NamedTuple):
+class EmulatedTask(NamedTuple):
     """A job as it will be played."""
 
     #: Its position in the order of submission.
@@ -54,7 +54,7 @@ class Style(NamedTuple):
     tolerates_kwok: bool = False
 
 
-def objects_of(task: Task, style: Style) -> list[KubeObject]:
+def objects_of(task: EmulatedTask, style: Style) -> list[KubeObject]:
     """Return what to create for a job: a batch/v1 Job, or its pods in order of rank."""
     base = pod_base_name(task.job)
     if style.kind is JobKind.JOB:
@@ -79,7 +79,7 @@ def _class_name(priority: int, style: Style) -> str:
     return f"batkube-{style.run}-{'minus-' if priority < 0 else ''}{abs(priority)}"
 
 
-def _job_object(task: Task, style: Style, base: str) -> KubeObject:
+def _job_object(task: EmulatedTask, style: Style, base: str) -> KubeObject:
     name = base if len(base) <= _JOB_NAME_LENGTH and "." not in base else f"job-{task.number}"
     metadata = _metadata(task, style)
     spec: KubeObject = {
@@ -93,7 +93,7 @@ def _job_object(task: Task, style: Style, base: str) -> KubeObject:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, **metadata}, "spec": spec}
 
 
-def _metadata(task: Task, style: Style) -> KubeObject:
+def _metadata(task: EmulatedTask, style: Style) -> KubeObject:
     labels = {
         LABEL_RUN: style.run,
         LABEL_NUMBER: str(task.number),
@@ -106,7 +106,7 @@ def _metadata(task: Task, style: Style) -> KubeObject:
     return {"labels": labels, "annotations": annotations}
 
 
-def _pod_spec(task: Task, style: Style) -> KubeObject:
+def _pod_spec(task: EmulatedTask, style: Style) -> KubeObject:
     job = task.job
     sleep = f"sleep {exact_seconds(task.sleep)}"
     command = ["sh", "-c", f"{sleep}; exit {task.exit_code}"] if task.exit_code else sleep.split()
@@ -125,7 +125,7 @@ def _pod_spec(task: Task, style: Style) -> KubeObject:
     return spec
 
 
-def _resources(task: Task) -> KubeObject:
+def _resources(task: EmulatedTask) -> KubeObject:
     requests = {name: format_amount(name, amount) for name, amount in task.requests}
     # Kubernetes wants the limit of an extended resource to equal its request.
     limits = {name: text for name, text in requests.items() if "/" in name}

@@ -18,7 +18,7 @@ import msgspec
 from batkube.emulation import sightings
 from batkube.emulation.access import Access, RefusedByCluster, Unreachable
 from batkube.emulation.following import FollowedCollection
-from batkube.emulation.manifests import LABEL_RUN, Style, Task, objects_of
+from batkube.emulation.manifests import LABEL_RUN, EmulatedTask, Style, objects_of
 from batkube.emulation.settings import JobKind
 from batkube.emulation.sightings import EventSeen, PodSeen
 from batkube.emulation.story import Story
@@ -88,7 +88,7 @@ class Player:
     """One run, from the first job to the last."""
 
     def __init__(
-        self, stage: PlayStage, tasks: Sequence[Task], story: Story, clock: RunClock, patience: Duration
+        self, stage: PlayStage, tasks: Sequence[EmulatedTask], story: Story, clock: RunClock, patience: Duration
     ) -> None:
         self._stage = stage
         self._tasks = tasks
@@ -175,7 +175,7 @@ class Player:
         reasons = [pod.reason for pod in first.last_pods() if pod.reason] or ["no reason is given"]
         return f"{len(waiting)} jobs have not ended, such as {first.task.job.key}: {reasons[0]}"
 
-    def _submit(self, task: Task) -> None:
+    def _submit(self, task: EmulatedTask) -> None:
         """Create a job's objects; runs in a thread of its own."""
         stage, at = self._stage, self._clock.now
         group = "/apis/batch/v1" if stage.style.kind is JobKind.JOB else "/api/v1"

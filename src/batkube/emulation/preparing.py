@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from batkube.cluster.mapping import ANNOTATION_SPEED, node_names
 from batkube.cluster.store import KubeObject
 from batkube.emulation.access import Access, RefusedByCluster, Unreachable
-from batkube.emulation.manifests import Task
+from batkube.emulation.manifests import EmulatedTask
 from batkube.emulation.settings import Emulation, JobKind, mapped
 from batkube.execution.profiles import run_time_on
 from batkube.execution.shapes import NotModelled
@@ -145,7 +145,7 @@ def _check_names(order: dict[str, int], listed: Sequence[KubeObject], emulation:
 
 def plan(
     workloads: Sequence[Workload], emulation: Emulation, nodes: ClusterNodes, platform: Platform | None
-) -> list[Task]:
+) -> list[EmulatedTask]:
     """Return the jobs as they will be played, in order of submission. Raises InputError for one that cannot be."""
     sources = {workload.name: workload.source for workload in workloads}
     jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in workloads), key=lambda job: job.submit)
@@ -163,7 +163,7 @@ def plan(
         is_cut = job.walltime is not None and job.walltime < length
         length = job.walltime if is_cut and job.walltime is not None else length
         sleep = Duration(round(length * stretch))
-        tasks.append(Task(number, job, requests, length, sleep, 0 if is_cut else code, is_cut))
+        tasks.append(EmulatedTask(number, job, requests, length, sleep, 0 if is_cut else code, is_cut))
     return tasks
 
 

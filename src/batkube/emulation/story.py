@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from batkube.cluster.outcomes import FinalState
-from batkube.emulation.manifests import Task
+from batkube.emulation.manifests import EmulatedTask
 from batkube.emulation.settings import JobKind
 from batkube.emulation.sightings import EventSeen, PodSeen
 from batkube.kernel.errors import RunFailed
@@ -23,7 +23,7 @@ class PodStory:
     """One pod. Times are None until they are seen."""
 
     name: str
-    task: Task
+    task: EmulatedTask
     seen: Instant | None = None
     node: str = ""
     bound: Instant | None = None
@@ -60,7 +60,7 @@ class PodStory:
 class JobStory:
     """One job, and the pods it has had."""
 
-    task: Task
+    task: EmulatedTask
     submitted: Instant | None = None
     #: Why the cluster did not take it.
     refusal: str = ""
@@ -88,7 +88,7 @@ class JobStory:
 class Story:
     """All jobs of a run. `hear` is the only door."""
 
-    def __init__(self, tasks: Sequence[Task], kind: JobKind) -> None:
+    def __init__(self, tasks: Sequence[EmulatedTask], kind: JobKind) -> None:
         self._kind = kind
         #: What happened, as it became known: two watches are never quite together.
         self._happened: list[tuple[Instant, str, dict[str, Field]]] = []

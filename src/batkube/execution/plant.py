@@ -14,9 +14,9 @@ import math
 from collections.abc import Sequence
 
 from batkube.fluid.flow import Flow
-from batkube.fluid.tasks import Resource, Task
+from batkube.fluid.tasks import Supply, Task
 from batkube.kernel.instants import Duration, Instant
-from batkube.platforms.network import Host, Link, Network
+from batkube.platforms.network import Host, Network, NetworkLink
 
 #: Bytes that TCP lets be under way (SimGrid: network/TCP-gamma).
 _TCP_GAMMA_BYTES = 4194304.0
@@ -28,15 +28,15 @@ class Plant:
     def __init__(self, network: Network, flow: Flow) -> None:
         self.network = network
         self.flow = flow
-        self._cores: dict[str, Resource] = {}
-        self._links: dict[Link, Resource] = {}
+        self._cores: dict[str, Supply] = {}
+        self._links: dict[NetworkLink, Supply] = {}
         self._pstates = {name: host.pstate for name, host in network.hosts.items()}
 
-    def cores(self, name: str) -> Resource:
+    def cores(self, name: str) -> Supply:
         """Return the cores of a host."""
         if name not in self._cores:
             host = self.network.hosts[name]
-            self._cores[name] = Resource(name, host.cores * self.speed(name))
+            self._cores[name] = Supply(name, host.cores * self.speed(name))
         return self._cores[name]
 
     def host(self, name: str) -> Host:
@@ -62,8 +62,8 @@ class Plant:
 
     def task(self, name: str, hosts: Sequence[str], flops: Sequence[float], sent_bytes: Sequence[float]) -> Task:
         """Return a task with a process on each of `hosts`; `sent_bytes` is a matrix, row sends to column, or empty."""
-        weights: dict[Link, float] = {}
-        fat: dict[Link, float] = {}
+        weights: dict[NetworkLink, float] = {}
+        fat: dict[NetworkLink, float] = {}
         latency_s, window_s = 0.0, 0.0
         count = len(hosts)
         for position, amount in enumerate(sent_bytes):
@@ -79,7 +79,7 @@ class Plant:
                     weights[link] = weights.get(link, 0.0) + amount
         uses = [(self.cores(host), amount) for host, amount in zip(hosts, flops, strict=True)]
         uses += [(self._link(link), amount) for link, amount in weights.items()]
-        uses += [(Resource(link.name, link.bandwidth_bps), amount) for link, amount in fat.items()]
+        uses += [(Supply(link.name, link.bandwidth_bps), amount) for link, amount in fat.items()]
         task = ParallelTask(
             name,
             uses,
@@ -97,9 +97,9 @@ class Plant:
         ]
         return min([task.network_bound, *per_core])
 
-    def _link(self, link: Link) -> Resource:
+    def _link(self, link: NetworkLink) -> Supply:
         if link not in self._links:
-            self._links[link] = Resource(link.name, link.bandwidth_bps)
+            self._links[link] = Supply(link.name, link.bandwidth_bps)
         return self._links[link]
 
 
@@ -111,7 +111,7 @@ class ParallelTask(Task):
     def __init__(
         self,
         name: str,
-        uses: Sequence[tuple[Resource, float]],
+        uses: Sequence[tuple[Supply, float]],
         *,
         hosts: tuple[str, ...],
         flops: tuple[float, ...],

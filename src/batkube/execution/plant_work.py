@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from typing import Protocol
 
 from batkube.execution.plant import Plant
 from batkube.execution.profile_scripts import Mail, Process, Script, Scripts
@@ -18,6 +19,16 @@ from batkube.workloads.model import Profile
 
 OnEnd = Callable[[int, Instant], None]
 """Hears the exit code of work that is through."""
+
+
+class TaskWitness(Protocol):
+    """Who wants to know of tasks."""
+
+    def begin_task(self, task: Task, now: Instant) -> None:
+        """Hear that a task begins, before it does."""
+
+    def end_task(self, task: Task, now: Instant) -> None:
+        """Hear that a task ends, while it still holds what it took."""
 
 
 class _Actor:
@@ -48,8 +59,8 @@ class PlantWork:
         #: When the flow's next event is booked, and as which appointment.
         self._booked: tuple[Instant, int] | None = None
         self._is_unsettled = False
-        #: Told of tasks that begin and end, on which hosts.
-        self.on_task: Callable[[Task, Instant], None] | None = None
+        #: Who wants to know of tasks that begin and end.
+        self.witness: TaskWitness | None = None
 
     def begin(self, key: Hashable, profile: Profile, hosts: Sequence[str], on_end: OnEnd, now: Instant) -> None:
         """Let work begin, known by `key`; `on_end` is told once it is through."""
@@ -110,7 +121,8 @@ class PlantWork:
     def _begin_task(self, actor: _Actor, task: Task, now: Instant) -> None:
         actor.task = task
         self._actors[task] = actor
-        self._tell(task, now)
+        if self.witness is not None:
+            self.witness.begin_task(task, now)
         self._flow.begin(task, now)
         self.change(now)
 
@@ -118,7 +130,7 @@ class PlantWork:
         if actor.appointment is not None:
             self._agenda.cancel(actor.appointment)
         if actor.task is not None and self._actors.pop(actor.task, None) is not None:
-            self._tell(actor.task, now)
+            self._end_task(actor.task, now)
             self._flow.cancel(actor.task, now)
             self.change(now)
         for mail in [mail for mail, reader in self._readers.items() if reader is actor]:
@@ -126,9 +138,9 @@ class PlantWork:
         for other in actor.others:
             self._stop(other, now)
 
-    def _tell(self, task: Task, now: Instant) -> None:
-        if self.on_task is not None:
-            self.on_task(task, now)
+    def _end_task(self, task: Task, now: Instant) -> None:
+        if self.witness is not None:
+            self.witness.end_task(task, now)
 
     # Time
 
@@ -148,8 +160,7 @@ class PlantWork:
         self._booked = None
         due = self._flow.due()
         while due is not None and due <= now:
-            # Before they leave: who reads meters wants to know what they took.
-            for task in self._flow.advance(now, on_through=self._tell):
+            for task in self._flow.advance(now, on_through=self._end_task):
                 actor = self._actors.pop(task)
                 actor.task = None
                 self._go_on(actor, now)

@@ -28,7 +28,7 @@ class NotModelled(Exception):
     """The profile, or something in it, cannot be run yet; the text says what and why."""
 
 
-class Shape(NamedTuple):
+class TaskShape(NamedTuple):
     """A parallel task before it is one."""
 
     hosts: Sequence[str]
@@ -37,24 +37,24 @@ class Shape(NamedTuple):
     sent_bytes: Sequence[float]
 
 
-def shape_of(profile: Profile, hosts: Sequence[str], storage: Storage) -> Shape:
+def shape_of(profile: Profile, hosts: Sequence[str], storage: Storage) -> TaskShape:
     """Return the parallel task of a profile with its rank i on `hosts[i]`. Raises NotModelled."""
     count = len(hosts)
     match profile:
         case Parallel():
             if len(profile.cpu_flops) != count:
                 raise NotModelled(f"has {len(profile.cpu_flops)} tasks for {count} machines")
-            return Shape(hosts, profile.cpu_flops, profile.com_bytes if any(profile.com_bytes) else ())
+            return TaskShape(hosts, profile.cpu_flops, profile.com_bytes if any(profile.com_bytes) else ())
         case ParallelHomogeneous():
-            return Shape(hosts, [profile.cpu_flops] * count, _all_to_all(count, profile.com_bytes))
+            return TaskShape(hosts, [profile.cpu_flops] * count, _all_to_all(count, profile.com_bytes))
         case ParallelHomogeneousTotal():
             share = profile.com_bytes / count
-            return Shape(hosts, [profile.cpu_flops / count] * count, _all_to_all(count, share))
+            return TaskShape(hosts, [profile.cpu_flops / count] * count, _all_to_all(count, share))
         case Foreign(kind=kind) if kind == PFS:
             return _with_storage(profile.fields, hosts, storage)
         case Foreign(kind=kind) if kind == STAGING:
             ends = [storage(str(profile.fields.get(key, ""))) for key in ("from", "to")]
-            return Shape(ends, [0.0, 0.0], [0.0, amount_of(profile.fields, "nb_bytes"), 0.0, 0.0])
+            return TaskShape(ends, [0.0, 0.0], [0.0, amount_of(profile.fields, "nb_bytes"), 0.0, 0.0])
         case Foreign(kind=kind) if kind == SMPI:
             raise NotModelled("replays an SMPI trace, for which a real Batsim is needed (--engine batsim)")
         case Foreign():
@@ -77,7 +77,7 @@ def _all_to_all(count: int, amount: float) -> Sequence[float]:
     return [0.0 if row == column else amount for row in range(count) for column in range(count)]
 
 
-def _with_storage(fields: Mapping[str, object], hosts: Sequence[str], storage: Storage) -> Shape:
+def _with_storage(fields: Mapping[str, object], hosts: Sequence[str], storage: Storage) -> TaskShape:
     read, write = amount_of(fields, "bytes_to_read"), amount_of(fields, "bytes_to_write")
     label = fields.get("storage", _DEFAULT_STORAGE)
     whole = [*hosts, storage(str(label))]
@@ -87,7 +87,7 @@ def _with_storage(fields: Mapping[str, object], hosts: Sequence[str], storage: S
         for row in range(len(whole))
         for column in range(len(whole))
     ]
-    return Shape(whole, [0.0] * len(whole), sent if read or write else ())
+    return TaskShape(whole, [0.0] * len(whole), sent if read or write else ())
 
 
 def storage_by_label(storages: Sequence[str], mapping: Mapping[str, str] | None = None) -> Storage:

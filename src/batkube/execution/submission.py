@@ -45,11 +45,17 @@ class Submission:
 
     def _submit(self, now: Instant) -> None:
         while self._next is not None and self._next.submit == now:
-            job = self._next
-            self._journal.append(now, "submit", job=job.key)
-            self._spawn(job, now, Past())
+            self._submit_one(self._next, now)
             self._next = next(self._jobs, None)
         self.begin()
+
+    def add(self, job: Job, now: Instant) -> None:
+        """Let a job arrive that was not known before: one that a scheduler makes."""
+        self._agenda.book(now, Rank.SUBMIT, lambda at: self._submit_one(job, at))
+
+    def _submit_one(self, job: Job, now: Instant) -> None:
+        self._journal.append(now, "submit", job=job.key)
+        self._spawn(job, now, Past())
 
     def resubmit(self, job: Job, past: Past, now: Instant) -> None:
         """Queue a job again whose pods were stopped or lost, at the end of the queue."""

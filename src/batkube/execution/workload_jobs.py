@@ -27,7 +27,7 @@ from batkube.cluster.store import ADDED, DELETED, Batch, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.job_fates import PREEMPTED, fate_of, told_to_stop, why_stopped
 from batkube.execution.job_makers import JobMaker
-from batkube.execution.profiles import is_delay, run_time_on
+from batkube.execution.profiles import run_time_on
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
@@ -98,7 +98,7 @@ class WorkloadJobs:
         """All pods run: the profile begins, and its end is known, unless it depends on what others do."""
         job = course.job
         machines = [self._machines[number] for number in course.machine_ids if number is not None]
-        if self._work is not None and not is_delay(job.profile):
+        if self._work is not None and self._work.takes(job):
             self._journal.append(now, "start", job=job.key)
             self._work.begin(course, [machine.name for machine in machines], self._end_work, now)
             return None
@@ -195,15 +195,15 @@ class WorkloadJobs:
             return
         alive = self._store.existing(POD, course.keys)
         pods = dict(zip(alive, self._store.objects(POD, alive), strict=True))
-        told = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
-        if not told or reason == NODE_LOST:
+        deadlines = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
+        if not deadlines or reason == NODE_LOST:
             # Nobody is there to say that a lost pod has stopped, so all are removed by force.
             self._clear_evicted(course, now)
             return
         # They stop within the same grace period, and hold their nodes until they have. Others have nothing to stop.
         self._store.delete(POD, [key for key, pod in pods.items() if not node_of_pod(pod)], now, author=self)
         others = {
-            key: told_to_stop(pod, told[0])
+            key: told_to_stop(pod, deadlines[0])
             for key, pod in pods.items()
             if node_of_pod(pod) and not is_being_deleted(pod)
         }

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from batkube.execution.energy_book import EnergyBook
+from batkube.execution.meters import Meters
 from batkube.execution.plant import Plant
 from batkube.execution.plant_work import PlantWork
 from batkube.execution.profile_scripts import Scripts
 from batkube.execution.shapes import NotModelled, storage_by_label
 from batkube.fluid.flow import Flow
 from batkube.kernel.agenda import Agenda
+from batkube.kernel.errors import InputError
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.platforms.model import Platform
 from batkube.platforms.network import Network
@@ -37,9 +40,24 @@ class Yard:
         #: By the identity of the profile: two workloads may name different files alike.
         self._trace_of: dict[int, UsageTrace] = {}
 
-    def work(self, agenda: Agenda) -> PlantWork:
+    def book(self, plant: Plant) -> EnergyBook:
+        """Return the energy book of a run. Raises InputError where the platform does not say what machines draw."""
+        names = [machine.name for machine in self._platform.machines]
+        if any(name not in self.network.hosts for name in names):
+            raise InputError(
+                self._platform.source,
+                problem="does not say what its machines draw, and energy is asked for",
+                remedy="use a SimGrid file (.xml) whose hosts have the property wattage_per_state",
+            )
+        return EnergyBook(Meters(plant, names), names)
+
+    def plant(self) -> Plant:
+        """Return the plant of a run, with nothing on it."""
+        return Plant(self.network, Flow())
+
+    def work(self, agenda: Agenda, plant: Plant | None = None) -> PlantWork:
         """Return the work of a run, with nothing to do yet."""
-        plant = Plant(self.network, Flow())
+        plant = plant or self.plant()
         return PlantWork(agenda, plant, Scripts(plant, storage_by_label(self.network.storages), self._trace))
 
     def length_alone(self, job: Job) -> RunTime:

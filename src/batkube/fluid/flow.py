@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable
 
 from batkube.fluid.sharing import rates_of
-from batkube.fluid.tasks import Resource, Task
+from batkube.fluid.tasks import Supply, Task
 from batkube.kernel.instants import Instant
 
 _SECOND = 1e9
@@ -27,7 +27,7 @@ class Flow:
         self._calendar: list[tuple[Instant, int, Task, int]] = []
         self._entries = 0
         #: What has changed since rates were computed last, in order.
-        self._touched: dict[Resource, None] = {}
+        self._touched: dict[Supply, None] = {}
 
     # What changes
 
@@ -44,12 +44,12 @@ class Flow:
         self._keep_account(task, now)
         self._take_away(task)
 
-    def set_capacity(self, resource: Resource, capacity: float, now: Instant) -> None:
+    def set_capacity(self, resource: Supply, capacity: float, now: Instant) -> None:
         """Give a resource another capacity; whoever uses it goes on with it."""
         resource.capacity = capacity
         self._touched[resource] = None
 
-    def touch(self, resource: Resource) -> None:
+    def touch(self, resource: Supply) -> None:
         """Have the rates around a resource computed anew: a task's bound has changed."""
         self._touched[resource] = None
 
@@ -134,10 +134,10 @@ class Flow:
         self._entries += 1
         heapq.heappush(self._calendar, (instant, self._entries, task, task.turn))
 
-    def _surroundings(self, seed: Resource) -> list[Task]:
+    def _surroundings(self, seed: Supply) -> list[Task]:
         """Return all tasks that share resources with those of `seed`, directly or by others."""
         tasks: dict[Task, None] = {}
-        waiting: list[Resource] = [seed]
+        waiting: list[Supply] = [seed]
         seen = {seed}
         self._touched.pop(seed, None)
         while waiting:

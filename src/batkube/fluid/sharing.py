@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from batkube.fluid.tasks import Resource, Task
+from batkube.fluid.tasks import Supply, Task
 
 #: What is left of a resource counts as nothing below this (SimGrid: maxmin/precision), in flops or bytes per second.
 PRECISION = 1e-5
@@ -29,7 +29,7 @@ def rates_of(tasks: Sequence[Task], *, is_thrifty: bool = False) -> list[float]:
     growing = [bool(task.uses) for task in tasks]
     claims = _claims(tasks)
     left = {resource: resource.capacity for resource in claims}
-    offers: dict[Resource, float] = {}
+    offers: dict[Supply, float] = {}
     while any(growing):
         for resource, entries in list(claims.items()):
             count = sum(growing[number] for number, _ in entries)
@@ -56,20 +56,20 @@ def _alone(task: Task) -> float:
     """Return the rate of a task that shares with nobody; it may still claim several shares of one resource."""
     if not task.uses:
         return 1.0
-    shares: dict[Resource, int] = {}
+    shares: dict[Supply, int] = {}
     for resource, _ in task.uses:
         shares[resource] = shares.get(resource, 0) + 1
     if len(shares) == len(task.uses):
         return min(task.bound, min(resource.capacity / weight for resource, weight in task.uses))
-    totals: dict[Resource, float] = {}
+    totals: dict[Supply, float] = {}
     for resource, weight in task.uses:
         totals[resource] = totals.get(resource, 0.0) + weight
     return min(task.bound, min(resource.capacity / weight for resource, weight in totals.items()))
 
 
-def _claims(tasks: Sequence[Task]) -> dict[Resource, list[tuple[int, float]]]:
+def _claims(tasks: Sequence[Task]) -> dict[Supply, list[tuple[int, float]]]:
     """Return who uses each resource: numbers of tasks, and their work there."""
-    claims: dict[Resource, list[tuple[int, float]]] = {}
+    claims: dict[Supply, list[tuple[int, float]]] = {}
     for number, task in enumerate(tasks):
         for resource, weight in task.uses:
             claims.setdefault(resource, []).append((number, weight))
@@ -78,7 +78,7 @@ def _claims(tasks: Sequence[Task]) -> dict[Resource, list[tuple[int, float]]]:
 
 def _grow(
     tasks: Sequence[Task],
-    offers: dict[Resource, float],
+    offers: dict[Supply, float],
     values: list[float],
     grown: list[float],
     growing: list[bool],

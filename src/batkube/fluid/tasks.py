@@ -14,7 +14,7 @@ from batkube.kernel.instants import Duration, Instant
 NO_TIME = Duration(0)
 
 
-class Resource:
+class Supply:
     """What tasks share: the cores of a host (flops per second) or a link (bytes per second)."""
 
     __slots__ = ("capacity", "name", "tasks")
@@ -26,7 +26,7 @@ class Resource:
         self.tasks: dict[Task, None] = {}
 
     def __repr__(self) -> str:
-        return f"Resource({self.name!r}, {self.capacity:g})"
+        return f"Supply({self.name!r}, {self.capacity:g})"
 
     @property
     def load(self) -> float:
@@ -44,7 +44,7 @@ class Task:
     def __init__(
         self,
         name: str,
-        uses: Iterable[tuple[Resource, float]],
+        uses: Iterable[tuple[Supply, float]],
         *,
         bound: float = math.inf,
         latency: Duration = NO_TIME,

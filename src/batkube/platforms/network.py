@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Link:
+class NetworkLink:
     """One link, or one direction of a link that has two."""
 
     name: str
@@ -36,10 +36,10 @@ class Host:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-class Route(NamedTuple):
+class HostRoute(NamedTuple):
     """The links from one host to another, in order, and how long the first byte takes."""
 
-    links: tuple[Link, ...]
+    links: tuple[NetworkLink, ...]
     latency_s: float
 
 
@@ -49,10 +49,10 @@ class Network:
 
     source: str
     hosts: Mapping[str, Host]
-    find_route: Callable[[str, str], Route]
-    _routes: dict[tuple[str, str], Route] = field(default_factory=dict)
+    find_route: Callable[[str, str], HostRoute]
+    _routes: dict[tuple[str, str], HostRoute] = field(default_factory=dict)
 
-    def route(self, source: str, target: str) -> Route:
+    def route(self, source: str, target: str) -> HostRoute:
         """Return the way from the host `source` to the host `target`. Raises InputError."""
         ends = source, target
         if ends not in self._routes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from batkube.kernel.errors import InputError
 from batkube.platforms.model import Platform
-from batkube.platforms.network import Host, Network, Route
+from batkube.platforms.network import Host, HostRoute, Network
 from batkube.platforms.simgrid_network import parse_network
 
 
@@ -21,7 +21,7 @@ def network_of(platform: Platform) -> Network:
         if machine.speed_flops is not None
     }
 
-    def no_route(source: str, target: str) -> Route:
+    def no_route(source: str, target: str) -> HostRoute:
         raise InputError(
             platform.source,
             problem=f"describes no network, and a job sends from {source!r} to {target!r}",

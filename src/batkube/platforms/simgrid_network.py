@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from batkube.kernel.errors import InputError
-from batkube.platforms.network import Host, Link, Network
+from batkube.platforms.network import Host, Network, NetworkLink
 from batkube.platforms.simgrid import cluster_hosts, role_of
 from batkube.platforms.simgrid_routes import SHORTEST, Routes, Way, Zone
 from batkube.platforms.simgrid_speeds import all_speeds, first_pstate
@@ -26,12 +26,12 @@ _KINDS = ("full", *SHORTEST, "cluster", "vivaldi", "none")
 def parse_network(path: Path, content: bytes) -> Network:
     """Return the hosts and the network of a SimGrid platform file. Raises InputError."""
     source = str(path)
-    reader = _Reader(source)
+    reader = _NetworkReader(source)
     reader.read(parse_elements(source, content, NETWORK_TAGS))
     return Network(source, reader.hosts, Routes(source, reader.zone_of).route)
 
 
-class _Reader:
+class _NetworkReader:
     """Builds zones while it walks over the elements of the file."""
 
     def __init__(self, source: str) -> None:
@@ -40,7 +40,7 @@ class _Reader:
         #: The zone around each host, router and zone.
         self.zone_of: dict[str, Zone] = {}
         #: A link that has two directions stands here as two.
-        self._links: dict[str, tuple[Link, Link]] = {}
+        self._links: dict[str, tuple[NetworkLink, NetworkLink]] = {}
 
     def read(self, element: Element) -> None:
         """Take in all that a zone, or the platform, contains: links first, routes last."""
@@ -150,12 +150,12 @@ class _Reader:
         self._host(element, zone)
         name, at = element.attributes.get("id", ""), f"line {element.line}, peer"
         into, out = (bandwidth(self.source, at, element.attributes.get(key, "")) for key in ("bw_in", "bw_out"))
-        zone.up[name] = (Link(f"link_{name}_UP", out, 0.0),)
-        zone.down[name] = (Link(f"link_{name}_DOWN", into, 0.0),)
+        zone.up[name] = (NetworkLink(f"link_{name}_UP", out, 0.0),)
+        zone.down[name] = (NetworkLink(f"link_{name}_DOWN", into, 0.0),)
 
     # Links
 
-    def _link(self, element: Element) -> tuple[Link, Link]:
+    def _link(self, element: Element) -> tuple[NetworkLink, NetworkLink]:
         attributes, at = element.attributes, f"line {element.line}, {element.tag}"
         name = attributes.get("id", "")
         if name in self._links:
@@ -170,15 +170,15 @@ class _Reader:
 
     def _pair(
         self, element: Element, name: str, width: str, delay: str, at: str, policy: str | None = None
-    ) -> tuple[Link, Link]:
+    ) -> tuple[NetworkLink, NetworkLink]:
         """Return the two directions of a link; they are one where both share its bandwidth."""
         policy = policy or element.attributes.get("sharing_policy", "SHARED")
         if policy not in _POLICIES:
             self._refuse(element, f"the sharing policy {policy!r} is not modelled", f"use {', '.join(_POLICIES[:3])}")
         width_bps, latency_s = bandwidth(self.source, at, width), latency(self.source, at, delay)
         if policy in ("SPLITDUPLEX", "FULLDUPLEX"):
-            return Link(f"{name}_UP", width_bps, latency_s), Link(f"{name}_DOWN", width_bps, latency_s)
-        link = Link(name, width_bps, latency_s, is_fat=policy == "FATPIPE")
+            return NetworkLink(f"{name}_UP", width_bps, latency_s), NetworkLink(f"{name}_DOWN", width_bps, latency_s)
+        link = NetworkLink(name, width_bps, latency_s, is_fat=policy == "FATPIPE")
         return link, link
 
     # Clusters
@@ -188,7 +188,7 @@ class _Reader:
         if attributes.get("topology", "FLAT") != "FLAT":
             self._refuse(element, f"clusters of the topology {attributes['topology']!r} are not modelled", "use FLAT")
         zone = self._new_zone(element, "cluster", parent)
-        trunk: tuple[Link, ...] = ()
+        trunk: tuple[NetworkLink, ...] = ()
         if "bb_bw" in attributes or "bb_lat" in attributes:
             shared = attributes.get("bb_sharing_policy", "SHARED")
             width, delay = attributes.get("bb_bw", "0"), attributes.get("bb_lat", "0")
@@ -199,10 +199,10 @@ class _Reader:
             self._add_host(element, name)
             link = f"{zone.name}_link_{number}"
             up, down = self._pair(element, link, attributes.get("bw", ""), attributes.get("lat", "0"), at, policy)
-            limiter: tuple[Link, ...] = ()
+            limiter: tuple[NetworkLink, ...] = ()
             if "limiter_link" in attributes:
                 limit = bandwidth(self.source, at, attributes["limiter_link"])
-                limiter = (Link(f"{link}_limiter", limit, 0.0),) if limit > 0 else ()
+                limiter = (NetworkLink(f"{link}_limiter", limit, 0.0),) if limit > 0 else ()
             zone.up[name], zone.down[name] = (*limiter, up, *trunk), (*trunk, down, *limiter)
             if "loopback_bw" in attributes or "loopback_lat" in attributes:
                 width, delay = attributes.get("loopback_bw", "0"), attributes.get("loopback_lat", "0")
@@ -230,13 +230,13 @@ class _Reader:
             self._refuse(element, "names no host of its zone")
         self._connect(zone, name, up, down)
 
-    def _connect(self, zone: Zone, name: str, up: Link, down: Link) -> None:
+    def _connect(self, zone: Zone, name: str, up: NetworkLink, down: NetworkLink) -> None:
         trunk = () if zone.backbone is None else (zone.backbone,)
         zone.up[name], zone.down[name] = (up, *trunk), (*trunk, down)
 
     # Routes
 
-    def _known_link(self, element: Element, name: str) -> tuple[Link, Link]:
+    def _known_link(self, element: Element, name: str) -> tuple[NetworkLink, NetworkLink]:
         if name not in self._links:
             self._refuse(element, f"names the link {name!r}, which is not defined above it")
         return self._links[name]

@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass, field
 
 from batkube.kernel.errors import InputError
-from batkube.platforms.network import Link, Route
+from batkube.platforms.network import HostRoute, NetworkLink
 
 #: Kinds of zones in which the path of the fewest links counts.
 SHORTEST = ("floyd", "dijkstra", "dijkstracache")
 #: What connects a host of a Full, Floyd or Dijkstra zone to itself unless the file says so (network/loopback-bw, -lat).
-_LOOPBACK = Link("__loopback__", 498e6, 15e-6, is_fat=True)
+_LOOPBACK = NetworkLink("__loopback__", 498e6, 15e-6, is_fat=True)
 _MILLISECONDS = 1000.0
 
 
@@ -25,7 +25,7 @@ _MILLISECONDS = 1000.0
 class Way:
     """The links between two members of a zone, and the gateways where these are zones themselves."""
 
-    links: tuple[Link, ...]
+    links: tuple[NetworkLink, ...]
     gateways: tuple[str, str] | None = None
 
 
@@ -41,10 +41,10 @@ class Zone:
     members: list[str] = field(default_factory=list)
     ways: dict[tuple[str, str], Way] = field(default_factory=dict)
     #: Of Cluster and Vivaldi zones: the links from a member to all others, and back.
-    up: dict[str, tuple[Link, ...]] = field(default_factory=dict)
-    down: dict[str, tuple[Link, ...]] = field(default_factory=dict)
+    up: dict[str, tuple[NetworkLink, ...]] = field(default_factory=dict)
+    down: dict[str, tuple[NetworkLink, ...]] = field(default_factory=dict)
     coordinates: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    backbone: Link | None = None
+    backbone: NetworkLink | None = None
     #: Of zones of shortest paths: the member before another on the way from a third, once somebody asked.
     before: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -56,16 +56,16 @@ class Routes:
         self._source = source
         self._zone_of = zone_of
 
-    def route(self, source: str, target: str) -> Route:
+    def route(self, source: str, target: str) -> HostRoute:
         """Return the links between two hosts, and their latency."""
-        links: list[Link] = []
+        links: list[NetworkLink] = []
         extra_s = self._follow(source, target, links)
-        return Route(tuple(links), math.fsum([extra_s, *(link.latency_s for link in links)]))
+        return HostRoute(tuple(links), math.fsum([extra_s, *(link.latency_s for link in links)]))
 
-    def _follow(self, source: str, target: str, links: list[Link]) -> float:
+    def _follow(self, source: str, target: str, links: list[NetworkLink]) -> float:
         """Add the links from one point to another; return what latency there is beside theirs."""
         zone, here, there = self._common(source, target)
-        local: list[Link] = []
+        local: list[NetworkLink] = []
         gateways, extra_s = self._local(zone, here, there, local)
         if (here, there) == (source, target):
             links += local
@@ -97,7 +97,9 @@ class Routes:
             name, zone = zone.name, zone.parent
         return chain
 
-    def _local(self, zone: Zone, here: str, there: str, links: list[Link]) -> tuple[tuple[str, str] | None, float]:
+    def _local(
+        self, zone: Zone, here: str, there: str, links: list[NetworkLink]
+    ) -> tuple[tuple[str, str] | None, float]:
         """Add the links between two members of a zone; return the gateways, and latency beside the links'."""
         if zone.kind in ("cluster", "vivaldi"):
             return None, self._star(zone, here, there, links)
@@ -115,7 +117,7 @@ class Routes:
         links += way.links
         return way.gateways, 0.0
 
-    def _star(self, zone: Zone, here: str, there: str, links: list[Link]) -> float:
+    def _star(self, zone: Zone, here: str, there: str, links: list[NetworkLink]) -> float:
         if (here, there) in zone.ways:
             links += zone.ways[here, there].links
             return 0.0
@@ -134,7 +136,9 @@ class Routes:
         (x, y, height), (other_x, other_y, other_height) = ends[0], ends[1]
         return (math.hypot(x - other_x, y - other_y) + abs(height) + abs(other_height)) / _MILLISECONDS
 
-    def _shortest(self, zone: Zone, here: str, there: str, links: list[Link]) -> tuple[tuple[str, str] | None, float]:
+    def _shortest(
+        self, zone: Zone, here: str, there: str, links: list[NetworkLink]
+    ) -> tuple[tuple[str, str] | None, float]:
         """Follow the path of the fewest links; of equal ones that whose members come first in the file."""
         if here not in zone.before:
             zone.before[here] = _fewest_links(zone, here)

@@ -18,6 +18,7 @@ from batkube.policies.interface import Policy
 from batkube.policies.priority import Priority
 from batkube.policies.scan import BestFit, FirstFit, RandomPolicy, WorstFit
 from batkube.policies.sjf import Sjf
+from batkube.policies.sleep import SleepingFcfs
 
 _POLICIES: dict[str, type[Policy]] = {
     "fcfs": Fcfs,
@@ -30,6 +31,7 @@ _POLICIES: dict[str, type[Policy]] = {
     "random": RandomPolicy,
     "priority": Priority,
     "fluxion": Fluxion,
+    "sleep": SleepingFcfs,
 }
 #: Other names under which people know them.
 _ALIASES = {"pack": "best-fit", "spread": "worst-fit", "fifo": "fcfs"}

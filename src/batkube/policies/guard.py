@@ -15,7 +15,7 @@ from typing import NoReturn
 from batkube.cluster.decisions import Decision
 from batkube.kernel.errors import BatkubeError, RunFailed
 from batkube.platforms.model import Machine
-from batkube.policies.interface import Evict, Policy, Reject, Start, View, WakeAt
+from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, View, WakeAt
 
 #: What a policy may raise and we must catch: whatever it is, it ends the run. Ctrl-C is not the policy's doing.
 _ANYTHING = (Exception, SystemExit)
@@ -43,6 +43,11 @@ class GuardedPolicy:
     def name(self) -> str:
         """The policy's own name."""
         return type(self._policy).__name__
+
+    @property
+    def watches_machines(self) -> bool:
+        """Whether it is to be asked when machines change though no job waits."""
+        return self._policy.watches_machines
 
     def begin(self, machines: Sequence[Machine], rng: random.Random) -> None:
         """Let the policy prepare itself for `machines`."""
@@ -87,6 +92,10 @@ class GuardedPolicy:
         match decision:
             case Start() | Evict() | Reject():
                 pass
+            case SwitchOff() | SwitchOn():
+                strange = [number for number in decision.machine_ids if not 0 <= number < self._machine_count]
+                if strange:
+                    raise self.failure(f"switched machines {strange}, which do not exist")
             case WakeAt():
                 if not isinstance(decision.at, int) or decision.at <= view.now:
                     raise self.failure(
@@ -95,7 +104,9 @@ class GuardedPolicy:
                     )
             case _:
                 kind = type(decision).__name__
-                raise self.failure(f"yielded a {kind}, which is not a Start, Evict, Reject or WakeAt")
+                raise self.failure(
+                    f"yielded a {kind}, which is not a Start, Evict, Reject, WakeAt, SwitchOff or SwitchOn"
+                )
         return decision
 
     def machine_ids(self, start: Start) -> Sequence[int]:

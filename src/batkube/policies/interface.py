@@ -28,7 +28,7 @@ from batkube.policies.rooms import Placement, Room
 from batkube.workloads.model import Job
 
 #: What a policy is written with.
-__all__ = ["Decision", "Evict", "Policy", "Reject", "Running", "Start", "View", "WakeAt"]
+__all__ = ["Decision", "Evict", "Policy", "Reject", "Running", "Start", "SwitchOff", "SwitchOn", "View", "WakeAt"]
 
 
 class Start(Decision, frozen=True):
@@ -55,6 +55,21 @@ class WakeAt(Decision, frozen=True):
     """Ask again at `at`, even if nothing happens until then."""
 
     at: Instant
+
+
+class SwitchOff(Decision, frozen=True):
+    """Send machines to sleep that run nothing: they take no jobs, and draw what their platform says of sleep.
+
+    Going to sleep takes time, and so does waking up. Only in runs that count energy.
+    """
+
+    machine_ids: tuple[int, ...]
+
+
+class SwitchOn(Decision, frozen=True):
+    """Wake machines that were sent to sleep; once they are awake they are among the policy's machines again."""
+
+    machine_ids: tuple[int, ...]
 
 
 class Running(Protocol):
@@ -124,6 +139,8 @@ class Policy:
     Keyword arguments of the constructor become `--scheduler-arg name=value` of the command line.
     """
 
+    #: Whether it is to be asked when machines change though no job waits.
+    watches_machines = False
     #: The policy's own stream of randomness, set by `begin`.
     rng: random.Random
 

@@ -30,10 +30,11 @@ from batkube.kernel.instants import START, Duration, Instant
 from batkube.platforms.model import Machine
 from batkube.policies.grounds import Grounds
 from batkube.policies.guard import GuardedPolicy
-from batkube.policies.interface import Evict, Policy, Reject, Start, WakeAt
+from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, WakeAt
 from batkube.policies.node_columns import NodeColumns
 from batkube.policies.pod_jobs import PodJob, Standing, job_of_pod, key_of_pod_job, standing_of
 from batkube.policies.present import KnownJob, Present
+from batkube.policies.switchboard import Switchboard
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class PolicyScheduler:
         courses: Courses,
         true_length: Callable[[Job], Duration] | None = None,
         machines: Sequence[Machine] = (),
+        has_switches: bool = False,
         client: Client | None = None,
         events: EventRecorder | None = None,
         scheduler_name: str = DEFAULT_SCHEDULER,
@@ -82,6 +84,8 @@ class PolicyScheduler:
         self._idle_wakes = 0
         self._decided_at = START
         self._decisions_now = 0
+        #: None where machines cannot be switched off.
+        self._switchboard = Switchboard(world.store, world.agenda) if has_switches else None
         #: None where pods of no course are nobody's business.
         self._desk: PodDesk | None = None
         if client is None or events is None:
@@ -107,7 +111,7 @@ class PolicyScheduler:
             self._book_wake(now)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
-        if self._grounds.is_stale and self.view.queue:
+        if self._grounds.is_stale and (self.view.queue or self._policy.watches_machines):
             self._book_wake(now)
 
     def _hear_of_courses(self, batch: Batch) -> bool:
@@ -238,6 +242,8 @@ class PolicyScheduler:
                 self._reject(decision, now)
             case WakeAt():
                 self._book_wake(decision.at)
+            case SwitchOff() | SwitchOn():
+                self._switch(decision, now)
 
     def _start(self, start: Start, now: Instant) -> None:
         known = self.view.known.get(start.job.key)
@@ -254,6 +260,15 @@ class PolicyScheduler:
         elif not self._bind_pod(known.job.pod, nodes[0], now):
             # It stays out of the queue until somebody changes it: the server would refuse again.
             self.view.stop(known)
+
+    def _switch(self, decision: SwitchOff | SwitchOn, now: Instant) -> None:
+        if self._switchboard is None:
+            raise self._policy.failure("switches machines, and the run counts no energy: add --energy")
+        nodes = [name for number in decision.machine_ids if (name := self._columns.names[number]) is not None]
+        busy = {node for known in self.view.running for node in known.nodes}
+        if isinstance(decision, SwitchOff) and (held := [name for name in nodes if name in busy]):
+            raise self._policy.failure(f"switched off {held[0]}, on which a job runs")
+        self._switchboard.ask(nodes, isinstance(decision, SwitchOn), now)
 
     def _nodes_of(self, start: Start) -> list[str]:
         """Return the node of each pod of a job that is to start."""

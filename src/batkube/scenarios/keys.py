@@ -18,8 +18,8 @@ from batkube.scenarios.scenario import (
     CONTROLLERS_REMEDY,
     NO_CONTROLLERS,
     OUR_CONTROLLERS,
-    POLICY_PREFIX,
     TIME_LIMIT,
+    WITHIN,
     OnDeadlock,
     OnEviction,
     OnFailure,
@@ -65,9 +65,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     arguments = values.get("scheduler-args") or {}
     if not isinstance(arguments, Mapping):
         raise InputError(source, at="scheduler-args", problem="is not a mapping of names to values")
-    deterministic = values.get("deterministic")
-    if deterministic is not None and not isinstance(deterministic, bool):
-        raise InputError(source, at="deterministic", problem=f"{deterministic!r} is neither true nor false")
+    deterministic, energy = (_truth(values, key, source) for key in ("deterministic", "energy"))
     scheduler, *more = _schedulers(values, source)
     time = _time(values, scheduler, source)
     return Scenario(
@@ -97,6 +95,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
         until=_duration(values, "until", None, source),
+        energy=energy is True,
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
@@ -110,12 +109,19 @@ def _workload(value: object, source: str | Path) -> Path | Recipe:
     return read_recipe(value, Wording(str(source)))
 
 
+def _truth(values: Mapping[str, object], key: str, source: str | Path) -> bool | None:
+    value = values.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise InputError(source, at=key, problem=f"{value!r} is neither true nor false")
+    return value
+
+
 def _form(values: Mapping[str, object], scheduler: str, source: str | Path) -> SubmissionForm | None:
     """Return what jobs are submitted as, if the scenario says so; a policy knows jobs as they are."""
     if values.get("submit-as") is None:
         return None
     form = _choice(SubmissionForm, values, "submit-as", source)
-    if form is not SubmissionForm.PODS and scheduler.startswith(POLICY_PREFIX):
+    if form is not SubmissionForm.PODS and scheduler.startswith(WITHIN):
         problem = f"{scheduler} does not know jobs as {form.value!r}"
         raise InputError(source, at="submit-as", problem=problem, remedy="leave it out, or use a real scheduler")
     return form
@@ -129,7 +135,7 @@ def _controllers(values: Mapping[str, object], scheduler: str, source: str | Pat
     if not is_controller_manager(str(choice)):
         problem = f"{choice!r} is not possible"
         raise InputError(source, at="controllers", problem=problem, remedy=CONTROLLERS_REMEDY)
-    if scheduler.startswith(POLICY_PREFIX):
+    if scheduler.startswith(WITHIN):
         raise _not_attachable(source, "controllers", scheduler)
     return str(choice)
 
@@ -143,7 +149,7 @@ def is_controller_manager(text: str) -> bool:
 def _programs(values: Mapping[str, object], scheduler: str, source: str | Path) -> tuple[str, ...]:
     """Return the programs to attach, which is possible only where time is shared with a program anyway."""
     programs = tuple(str(one) for one in as_list(values.get("attach") or []))
-    if programs and scheduler.startswith(POLICY_PREFIX):
+    if programs and scheduler.startswith(WITHIN):
         raise _not_attachable(source, "attach", scheduler)
     return programs
 
@@ -162,7 +168,7 @@ def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> T
     if rules.mode is TimeMode.EXACT:
         return rules
     follows = f"{rules.mode} time follows the real one"
-    if scheduler.startswith(POLICY_PREFIX):
+    if scheduler.startswith(WITHIN):
         raise InputError(
             source, at="time", problem=f"{follows}, and {scheduler} needs none to decide", remedy="leave it out"
         )
@@ -180,7 +186,7 @@ def _time(values: Mapping[str, object], scheduler: str, source: str | Path) -> T
 def _schedulers(values: Mapping[str, object], source: str | Path) -> list[str]:
     """Return the run's schedulers, the main one first."""
     schedulers = [str(one) for one in as_list(values.get("scheduler") or "policy:fcfs")]
-    policies = [one for one in schedulers if split_scheduler(one)[1].startswith(POLICY_PREFIX)]
+    policies = [one for one in schedulers if split_scheduler(one)[1].startswith(WITHIN)]
     if policies and (len(schedulers) > 1 or split_scheduler(policies[0])[0]):
         raise InputError(
             source,

@@ -95,6 +95,8 @@ class Scenario:
     #: Who looks after objects: `ours`, `none` or `kube-controller-manager@1.34.4`, on the run's clock, with its
     #: arguments; None for ours where a workload has any.
     controllers: str | None = None
+    #: Whether the energy of machines and jobs is counted.
+    energy: bool = False
     #: In virtual time: when the run ends, whatever has not ended by then.
     until: Duration | None = None
     #: What of the beginning and of the end of a run does not count in its means.
@@ -111,7 +113,7 @@ class Scenario:
     @property
     def is_outside(self) -> bool:
         """Whether the scheduler is a program of its own rather than a policy of ours."""
-        return not self.scheduler.startswith(POLICY_PREFIX)
+        return not self.scheduler.startswith(WITHIN)
 
     @property
     def input_files(self) -> list[Path]:
@@ -153,6 +155,7 @@ class Scenario:
             "warm-up": self.warm_up.text or None,
             "cool-down": self.cool_down.text or None,
             TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
+            **({"energy": True} if self.energy else {}),
         }
 
 
@@ -163,6 +166,10 @@ OUR_CONTROLLERS, NO_CONTROLLERS, CONTROLLER_MANAGER = "ours", "none", "kube-cont
 CONTROLLERS_REMEDY = f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}, {CONTROLLER_MANAGER}@1.34.4"
 #: What tells an in-process policy from an outside program in `--scheduler`.
 POLICY_PREFIX = "policy:"
+#: And a scheduler that speaks Batsim's protocol: no program of the Kubernetes API, it decides as a policy does.
+BATSIM_PREFIX = "batsim:"
+#: What begins the names of schedulers that decide within the simulation.
+WITHIN = (POLICY_PREFIX, BATSIM_PREFIX)
 
 
 def policy_file(scheduler: str) -> Path | None:

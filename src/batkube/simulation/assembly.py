@@ -6,11 +6,11 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
-from batkube.cluster.outcomes import Outcome
+from batkube.cluster.outcomes import Outcome, OutcomeListener
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
@@ -33,7 +33,7 @@ from batkube.pacing.tally import Tally
 from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
-from batkube.scenarios.scenario import CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
+from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
@@ -48,12 +48,21 @@ from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
-    from batkube.execution.course_work import CourseWork
+    from batkube.execution.energy_book import EnergyBook
     from batkube.programs.collisions import Collisions
+    from batkube.simulation.power import PowerParts
 
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
 _NO_EVICTORS = ("kube-scheduler", CONTROLLER_MANAGER)
+
+
+class SchedulerLink(NamedTuple):
+    """A wire to a scheduler: how it is told of the end, and let go of, and what it logged last."""
+
+    conclude: Callable[[], None]
+    close: Callable[[], None]
+    tail: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,10 @@ class Simulation:
     unknown_kinds: Sequence[str] = ()
     #: What several schedulers did to one another.
     collisions: Collisions | None = None
+    #: What was read of the machines' meters, where energy is asked for.
+    energy: EnergyBook | None = None
+    #: The wire to a scheduler of Batsim's protocol.
+    link: SchedulerLink | None = None
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -105,16 +118,19 @@ def assemble(
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
     submission = Submission(world, _arrivals(inputs, world), maker, delays)
+    # Batsim knows no second try: a job that is killed, or whose machine fails, has ended.
+    ends = scenario.scheduler.startswith(BATSIM_PREFIX)
+    power = _power(world, inputs)
     jobs = WorkloadJobs(
         world,
         courses,
         machines,
         maker,
-        resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT else None,
-        resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT else None,
+        resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT and not ends else None,
+        resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT and not ends else None,
         are_nodes_watched=inputs.are_nodes_watched,
-        work=_course_work(world, inputs),
-        on_outcome=outcomes.append,
+        work=None if power is None else power.courses,
+        on_outcome=_listener(inputs, outcomes),
         on_pods=pods.write,
     )
     submission.on_refusal = jobs.refuse
@@ -148,6 +164,7 @@ def assemble(
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
+    link = _connect(inputs, submission, work, scheduler_folder)
     submission.begin()
     return Simulation(
         world,
@@ -162,16 +179,55 @@ def assemble(
         programs,
         unknown_kinds=() if server is None else server.unknown_kinds,
         collisions=None if server is None else server.collisions,
+        energy=None if power is None else power.book,
+        link=link,
     )
 
 
-def _course_work(world: World, inputs: Inputs) -> CourseWork | None:
+def _listener(inputs: Inputs, outcomes: list[Outcome]) -> OutcomeListener:
+    """Return who hears how jobs end."""
+    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
+        return outcomes.append
+    from batkube.batsim.cluster_scheduler import BatsimScheduler
+
+    policy = inputs.policy
+    assert isinstance(policy, BatsimScheduler)
+
+    def hear(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        policy.hear(outcome)
+
+    return hear
+
+
+def _connect(inputs: Inputs, submission: Submission, work: Work, folder: Path) -> SchedulerLink | None:
+    """Return the wire to a scheduler of Batsim's protocol, if the run has one."""
+    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
+        return None
+    from batkube.batsim.cluster_scheduler import BatsimScheduler
+    from batkube.batsim.link import Link
+    from batkube.workloads.batsim_writing import as_batsim
+
+    policy = inputs.policy
+    assert isinstance(policy, BatsimScheduler)
+    link = Link(policy.spec, folder, inputs.scenario.watchdog)
+
+    def submit(job: Job, now: Instant) -> None:
+        work.add_job()
+        submission.add(job, now)
+
+    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit)
+    work.expects_jobs = lambda: policy.expects_jobs
+    return SchedulerLink(policy.close, link.close, link.tail)
+
+
+def _power(world: World, inputs: Inputs) -> PowerParts | None:
     """Return who looks after work that flows; None where nothing that jobs do depends on what others do."""
     if inputs.yard is None:
         return None
-    from batkube.execution.course_work import CourseWork
+    from batkube.simulation.power import power_of_run
 
-    return CourseWork(world.agenda, inputs.yard.work(world.agenda))
+    return power_of_run(world, inputs.yard, inputs.platform.machines, has_energy=inputs.scenario.energy)
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:
@@ -265,6 +321,7 @@ def _schedule_in_process(
         inputs.model,
         true_length=_true_lengths(inputs),
         machines=inputs.platform.machines,
+        has_switches=inputs.scenario.energy,
     )
     client = None if server is None else server.api.client("kube-scheduler")
     start_scheduler(world, client, courses, choice)

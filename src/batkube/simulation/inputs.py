@@ -21,7 +21,14 @@ from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
 from batkube.programs.controller_manager import note_order, watches_nodes, with_node_lifecycle
 from batkube.programs.program import Builder, OutsideScheduler
-from batkube.scenarios.scenario import NO_CONTROLLERS, OUR_CONTROLLERS, POLICY_PREFIX, Resources, Scenario
+from batkube.scenarios.scenario import (
+    BATSIM_PREFIX,
+    NO_CONTROLLERS,
+    OUR_CONTROLLERS,
+    POLICY_PREFIX,
+    Resources,
+    Scenario,
+)
 from batkube.simulation.checks import check_jobs
 from batkube.simulation.happening_parts import check_kinds, objects_of_events, read_timetable
 from batkube.simulation.manners import Manners, is_owned, manners_of, refuse_without_controllers
@@ -110,7 +117,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     model = _resource_model(scenario, workloads)
     # What the cluster's own pods leave of it to jobs.
     rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
-    yard = _yard(workloads, platform, model)
+    yard = _yard(workloads, platform, model, has_energy=scenario.energy)
     for workload in workloads:
         check_jobs(workload, rest, model, yard)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
@@ -157,6 +164,11 @@ def _workloads(scenario: Scenario) -> Iterator[Workload]:
 
 def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
     """Return the policy that schedules, or the programs that do."""
+    if scenario.scheduler.startswith(BATSIM_PREFIX):
+        from batkube.batsim.arguments import batsim_scheduler
+
+        spec = scenario.scheduler.removeprefix(BATSIM_PREFIX)
+        return batsim_scheduler(spec, scenario.scheduler_args), ()
     if not scenario.is_outside:
         return load_policy(scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args), ()
     from batkube.programs.choice import outside_programs
@@ -164,15 +176,18 @@ def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | N
     return None, outside_programs(scenario, builder)
 
 
-def _yard(workloads: Sequence[Workload], platform: Platform, model: ResourceModel) -> Yard | None:
+def _yard(workloads: Sequence[Workload], platform: Platform, model: ResourceModel, *, has_energy: bool) -> Yard | None:
     """Return what jobs compute and communicate on, if any do so that others feel it."""
     profiles = {id(job.profile): job.profile for workload in workloads for job in workload.jobs}
     alone = model is ResourceModel.MACHINES
-    if all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
+    if not has_energy and all(is_delay(profile) or (alone and only_computes(profile)) for profile in profiles.values()):
         return None
     from batkube.execution.yard import Yard
 
-    return Yard(platform, {workload.name: Path(workload.source) for workload in workloads})
+    yard = Yard(platform, {workload.name: Path(workload.source) for workload in workloads})
+    if has_energy:
+        yard.book(yard.plant())  # refused here, before anything is written
+    return yard
 
 
 def _foundations(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Foundations:

@@ -12,6 +12,7 @@ from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import as_float_s, format_seconds
 from batkube.kernel.stopwatch import WorkStopwatch, peak_memory_bytes
+from batkube.outputs.files.energy_csv import write_consumed_energy, write_pstate_changes
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.jobs_csv import GANG_COLUMNS, MoreColumns, write_jobs
 from batkube.outputs.files.manifest import fingerprint, write_json
@@ -57,7 +58,14 @@ class Record:
             warm_up=self.inputs.scenario.warm_up,
             cool_down=self.inputs.scenario.cool_down,
         )
-        write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns())
+        energy = self.simulation.energy
+        joules_of = None if energy is None else energy.joules_of
+        write_jobs(folder.file("jobs.csv"), outcomes, self._gang_columns(), joules_of)
+        if energy is not None:
+            summary["consumed_joules"] = f"{energy.last_job_joules:.6f}"
+            summary["nb_grouped_switches"], summary["nb_machine_switches"] = energy.requests, energy.switches
+            write_consumed_energy(folder.file("consumed_energy.csv"), energy.readings)
+            write_pstate_changes(folder.file("pstate_changes.csv"), energy.pstate_changes)
         if self.simulation.gangs is not None:
             summary["nb_jobs_deadlocked"] = len(self.simulation.gangs.deadlocked_jobs)
         if self.simulation.collisions is not None:

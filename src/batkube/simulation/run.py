@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from batkube.batsim.refusal import Refusal
 from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
 from batkube.kernel.errors import Bug, RunFailed
@@ -182,9 +183,16 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
 
     try:
         simulation.loop.run(simulation.passage, work.is_done, report)
+        if simulation.link is not None:
+            simulation.link.conclude()
+    except Refusal as error:
+        assert simulation.link is not None
+        raise RunFailed(f"{inputs.scenario.scheduler}: {error}{simulation.link.tail()}") from error
     finally:
         if simulation.programs is not None:
             simulation.programs.stop()
+        if simulation.link is not None:
+            simulation.link.close()
         work.tell_the_rest()
     if simulation.gangs is not None and simulation.gangs.deadlock is not None:
         remedy = "take a scheduler that starts the pods of a job together, or go on with --on-deadlock wait"

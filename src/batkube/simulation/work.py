@@ -55,6 +55,8 @@ class Work:
         self._tellers: list[Callable[[], None]] = [tell_the_rest]
         #: What there is to tell of objects; None where nobody could make any.
         self.records: ObjectRecords | None = None
+        #: Whether the scheduler may still make jobs of its own.
+        self.expects_jobs: Callable[[], bool] = lambda: False
         #: Whether the instant came at which the run is to end in any case.
         self.is_time_up = False
         if until is not None:
@@ -87,7 +89,13 @@ class Work:
         """Return whether nothing is left to wait for, or only what can never come."""
         if self._gangs is not None and self._gangs.is_stuck(self._world.clock.now):
             return True
-        return self.is_time_up or (len(self._outcomes) >= self._job_count and self._are_objects_done())
+        if self.is_time_up:
+            return True
+        return len(self._outcomes) >= self._job_count and self._are_objects_done() and not self.expects_jobs()
+
+    def add_job(self) -> None:
+        """Wait for one more job than the workloads have."""
+        self._job_count += 1
 
     def _are_objects_done(self) -> bool:
         if self._objects is None or self.records is None:

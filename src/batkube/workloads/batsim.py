@@ -50,6 +50,15 @@ def read_batsim(path: Path, name: str) -> Workload:
     return read_batsim_document(path, name).workload
 
 
+def parse_document(workload: Workload, text: str) -> BatsimDocument:
+    """Return a workload that is described by the JSON `text`, which has its jobs in their order."""
+    place = Place(Path(workload.source))
+    document = take.mapping(place, _DECODER.decode(text))
+    jobs = [take.mapping(place, raw) for raw in take.items(place, document["jobs"])]
+    profiles = Profiles(place / "profiles", take.mapping(place, document["profiles"]))
+    return BatsimDocument(workload, jobs, profiles.known, profiles.descriptions)
+
+
 def read_batsim_document(path: Path, name: str) -> BatsimDocument:
     """Return the workload in the JSON file `path`, called `name`, with what the file says of it."""
     place = Place(path)

@@ -7,11 +7,12 @@ on the jobs otherwise. Times are written with every digit. One job and one profi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
 from batkube.kernel.quantities import CPU, format_amount
-from batkube.workloads.batsim import ASSUMED_SIZE
+from batkube.workloads.batsim import ASSUMED_SIZE, BatsimDocument, parse_document, read_batsim_document
 from batkube.workloads.batsim_profiles import COMPOSED, DELAY, HOMOGENEOUS, PARALLEL, TOTAL, TYPES_WITH_FLOPS
 from batkube.workloads.delays import exact_seconds
 from batkube.workloads.model import (
@@ -52,6 +53,14 @@ def batsim_text(workload: Workload) -> Iterator[str]:
             fields.update(_asks_fields(*agreed[name]))
         yield f"  {_encoded(name)}: {_encoded(fields)}{',' if index < last else ''}\n"
     yield " }\n}\n"
+
+
+def as_batsim(workload: Workload) -> BatsimDocument:
+    """Return a workload of whatever format as Batsim has it; one of Batsim's own is read again, with all it says."""
+    path = Path(workload.source)
+    if path.suffix == ".json" and path.is_file():
+        return read_batsim_document(path, workload.name)
+    return parse_document(workload, "".join(batsim_text(workload)))
 
 
 def _encoded(value: object) -> str:

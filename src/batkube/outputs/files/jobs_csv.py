@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,17 +50,25 @@ class MoreColumns(NamedTuple):
 _NO_MORE = MoreColumns()
 
 
-def write_jobs(path: Path, outcomes: Iterable[Outcome], more: MoreColumns = _NO_MORE) -> None:
-    """Write the rows sorted by workload, then by job id as a string, as Batsim v4 does."""
+def write_jobs(
+    path: Path,
+    outcomes: Iterable[Outcome],
+    more: MoreColumns = _NO_MORE,
+    joules_of: Mapping[str, float] | None = None,
+) -> None:
+    """Write the rows sorted by workload, then by job id as a string, as Batsim v4 does.
+
+    `joules_of` is what jobs used, by their keys; None when nobody counted.
+    """
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(BATSIM_COLUMNS + OWN_COLUMNS + more.names)
         ordered = sorted(outcomes, key=lambda outcome: (outcome.job.workload, outcome.job.name))
-        for outcome, row in zip(ordered, _rows(ordered), strict=True):
+        for outcome, row in zip(ordered, _rows(ordered, joules_of), strict=True):
             writer.writerow([*row, *more.cells_of(outcome.job)])
 
 
-def _rows(outcomes: Iterable[Outcome]) -> Iterator[list[str | int]]:
+def _rows(outcomes: Iterable[Outcome], joules_of: Mapping[str, float] | None) -> Iterator[list[str | int]]:
     for outcome in outcomes:
         job = outcome.job
         walltime = "-1.000000" if job.walltime is None else format_seconds(job.walltime)
@@ -76,7 +84,7 @@ def _rows(outcomes: Iterable[Outcome]) -> Iterator[list[str | int]]:
             outcome.state.value,
             *_times(outcome),
             format_intervals(outcome.machines) if outcome.started is not None else "",
-            -1,
+            -1 if joules_of is None else f"{joules_of.get(job.key, 0.0):.6f}",
             "",
             job.user,
             job.priority,

@@ -180,10 +180,10 @@ def measured_jobs(done: pd.DataFrame) -> list[MeasuredJob]:
 def _resource_shares(results: RunFiles, window: Window) -> dict[str, float | None]:
     """Return each resource's utilisation, which schedule.csv has for the run's own window and no other."""
     cells = {str(name): value for name, value in results.schedule.items()}
-    told = {name: value for name, value in cells.items() if name.startswith(UTILISATION_OF)}
+    shares = {name: value for name, value in cells.items() if name.startswith(UTILISATION_OF)}
     begin = results.schedule.get("measured_from")
     same = window_s(window, last_finish_s(results.jobs)) == (begin, results.schedule.get("measured_until"))
-    return {name: value if same and isinstance(value, float) else None for name, value in told.items()}
+    return {name: value if same and isinstance(value, float) else None for name, value in shares.items()}
 
 
 def users_table(jobs: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,31 @@
+"""The parts of a run in which jobs compute and communicate, or energy counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from batkube.cluster.world import World
+from batkube.execution.course_work import CourseWork
+from batkube.execution.energy_book import EnergyBook
+from batkube.execution.power_switches import PowerSwitches
+from batkube.execution.yard import Yard
+from batkube.platforms.model import Machine
+
+
+class PowerParts(NamedTuple):
+    """Who looks after the work of jobs, and where energy is written down, if it is."""
+
+    courses: CourseWork
+    book: EnergyBook | None
+
+
+def power_of_run(world: World, yard: Yard, machines: Sequence[Machine], *, has_energy: bool) -> PowerParts:
+    """Put together what a run needs whose jobs do more than wait."""
+    plant = yard.plant()
+    work = yard.work(world.agenda, plant)
+    book = yard.book(plant) if has_energy else None
+    if book is not None:
+        work.witness = book.meters
+        PowerSwitches(world, machines, work, book)
+    return PowerParts(CourseWork(world.agenda, work, book), book)

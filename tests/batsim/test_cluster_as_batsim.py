@@ -1,0 +1,182 @@
+"""Our cluster as a Batsim: schedulers of its protocol decide for pods and nodes, and are answered as by Batsim."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.batsim.recordings import Recording, comparable
+
+import batkube
+from batkube.kernel.errors import InputError, RunFailed
+
+#: A scheduler in a few lines; `{body}` is what it does with a message.
+SCHEDULER = """
+import json, os, sys, time, zmq
+socket = zmq.Context().socket(zmq.REP)
+socket.bind(os.environ["BATSIM_ENDPOINT"])
+while True:
+    message = json.loads(socket.recv())
+    kinds = [event["type"] for event in message["events"]]
+    reply = {"now": message["now"], "events": []}
+    def say(kind, **data):
+        reply["events"].append({"timestamp": message["now"], "type": kind, "data": data})
+    for event in message["events"]:
+        data = event["data"]
+        BODY
+    socket.send_string(json.dumps(reply))
+    if "SIMULATION_ENDS" in kinds:
+        break
+"""
+STARTS_EACH = """if event["type"] == "JOB_SUBMITTED":
+            say("EXECUTE_JOB", job_id=data["job_id"], alloc=str(int(data["job_id"].split("!")[1])))"""
+FOUR_JOBS = {
+    "nb_res": 4,
+    "jobs": [{"id": str(number), "subtime": number, "res": 1, "profile": "p"} for number in range(4)],
+    "profiles": {"p": {"type": "delay", "delay": 10}},
+}
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    """Four jobs of ten seconds, a second apart."""
+    path = tmp_path / "four.json"
+    path.write_text(json.dumps(FOUR_JOBS))
+    return path
+
+
+def scheduler(folder: Path, body: str) -> str:
+    """Return the name of a scheduler whose reaction to each event is `body`."""
+    path = folder / "scheduler.py"
+    path.write_text(SCHEDULER.replace("BODY", body))
+    return f"batsim:{sys.executable} {path}"
+
+
+@pytest.mark.parametrize("name", ["burst200", "spaced200", "call_me_later", "same_time", "err_BadNowPast"])
+def test_the_recorded_scheduler_hears_from_our_cluster_what_it_heard_from_batsim(
+    name: str, shared_data: Path, tmp_path: Path
+) -> None:
+    recording = Recording(shared_data, name)
+    arguments = recording.arguments
+    inputs, log = recording.folder / "inputs", tmp_path / "messages.jsonl"
+    command = f"{sys.executable} {recording.folder / 'sched.py'} --policy {recording.policy} --log {log}"
+
+    batkube.run(
+        workload=inputs / arguments[arguments.index("-w") + 1],
+        platform=inputs / arguments[arguments.index("-p") + 1],
+        scheduler=f"batsim:{command} --endpoint {{endpoint}}",
+        out=tmp_path / "out",
+    )
+
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    ours = [line["raw"] for line in lines if line["dir"] == "batsim->sched"]
+    assert [comparable(text) for text in ours[1:]] == [comparable(text) for text in recording.messages[1:]]
+
+
+def test_jobs_run_where_the_scheduler_says(workload: Path, tmp_path: Path) -> None:
+    run = batkube.run(workload=workload, platform="4x1", scheduler=scheduler(tmp_path, STARTS_EACH))
+
+    assert list(run.jobs["allocated_resources"].astype(str)) == ["0", "1", "2", "3"]
+    assert list(run.jobs["finish_time"]) == [10, 11, 12, 13]
+
+
+def test_a_job_that_is_killed_has_ended_and_its_progress_is_told(workload: Path, tmp_path: Path) -> None:
+    heard = tmp_path / "killed.json"
+    body = f"""if event["type"] == "JOB_SUBMITTED":
+            say("EXECUTE_JOB", job_id=data["job_id"], alloc=data["job_id"].split("!")[1])
+            if data["job_id"] == "w0!0":
+                say("CALL_ME_LATER", timestamp=5)
+        if event["type"] == "REQUESTED_CALL":
+            say("KILL_JOB", job_ids=["w0!0"])
+        if event["type"] == "JOB_KILLED":
+            open({str(heard)!r}, "w").write(json.dumps(data))"""
+
+    run = batkube.run(workload=workload, platform="4x1", scheduler=scheduler(tmp_path, body))
+
+    first = run.jobs.iloc[0]
+    assert (first["final_state"], first["finish_time"]) == ("COMPLETED_KILLED", 5)
+    told = json.loads(heard.read_text())
+    assert told == {"job_ids": ["w0!0"], "job_progress": {"w0!0": {"profile_name": "p", "progress": 0.5}}}
+
+
+@pytest.mark.parametrize("is_acknowledged", [True, False])
+def test_jobs_that_the_scheduler_registers_run_as_others_do(
+    is_acknowledged: bool, workload: Path, tmp_path: Path
+) -> None:
+    start = 'say("EXECUTE_JOB", job_id="dyn!a", alloc="3")'
+    body = f"""if event["type"] == "JOB_SUBMITTED" and data["job_id"] == "dyn!a":
+            {start}
+        elif event["type"] == "JOB_SUBMITTED":
+            say("EXECUTE_JOB", job_id=data["job_id"], alloc=data["job_id"].split("!")[1])
+        if event["type"] == "NOTIFY":
+            say("CALL_ME_LATER", timestamp=50)
+        if event["type"] == "REQUESTED_CALL":
+            say("REGISTER_PROFILE", workload_name="dyn", profile_name="q", profile={{"type": "delay", "delay": 7.5}})
+            say("REGISTER_JOB", job_id="dyn!a", job={{"id": "dyn!a", "profile": "q", "res": 1, "subtime": 50}})
+            say("NOTIFY", type="registration_finished")
+            {"pass" if is_acknowledged else start}"""
+    arguments = {"enable-dynamic-jobs": "true", "acknowledge-dynamic-jobs": str(is_acknowledged).lower()}
+
+    run = batkube.run(workload=workload, platform="4x1", scheduler=scheduler(tmp_path, body), scheduler_args=arguments)
+
+    dynamic = run.jobs[run.jobs["workload_name"] == "dyn"].iloc[0]
+    assert (dynamic["job_id"], dynamic["starting_time"], dynamic["finish_time"]) == ("a", 50, 57.5)
+
+
+def test_machines_that_are_cordoned_are_told_of_and_what_runs_there_goes_on(workload: Path, tmp_path: Path) -> None:
+    heard, events = tmp_path / "heard", tmp_path / "events.txt"
+    events.write_text(
+        '{"timestamp": 2, "type": "machine_unavailable", "resources": "0-1"}\n'
+        '{"timestamp": 6, "type": "machine_available", "resources": "0-1"}\n'
+    )
+    body = f"""if event["type"] == "JOB_SUBMITTED":
+            say("EXECUTE_JOB", job_id=data["job_id"], alloc=data["job_id"].split("!")[1])
+        if event["type"] == "NOTIFY" and "resources" in data:
+            open({str(heard)!r}, "a").write(f"{{event['timestamp']}} {{data['type']}} {{data['resources']}}\\n")"""
+
+    run = batkube.run(workload=workload, platform="4x1", scheduler=scheduler(tmp_path, body), events=events)
+
+    assert list(run.jobs["finish_time"]) == [10, 11, 12, 13]
+    assert heard.read_text().splitlines() == [
+        "2.0 event_machine_unavailable 0-1",
+        "6.0 event_machine_available 0-1",
+    ]
+
+
+FAULTS: Mapping[str, tuple[str, str]] = {
+    "dies": ("sys.exit(3)", "ended with exit code 3 before the simulation was over"),
+    "raises": ("raise RuntimeError('lost my mind')", "RuntimeError: lost my mind"),
+    "talks nonsense": ("socket.send(b'{'); break", "Invalid JSON message: could not be parsed"),
+    "unknown word": ("say('NO_SUCH_EVENT')", "unknown 'type' value 'NO_SUCH_EVENT'"),
+    "unknown job": ("say('EXECUTE_JOB', job_id='w0!9', alloc='0')", "Cannot get job 'w0!9': it does not exist"),
+    "unknown machine": (
+        "say('EXECUTE_JOB', job_id='w0!0', alloc='99') if event['type'] == 'JOB_SUBMITTED' else None",
+        "Cannot get machine 99: it does not exist",
+    ),
+    "does nothing": ("pass", "without an outcome"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_scheduler_at_fault_fails_the_run_and_is_quoted(fault: str, workload: Path, tmp_path: Path) -> None:
+    body, complaint = FAULTS[fault]
+
+    with pytest.raises(RunFailed) as failure:
+        batkube.run(workload=workload, platform="4x1", scheduler=scheduler(tmp_path, body), out=tmp_path / "out")
+
+    assert complaint in str(failure.value)
+    assert "what was computed until then" in str(failure.value)
+    assert (tmp_path / "out" / "jobs.csv").exists()
+
+
+def test_a_scheduler_that_hangs_is_given_up(workload: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match=r"has not answered for 1 s \(real time\)"):
+        batkube.run(workload=workload, platform="4x1", scheduler=scheduler(tmp_path, "time.sleep(60)"), watchdog="1s")
+
+
+def test_a_scheduler_that_cannot_be_started_is_an_input_error(workload: Path) -> None:
+    with pytest.raises(InputError, match="cannot be started"):
+        batkube.run(workload=workload, platform="4x1", scheduler="batsim:/no/such/program")

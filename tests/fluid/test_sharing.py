@@ -1,0 +1,91 @@
+"""Rates of tasks that share resources."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batkube.fluid.sharing import rates_of
+from batkube.fluid.tasks import Supply, Task
+
+#: Relative to a capacity: what floating point and SimGrid's precision may leave.
+CLOSE = 1e-9
+
+System = list[Task]
+
+
+@st.composite
+def systems(draw: st.DrawFn) -> System:
+    """Draw up to six tasks on up to five resources."""
+    resources = [
+        Supply(f"r{number}", draw(st.floats(1e3, 1e9))) for number in range(draw(st.integers(min_value=1, max_value=5)))
+    ]
+    tasks = []
+    for number in range(draw(st.integers(min_value=1, max_value=6))):
+        some = draw(st.lists(st.sampled_from(resources), min_size=1, max_size=4))
+        uses = [(resource, draw(st.floats(1.0, 1e6))) for resource in some]
+        bound = draw(st.one_of(st.just(math.inf), st.floats(1e-3, 1e4)))
+        tasks.append(Task(f"t{number}", uses, bound=bound))
+    return tasks
+
+
+def load(resource: Supply, tasks: System, rates: list[float]) -> float:
+    return math.fsum(
+        weight * rate for task, rate in zip(tasks, rates, strict=True) for used, weight in task.uses if used is resource
+    )
+
+
+def resources_of(tasks: System) -> list[Supply]:
+    return list(dict.fromkeys(resource for task in tasks for resource, _ in task.uses))
+
+
+@pytest.mark.parametrize("is_thrifty", [False, True])
+@given(tasks=systems())
+def test_no_resource_is_overcommitted_and_no_bound_exceeded(tasks: System, is_thrifty: bool) -> None:
+    rates = rates_of(tasks, is_thrifty=is_thrifty)
+
+    for resource in resources_of(tasks):
+        assert load(resource, tasks, rates) <= resource.capacity * (1 + CLOSE)
+    assert all(0 < rate <= task.bound * (1 + CLOSE) for task, rate in zip(tasks, rates, strict=True))
+
+
+@given(tasks=systems())
+def test_without_simgrids_peculiarity_no_task_could_go_faster_without_slowing_another(tasks: System) -> None:
+    rates = rates_of(tasks, is_thrifty=True)
+
+    for task, rate in zip(tasks, rates, strict=True):
+        exhausted = [r for r, _ in task.uses if load(r, tasks, rates) >= r.capacity * (1 - CLOSE) - 1e-4]
+        assert exhausted or rate == pytest.approx(task.bound)
+
+
+@given(tasks=systems())
+def test_the_order_of_tasks_does_not_matter(tasks: System) -> None:
+    assert rates_of(tasks[::-1]) == rates_of(tasks)[::-1]
+
+
+@given(capacity=st.floats(1e3, 1e9), weights=st.lists(st.floats(1.0, 1e6), min_size=1, max_size=8))
+def test_who_shares_one_resource_only_gets_the_same_of_it(capacity: float, weights: list[float]) -> None:
+    shared = Supply("r", capacity)
+    tasks = [Task(str(number), [(shared, weight)]) for number, weight in enumerate(weights)]
+
+    rates = rates_of(tasks)
+
+    shares = [weight * rate for weight, rate in zip(weights, rates, strict=True)]
+    assert shares == pytest.approx([capacity / len(weights)] * len(weights))
+
+
+def test_simgrid_charges_a_task_that_has_its_rate_in_later_rounds_too() -> None:
+    """In round one a is at its bound. c is held by y, whose offers shrink by half each round, so that there are many
+    rounds; a is charged in each, and b ends below what is left."""
+    x, y = Supply("x", 30.0), Supply("y", 8.0)
+    a = Task("a", [(x, 1.0)], bound=1.0)
+    b = Task("b", [(x, 1.0), (y, 1e-3)])
+    c = Task("c", [(x, 1.0), (y, 1.0)])
+
+    peculiar, thrifty = rates_of([a, b, c]), rates_of([a, b, c], is_thrifty=True)
+
+    assert math.fsum(thrifty) == pytest.approx(30.0, abs=1e-4)
+    assert math.fsum(peculiar) < 30.0 - 1e-3
