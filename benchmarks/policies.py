@@ -68,12 +68,12 @@ class Row:
 def main() -> None:
     """Measure, print the table, and append it to the results."""
     options = _options()
-    subject = _subject()  # now, because a working tree may move on while this runs
+    subject = subject_of_now()  # now, because a working tree may move on while this runs
     with tempfile.TemporaryDirectory(prefix="batkube-bench-") as name:
         folder = Path(name)
         lines = [f"| {' | '.join((*COLUMNS, *CHECKS))} |", "|---" * (len(COLUMNS) + len(CHECKS)) + "|"]
         print("\n".join(lines), flush=True)
-        traces = _trace_cases(folder, options.quick)
+        traces = trace_cases(folder, QUICK_JOBS if options.quick else None)
         for case in [*traces, *_growth_cases(folder, options.quick)]:
             for policy in POLICIES:
                 lines.append(_batkube(case, policy, folder, options.limit_s).markdown())
@@ -94,14 +94,15 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _trace_cases(folder: Path, quick: bool) -> list[Case]:
+def trace_cases(folder: Path, jobs_max: int | None) -> list[Case]:
+    """Return the recorded traces, with at most so many jobs each, as files in `folder`."""
     data = Path(os.environ.get("BATKUBE_SHARED_DATA", HERE.parent.parent / "shared" / "data")) / "swf"
     if not data.is_dir():
         sys.exit("needs the shared test data: set BATKUBE_SHARED_DATA to its folder")
     cases = []
     for name, file_name, machines in TRACES:
         workload = folder / f"{name}.swf"
-        jobs = plain_swf(data / file_name, workload, QUICK_JOBS if quick else None)
+        jobs = plain_swf(data / file_name, workload, jobs_max)
         cases.append(Case(name, workload, jobs, machines))
     return cases
 
@@ -114,12 +115,17 @@ def _growth_cases(folder: Path, quick: bool) -> list[Case]:
     return cases
 
 
-def _batkube(case: Case, policy: str, folder: Path, limit_s: float) -> Row:
-    out = folder / "batkube"
+def run_command(case: Case, policy: str, out: Path) -> list[str]:
+    """Return the command that runs a case into the folder `out`."""
     entry = [sys.executable, "-c", "from batkube.cli.main import main; main()", "run"]
     what = ["--workload", str(case.workload), "--platform", f"{case.machines}x1", "--scheduler", f"policy:{policy}"]
+    return [*entry, *what, "--out", str(out), "--force", "--quiet"]
+
+
+def _batkube(case: Case, policy: str, folder: Path, limit_s: float) -> Row:
+    out = folder / "batkube"
     try:
-        cost = measure([*entry, *what, "--out", str(out), "--force", "--quiet"], limit_s)
+        cost = measure(run_command(case, policy, out), limit_s)
     except CommandFailed as error:
         return Row(case, "Batkube", policy, None, None, str(error))
     return Row(case, "Batkube", policy, cost, _batkube_outcome(out))
@@ -153,14 +159,15 @@ def _accasim_rows(cases: list[Case], folder: Path, limit_s: float) -> Iterator[R
                 yield Row(case, simulator, policy, cost, accasim_case.outcome(case.workload, out))
 
 
-def _subject() -> str:
+def subject_of_now() -> str:
+    """Return which source is measured."""
     changed = ", with uncommitted changes" if _git("status", "--porcelain", "--", "../src") else ""
     return _git("log", "-1", "--format=%h of %cs") + changed
 
 
 def _record(subject: str, table: list[str]) -> None:
     command = shlex.join(["python", "benchmarks/policies.py", *sys.argv[1:]])
-    lines = [f"## {subject}", "", f"`{command}`; {_machine()}.", "", *table, "", ""]
+    lines = [f"## {subject}", "", f"`{command}`; {machine()}.", "", *table, "", ""]
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("a") as file:
         file.write("\n".join(lines))
@@ -171,7 +178,8 @@ def _git(*arguments: str) -> str:
     return result.stdout.strip() or ("" if result.returncode == 0 else "unknown commit")
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Return what it is measured on."""
     cpu = "unknown processor"
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():

@@ -39,6 +39,11 @@ ATTACKS = {
 ATTACKED_JOBS = 24
 
 
+#: Schedulers of gangs, each with the 30 gangs that were recorded with it in real time.
+GANG_SCHEDULERS = ("volcano@1.10.0", "kube-batch@0.5.0", "scheduler-plugins@0.30.6", "kueue@0.10.0")
+GANG_NODES = "8x2,8Gi"
+
+
 class Result(NamedTuple):
     """What must be the same in all runs of a case."""
 
@@ -83,6 +88,21 @@ def results_of(case: str, scheduler: str, runs: int, shared: Path) -> Counter[Re
         with tempfile.TemporaryDirectory() as name:
             found[run_once(shared / "batkube" / "workloads" / workload, nodes, scheduler, Path(name))] += 1
     return found
+
+
+def gang_rows(schedulers: Sequence[str], runs: int, folder: Path) -> Iterator[str]:
+    """Run the 30 gangs so many times with each scheduler; yield rows to print."""
+    sys.path.insert(0, str(HERE.parent / "tests"))
+    import published
+
+    workload = published.mixed_gangs(folder)
+    for scheduler in schedulers:
+        found: Counter[Result] = Counter()
+        for _ in range(runs):
+            with tempfile.TemporaryDirectory(dir=folder) as name:
+                found[run_once(workload, GANG_NODES, scheduler, Path(name))] += 1
+        (_, makespan, wait), _ = found.most_common(1)[0]
+        yield f"| {scheduler} | {runs} | {told(found)} | {makespan} | {wait} |"
 
 
 @contextlib.contextmanager
@@ -134,6 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--attacked", type=int, default=0, help="so many runs instead, every other one attacked")
+    parser.add_argument("--gangs", action="store_true", help="the 30 gangs with each scheduler that knows such")
     parser.add_argument("--load", type=int, default=os.cpu_count() or 1, help="so many processes busy meanwhile")
     parser.add_argument("--scheduler", default="kube-scheduler@1.34.4", help="a name of the catalogue, or a path")
     parser.add_argument("--toolchain", default="", help="what to call the Go toolchain it was built with")
@@ -151,6 +172,10 @@ def main() -> None:
             ]
             lines += ["| what strangers did | runs | digests | connections turned away |", "|---|---|---|---|"]
             lines += attacked_rows(options.scheduler, options.attacked, shared, Path(name))
+        elif options.gangs:
+            chosen = [options.scheduler] if options.scheduler in GANG_SCHEDULERS else GANG_SCHEDULERS
+            lines += ["| scheduler | runs | digests | makespan s | mean wait s |", "|---|---|---|---|---|"]
+            lines += gang_rows(chosen, options.runs, Path(name))
         else:
             lines += ["| case | runs | digests | makespan s | mean wait s |", "|---|---|---|---|---|"]
             for case in CASES:
@@ -158,7 +183,8 @@ def main() -> None:
                 (_, makespan, wait), _ = found.most_common(1)[0]
                 lines.append(f"| {case} | {options.runs} | {told(found)} | {makespan} | {wait} |")
     load = f"{cores} cores, load average {os.getloadavg()[2]:.1f}"
-    lines = ["", f"## {Path(options.scheduler).name}{built}, {platform.machine()}, {load}", "", *lines]
+    title = "Gangs" if options.gangs else Path(options.scheduler).name
+    lines = ["", f"## {title}{built}, {platform.machine()}, {load}", "", *lines]
     print("\n".join(lines))
     with RESULTS.open("a", encoding="utf-8") as results:
         results.write("\n".join(lines) + "\n")

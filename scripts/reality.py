@@ -7,6 +7,9 @@ KWOK for the nodes; `batkube emulate` plays the workloads on it. The simulated s
 scheduler, configuration and arguments, and with latencies that `batkube calibrate` learns from the first case alone.
 Some twenty minutes for all cases, on a machine that is otherwise quiet; the programs are built first (half an hour,
 once). Exit code 1 when a result is outside its tolerance.
+
+Schedulers of gangs are compared with runs that were recorded on such a plane, two or three of each, whose figures are
+in tests/published: `python scripts/reality.py gangs` needs no plane, and two minutes once the programs are built.
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ from batkube.emulation.emulate import emulate
 from batkube.emulation.plane import SCHEDULER, ControlPlane, control_plane
 from batkube.emulation.settings import Emulation
 from batkube.outputs.results import Results
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+import published
 
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 LENGTH_S = 17
@@ -85,10 +91,22 @@ CASES = (
 )
 
 
+#: What gang schedulers are in the catalogue.
+GANG_SCHEDULERS = {
+    "volcano": "volcano@1.10.0",
+    "kube-batch": "kube-batch@0.5.0",
+    "coscheduling": "scheduler-plugins@0.30.6",
+    "kueue": "kueue@0.10.0",
+}
+GANGS = "gangs"
+#: How far out of the range of the recorded runs a simulated one may be.
+GANG_MAKESPAN_TOLERANCE, GANG_WAIT_TOLERANCE = 0.03, 0.06
+
+
 def main() -> None:
     """Run the chosen cases, print the comparison and write it to the output folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [case.name for case in CASES]
+    names = [*(case.name for case in CASES), GANGS]
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(names)}; all without any")
     parser.add_argument("--out", type=Path, default=Path("reality-out"), help="the folder to write")
     parser.add_argument("--simulated-only", action="store_true", help="the real runs are in the folder already")
@@ -98,15 +116,24 @@ def main() -> None:
         parser.error(f"there is no case {unknown[0]}")
     chosen = [case for case in CASES if not options.cases or case.name in options.cases]
     out: Path = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
     # As Ctrl-C: the programs are ended in any case.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    if not options.simulated_only:
-        play_for_real(chosen, out)
-    agreements = simulate(chosen, out)
-    text = "\n".join([*told(agreements), "", *told_changes(agreements), ""])
+    lines: list[str] = []
+    outside: list[str] = []
+    if chosen:
+        if not options.simulated_only:
+            play_for_real(chosen, out)
+        agreements = simulate(chosen, out)
+        lines += [*told(agreements), "", *told_changes(agreements), ""]
+        outside += [case.name for case in chosen if not is_within(agreements[case.name], case.tolerance)]
+    if not options.cases or GANGS in options.cases:
+        gangs = simulate_gangs(out / GANGS)
+        lines += [*told_gangs(gangs), ""]
+        outside += [f"{workload} with {name}" for (workload, name), one in gangs.items() if not is_in_range(one)]
+    text = "\n".join(lines)
     (out / "reality.md").write_text(text, encoding="utf-8")
     print(text)
-    outside = [case.name for case in chosen if not is_within(agreements[case.name], case.tolerance)]
     if outside:
         print(f"outside the tolerances: {', '.join(outside)}")
     sys.exit(1 if outside else 0)
@@ -182,6 +209,51 @@ def is_within(agreement: Agreement, tolerance: float) -> bool:
     """Say whether a simulated run is as near to the real one as it should be."""
     near = abs(agreement.wait_simulated_s - agreement.wait_real_s) <= WAIT_TOLERANCE_S
     return abs(agreement.makespan_error) <= tolerance and (near or abs(agreement.wait_error) <= WAIT_TOLERANCE)
+
+
+@dataclass(frozen=True, slots=True)
+class GangRun:
+    """What a simulated run of gangs came to, beside the recorded ones."""
+
+    makespan_s: float
+    mean_wait_s: float
+    recorded: published.Ranges
+
+
+def simulate_gangs(out: Path) -> dict[tuple[str, str], GangRun]:
+    """Simulate the gangs that were recorded with each scheduler; return each run by its workload and scheduler."""
+    runs = {}
+    for (workload, scheduler), recorded in published.GANGS.items():
+        folder = out / f"{workload}-{scheduler}"
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [BATKUBE, "run", "--workload", str(published.GANG_WORKLOADS[workload](folder)), "--quiet"]
+        command += ["--platform", published.EIGHT_OF_TWO, "--scheduler", GANG_SCHEDULERS[scheduler], "--force"]
+        command += ["--latencies", str(published.KWOK_LATENCIES), "--out", str(folder / "simulated")]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        jobs = Results(folder / "simulated").jobs
+        runs[workload, scheduler] = GangRun(jobs["finish_time"].max(), jobs["waiting_time"].mean(), recorded)
+    return runs
+
+
+def is_in_range(run: GangRun) -> bool:
+    """Say whether a simulated run of gangs is as near to the recorded ones as it should be."""
+    makespan, wait = GANG_MAKESPAN_TOLERANCE, GANG_WAIT_TOLERANCE
+    (shortest, longest), (least, most) = run.recorded
+    return (1 - makespan) * shortest <= run.makespan_s <= (1 + makespan) * longest and (
+        (1 - wait) * least <= run.mean_wait_s <= (1 + wait) * most
+    )
+
+
+def told_gangs(runs: Mapping[tuple[str, str], GangRun]) -> Iterator[str]:
+    """Yield the table of gang schedulers."""
+    yield "| gangs | scheduler | makespan recorded / simulated | mean wait recorded / simulated | |"
+    yield "|---|---|---|---|---|"
+    for (workload, scheduler), one in runs.items():
+        (shortest, longest), (least, most) = one.recorded
+        yield (
+            f"| {workload} | {GANG_SCHEDULERS[scheduler]} | {shortest:.1f}–{longest:.1f} / {one.makespan_s:.1f} s "
+            f"| {least:.1f}–{most:.1f} / {one.mean_wait_s:.1f} s | {'' if is_in_range(one) else 'outside'} |"
+        )
 
 
 def told(agreements: Mapping[str, Agreement]) -> Iterator[str]:

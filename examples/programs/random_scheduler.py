@@ -13,6 +13,7 @@ import random
 from kubernetes import client, config, watch
 
 ENDED = ("Succeeded", "Failed")
+CONFLICT = 409
 
 
 class RandomScheduler:
@@ -41,8 +42,14 @@ class RandomScheduler:
         self._places[key] = node
         target = client.V1ObjectReference(api_version="v1", kind="Node", name=node)
         binding = client.V1Binding(metadata=client.V1ObjectMeta(name=key[1]), target=target)
-        # The answer is a Status, which the client would take for a Binding without a target.
-        self._core.create_namespaced_binding(key[0], binding, _preload_content=False)
+        try:
+            # The answer is a Status, which the client would take for a Binding without a target.
+            self._core.create_namespaced_binding(key[0], binding, _preload_content=False)
+        except client.ApiException as error:
+            if error.status != CONFLICT:
+                raise
+            self._free.append(self._places.pop(key))  # another scheduler was faster
+            return
         print(datetime.datetime.now(datetime.UTC).isoformat(), "/".join(key), "on", node, flush=True)
 
 

@@ -144,7 +144,9 @@ def exchange(server: Serving, data: bytes, *, half_close: bool = True, silence_s
     with socket.create_connection((host, int(port)), timeout=5) as sock:
         sock.sendall(data)
         if half_close:
-            sock.shutdown(socket.SHUT_WR)
+            # The server may have hung up already.
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_WR)
         sock.settimeout(silence_s)
         said = b""
         try:

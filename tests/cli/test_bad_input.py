@@ -224,7 +224,7 @@ def test_an_unwritable_place_is_one_message(tmp_path: Path) -> None:
         ("workload: w.json\nplatfrom: 2x1\n", ["scenario.yaml", "platfrom", "platform"]),
         ("workload: w.json\nplatform: 2x1\nseed: soon\n", ["scenario.yaml", "seed"]),
         ("workload: w.json\nplatform: 16\n", ["scenario.yaml: platform", "16 is not text"]),
-        ("workload: {a: 1}\nplatform: 2x1\n", ["scenario.yaml: workload", "not a path"]),
+        ("workload: {a: 1}\nplatform: 2x1\n", ["scenario.yaml: workload", "or a path"]),
         ("workload: w.json\nplatform: 2x1\nscheduler: [7]\n", ["scenario.yaml: scheduler"]),
         ("jobs: []\nprofiles: {}\n", ["scenario.yaml", "is a workload", "--workload"]),
         ("a: [1\n", ["scenario.yaml", "YAML"]),

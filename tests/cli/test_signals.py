@@ -67,7 +67,7 @@ main()
 
 
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
-@pytest.mark.parametrize("moment", ["typer", "batkube.simulation.run", "batkube.outputs.measures.comparison"])
+@pytest.mark.parametrize("moment", ["typer", "batkube.cli.compare", "batkube.outputs.measures.comparison"])
 def test_outside_a_run_it_is_one_word_and_130(tmp_path: Path, moment: str, number: str) -> None:
     program = stop_at(moment).format(number)
     arguments = ["compare", "a", "b"]

@@ -185,7 +185,7 @@ def test_the_size_of_the_history_is_kept_when_only_some_changes_are_weighed() ->
         store.replace(POD, keys("a"), [{"value": f"{number}" + "x" * 1000}], NOW)
 
     # About a thousand, of which some 120 are weighed: it would take more than five standard deviations.
-    assert 500 <= len(store.changes_since(store.oldest_version)) <= 1500
+    assert 500 <= len(changes_since(store, store.oldest_version)) <= 1500
 
 
 def test_large_objects_cannot_be_hidden_between_small_ones() -> None:
@@ -196,7 +196,7 @@ def test_large_objects_cannot_be_hidden_between_small_ones() -> None:
         for _ in range(7):
             store.replace(POD, keys("b"), [{"value": f"{number}" + "x" * 1000}], NOW)
 
-    assert 500 <= len(store.changes_since(store.oldest_version)) <= 2000
+    assert 500 <= len(changes_since(store, store.oldest_version)) <= 2000
 
 
 def test_live_objects_do_not_count_as_history() -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from batkube.cluster.timetable import Happening, Timetable
 from batkube.kernel.errors import InputError
 from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
 from batkube.workloads.happening_files import read_events
+from batkube.workloads.happenings import Deed
 
 
 def timetable(folder: Path, text: str, platform: str = "4x1") -> Timetable:
@@ -101,9 +105,67 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("chance", ["", "\n- {between: 'exponential:9', cordon: node-3, for: 1}"])
 @pytest.mark.parametrize("text", list(WRONG))
-def test_what_cannot_happen_is_refused_before_anything_runs(tmp_path: Path, text: str) -> None:
+def test_what_cannot_happen_is_refused_before_anything_runs_whatever_chance_does_elsewhere(
+    tmp_path: Path, text: str, chance: str
+) -> None:
     with pytest.raises(InputError) as refused:
-        timetable(tmp_path, text)
+        timetable(tmp_path, text + chance)
 
     assert WRONG[text] in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "chance", ["{between: 'exponential:9', fail: node-1, for: 1}", "{at: 1, fail: node-1, for: 'uniform:1,9'}"]
+)
+def test_nothing_is_held_against_what_chance_may_make_possible(tmp_path: Path, chance: str) -> None:
+    table = timetable(tmp_path, f"- {chance}\n- {{at: 5, return: node-1}}")
+
+    assert (5, "return", "node-1") in told(list(itertools.islice(table.happenings(Streams(0)), 20)))
+
+
+_ENTRY = st.builds(
+    lambda at, every, deed, node, lasts: {"at": at, "every": every, deed: node, "for": lasts, "until": 900},
+    st.integers(0, 500),
+    st.integers(40, 200),
+    st.sampled_from(["fail", "cordon", "drain", "remove"]),
+    st.sampled_from(["node-0", "1-2"]),
+    st.one_of(st.integers(1, 30), st.just("uniform:1,200")),
+)
+_CHANCE = st.builds(
+    lambda mean, deed, lasts: {"between": f"exponential:{mean}", deed: "all", "for": lasts, "until": 900},
+    st.integers(20, 300),
+    st.sampled_from(["fail", "cordon", "reclaim"]),
+    st.one_of(st.integers(1, 60), st.just("exponential:30")),
+)
+
+
+_COURSES = {
+    "fail": [Deed.FAIL, Deed.RETURN],
+    "cordon": [Deed.CORDON, Deed.UNCORDON],
+    "reclaim": [Deed.DRAIN, Deed.REMOVE, Deed.ADD],
+}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fixed=st.lists(_ENTRY, max_size=4), chance=st.lists(_CHANCE, min_size=1, max_size=3), seed=st.integers(0, 9))
+def test_any_timeline_is_in_the_order_of_time_then_of_the_file_and_undoes_what_it_did(
+    tmp_path: Path, fixed: list[dict[str, object]], chance: list[dict[str, object]], seed: int
+) -> None:
+    table = timetable(tmp_path, json.dumps([*chance, *fixed]))
+
+    happenings = list(table.happenings(Streams(seed)))
+
+    assert [one.at for one in happenings] == sorted(one.at for one in happenings)
+    assert told(happenings) == told(list(table.happenings(Streams(seed))))
+    for _, together in itertools.groupby(happenings, key=lambda one: one.at):
+        places = [one.entry.place.at for one in together]
+        assert places == sorted(places)
+    for number in range(len(chance)):
+        for node in ("node-0", "node-3"):
+            own = [one for one in happenings if one.nodes == (node,) and one.entry.place.at == f"[{number}]"]
+            deeds = [one.deed for one in own]
+            course = next(course for deed, course in _COURSES.items() if deed in chance[number])
+            assert deeds == course * (len(own) // len(course))
+            assert all(one.at < other.at for one, other in itertools.pairwise(own) if other.deed is not Deed.REMOVE)

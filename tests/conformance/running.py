@@ -12,6 +12,8 @@ from conformance.placeholders import Json, Unresolved, lookup, resolved
 
 _POLL_SECONDS = 0.1
 _START_SECONDS = 10.0
+#: A watch that the server ends is waited for no longer than this beyond its time.
+_END_SECONDS = 30.0
 
 
 class Patience(NamedTuple):
@@ -105,7 +107,7 @@ class Player:
         for inner in step.get("while", []):
             self._do(inner, results, result["while"])
         if step.get("until_closed"):
-            watching.await_end(_server_timeout_s(request) + 2.0)
+            watching.await_end(_server_timeout_s(request) + _END_SECONDS)
             result["closed"] = watching.is_closed
         else:
             count = sum(not is_plain_bookmark(event) for event in step.get("events", []))

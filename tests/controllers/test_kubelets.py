@@ -293,11 +293,11 @@ NEVER, ALWAYS = {"restartPolicy": "Never"}, {"restartPolicy": "Always"}
 )
 def test_a_command_is_understood(container: dict[str, Any], spec: dict[str, Any], plan: ContainerPlan) -> None:
     pod = {"metadata": {}, "spec": {**spec, "containers": [container]}}
-    assert plan_of(pod, container, is_init=False) == plan
+    assert plan_of(pod, container) == plan
 
 
 def test_annotations_win_over_the_command() -> None:
     container = {"command": ["sleep", "30"]}
     annotations = {"batkube.io/run-time": "5s", "batkube.io/exit-code": "7"}
     pod = {"metadata": {"annotations": annotations}, "spec": {"containers": [container]}}
-    assert plan_of(pod, container, is_init=False) == ContainerPlan(seconds(5), 7)
+    assert plan_of(pod, container) == ContainerPlan(seconds(5), 7)

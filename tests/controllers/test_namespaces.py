@@ -27,21 +27,27 @@ def test_every_namespace_has_its_default_account_and_gets_it_back(world: Cluster
 
 def test_a_namespace_goes_when_it_is_empty_and_says_what_it_waits_for(world: Cluster) -> None:
     make_namespace(world, "lab")
-    held = world.pod("held", {"batkube.io/stop-time": "10s"})
-    held["metadata"]["namespace"] = "lab"
-    world.create("pods", held)
-    world.run(1)
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "lab"}}
+    config["metadata"] = {**config["metadata"], "finalizers": ["example.com/held"]}
+    world.create("configmaps", config)
     world.delete("namespaces", "lab")
     world.run(5)
     conditions = {one["type"]: one for one in world.get("namespaces", "lab")["status"]["conditions"]}
     remaining = conditions["NamespaceContentRemaining"]
     assert remaining["status"] == "True"
-    assert "pods. has 1 resource instances" in remaining["message"]
+    assert "configmaps. has 1 resource instances" in remaining["message"]
     assert conditions["NamespaceDeletionDiscoveryFailure"]["status"] == "False"
     assert world.store.get("serviceaccounts", "lab/default") is None  # type: ignore[arg-type]
-    world.run(10)
+    let_go(world, "configmaps", "lab/c")
     assert "lab" not in world.store.all("namespaces")
-    assert not world.pods()
+
+
+def let_go(world: Cluster, storage: str, key: str) -> None:
+    """Take the finalizers from an object that waits for them."""
+    held = world.get(storage, key)
+    metadata = {name: value for name, value in held["metadata"].items() if name != "finalizers"}
+    world.api.update(storage, {**held, "metadata": {**metadata, "deletionGracePeriodSeconds": 0}}, world.now)
+    world.run(1)
 
 
 def test_every_namespace_knows_the_certificate_authority(world: Cluster) -> None:
@@ -69,3 +75,20 @@ def test_a_quota_is_given_back_what_is_no_longer_used(world: Cluster) -> None:
     world.delete("pods", "default/long")
     world.run(1)
     assert world.get("resourcequotas", "default/few")["status"]["used"] == {"pods": "0"}
+
+
+def test_pods_go_before_everything_else(world: Cluster) -> None:
+    make_namespace(world, "lab")
+    pod = world.pod("p")
+    pod["metadata"] |= {"namespace": "lab", "finalizers": ["example.com/held"]}
+    world.create("pods", pod)
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "lab"}}
+    world.create("configmaps", config)
+    world.run(1)
+    world.delete("namespaces", "lab")
+    world.run(60)
+    assert "deletionTimestamp" in world.get("pods", "lab/p")["metadata"]
+    assert "deletionTimestamp" not in world.get("configmaps", "lab/c")["metadata"]
+    let_go(world, "pods", "lab/p")
+    assert not [key for key in world.store.all("configmaps") if key.startswith("lab/")]
+    assert "lab" not in world.store.all("namespaces")

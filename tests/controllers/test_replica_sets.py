@@ -112,3 +112,25 @@ def test_a_pod_counts_as_available_only_after_it_was_ready_long_enough(world: Cl
     assert "availableReplicas" not in status
     world.run(12)
     assert world.get("replicasets.apps", "default/web")["status"]["availableReplicas"] == 1
+
+
+def test_a_replication_controller_does_the_same_for_plain_labels(world: Cluster) -> None:
+    controller = replica_set(world, 2, selector={"app": "web"})
+    controller |= {"apiVersion": "v1", "kind": "ReplicationController"}
+    stray = world.pod("stray")
+    stray["metadata"]["labels"] = {"app": "web"}
+    world.create("pods", stray)
+    world.create("replicationcontrollers", controller)
+    world.run(1)
+    assert len(world.pods("Running")) == 2
+    assert {pod["metadata"]["ownerReferences"][0]["kind"] for pod in world.pods()} == {"ReplicationController"}
+    assert world.get("replicationcontrollers", "default/web")["status"]["availableReplicas"] == 2
+
+    adopted = world.get("pods", "default/stray")
+    world.api.update("pods", {**adopted, "metadata": {**adopted["metadata"], "labels": {"app": "other"}}}, world.now)
+    world.run(1)
+    assert "ownerReferences" not in world.get("pods", "default/stray")["metadata"]
+    assert len(world.pods()) == 3
+    world.change("replicationcontrollers", "default/web", replicas=0)
+    world.run(1)
+    assert [pod["metadata"]["name"] for pod in world.pods()] == ["stray"]

@@ -25,8 +25,8 @@ def test_a_job_that_fails_ends_with_its_exit_code_wherever_it_runs() -> None:
     (pod,) = objects_of(make_task(exit_code=3), PODS)
 
     container = pod["spec"]["containers"][0]
-    by_command = plan_of({"metadata": {}, "spec": pod["spec"]}, container, is_init=False)
-    by_annotation = plan_of(pod, {"name": "job"}, is_init=False)
+    by_command = plan_of({"metadata": {}, "spec": pod["spec"]}, container)
+    by_annotation = plan_of(pod, {"name": "job"})
     assert (by_command.length, by_command.exit_code) == (seconds(10), 3)
     assert (by_annotation.length, by_annotation.exit_code) == (seconds(10), 3)
 

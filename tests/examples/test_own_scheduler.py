@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,15 @@ EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "own-sche
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """A copy of the example, which a test may spoil."""
-    return Path(shutil.copytree(EXAMPLE, tmp_path / "own-scheduler"))
+    """A folder with the example's catalogue, which a test may spoil.
+
+    Its programs' source stays where it is: what is built of a folder is kept by the folder's path.
+    """
+    entries = yaml.safe_load((EXAMPLE / "schedulers.yaml").read_text())
+    for entry in entries.values():
+        entry["folder"] = str(EXAMPLE)
+    (tmp_path / "schedulers.yaml").write_text(yaml.safe_dump(entries))
+    return tmp_path
 
 
 def run(example: Path, workload: Path, **more: object) -> batkube.Run:

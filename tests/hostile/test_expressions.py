@@ -65,9 +65,24 @@ def judged(rule: str, spec: Json = None) -> Answer:
 # Cost
 
 
-def test_a_rule_of_a_million_million_steps_is_given_up_after_a_million() -> None:
-    rule = "".join(f"{TEN}.all(x{level}, " for level in range(12)) + "true" + ")" * 12
+def nested(levels: int) -> str:
+    return "".join(f"{TEN}.all(x{level}, " for level in range(levels)) + "true" + ")" * levels
+
+
+def test_a_rule_of_a_million_million_steps_is_refused_and_never_run() -> None:
+    rule = nested(12)
     assert len(rule) < 500
+
+    refused = define(Direct(), {**FREE, "x-kubernetes-validations": [{"rule": rule}]})
+
+    assert refused.status == 422
+    assert "estimated rule cost exceeds budget by factor of more than 100x" in refused.body["message"]
+    with pytest.raises(CostExceeded):
+        CelProgram(rule, {})({})
+
+
+def test_a_rule_that_may_cost_less_is_given_up_after_a_million_steps() -> None:
+    rule = nested(6)
     program = CelProgram(rule, {})
 
     with pytest.raises(CostExceeded):
@@ -85,7 +100,7 @@ def test_rules_that_cost_too_much_together_are_given_up(monkeypatch: pytest.Monk
     rule = f"{TEN}.all(x, {TEN}.all(y, true))"
     direct = Direct()
     item = {"type": "string", "x-kubernetes-validations": [{"rule": rule}]}
-    define(direct, {"type": "object", "properties": {"l": {"type": "array", "items": item}}})
+    define(direct, {"type": "object", "properties": {"l": {"type": "array", "items": item, "maxItems": 500}}})
 
     answer = create(direct, {"l": ["a"] * 500})
 

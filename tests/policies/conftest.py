@@ -55,7 +55,9 @@ class Busy:
 class TinyCluster:
     """A View, and the loop that drives a policy with it."""
 
-    def __init__(self, room: Room, *, kills_at_walltime: bool = True) -> None:
+    def __init__(self, room: Room, machines: Sequence[Machine] = (), *, kills_at_walltime: bool = True) -> None:
+        """`machines` are what the policy is told of at the beginning, for those who look at more than the room."""
+        self._machines = machines
         self.now = Instant(0)
         self.free = room
         self.arrived: list[Job] = []
@@ -89,7 +91,7 @@ class TinyCluster:
 
     def run(self, policy: Policy, jobs: Iterable[Job]) -> TinyCluster:
         """Run `jobs` to their ends, or until nothing happens any more."""
-        policy.begin([], random.Random(1))
+        policy.begin(self._machines, random.Random(1))
         for job in jobs:
             self._expect(job.submit, 1, job)
         while self._happenings:

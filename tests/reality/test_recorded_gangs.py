@@ -11,13 +11,22 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.simulation.test_gang_schedulers import most_at_once
 
 import batkube
 import published
+from batkube.kernel.errors import RunFailed
+from batkube.outputs.results import Results
 from opt_in import require_built
 
 #: What each was in the catalogue, and in the folder of the recorded runs.
-PROGRAMS = {"volcano": "volcano@1.10.0", "kube-batch": "kube-batch@0.5.0"}
+PROGRAMS = {
+    "volcano": "volcano@1.10.0",
+    "kube-batch": "kube-batch@0.5.0",
+    "coscheduling": "scheduler-plugins@0.30.6",
+    "kueue": "kueue@0.10.0",
+}
+COMPANIONS = {"volcano": ("volcano-controller-manager@1.10.0",), "kueue": ("kube-scheduler@1.34.4",)}
 RECORDED = {"mixed": "w1", "four": "w3"}
 #: Runs of one program in real time differ by so much among themselves: 0.94 to 0.99 (Volcano).
 LEAST_CORRELATION = 0.9
@@ -50,7 +59,7 @@ def test_makespans_and_waits_of_gangs_are_foretold(
     tmp_path: Path, shared_data: Path, workload: str, scheduler: str
 ) -> None:
     """Makespan within 3 %, mean wait within 6 % of the recorded ranges; the order as in any two recorded runs."""
-    require_built(PROGRAMS[scheduler])
+    require_built(PROGRAMS[scheduler], *COMPANIONS.get(scheduler, ()))
     run = batkube.run(
         workload=published.GANG_WORKLOADS[workload](tmp_path),
         platform=published.EIGHT_OF_TWO,
@@ -62,6 +71,33 @@ def test_makespans_and_waits_of_gangs_are_foretold(
     (shortest, longest), (least, most) = published.GANGS[workload, scheduler]
     assert 0.97 * shortest <= run.jobs["finish_time"].max() <= 1.03 * longest
     assert 0.94 * least <= run.jobs["waiting_time"].mean() <= 1.06 * most
+    assert most_at_once(run.pods) == 2, "nodes of two cpus are used, and never beyond"
+    assert set(run.jobs["final_state"]) == {"COMPLETED_SUCCESSFULLY"}
     starts = run.jobs.set_index("job_id")["starting_time"].rank()
     for real in recorded_runs(shared_data, workload, scheduler):
         assert starts.corr(real["running"].rank()) >= LEAST_CORRELATION
+
+
+def test_the_deadlock_of_kube_scheduler_is_the_recorded_one_and_is_named_at_once(
+    tmp_path: Path, shared_data: Path, kube_scheduler: str
+) -> None:
+    """Pods that wait for one another: four pods of each gang held all 16 cpus after 60 s, and nothing went on."""
+    for path in sorted((shared_data / "gangs" / "kube-scheduler").glob("w3-barrier-?-gangs.csv")):
+        recorded = pd.read_csv(path)
+        assert recorded["finished"].isna().all()
+        assert recorded["pods_bound"].sum() == 16
+
+    with pytest.raises(RunFailed) as failure:
+        batkube.run(
+            workload=published.four_gangs(tmp_path),
+            platform=published.EIGHT_OF_TWO,
+            scheduler=kube_scheduler,
+            latencies=published.KWOK_LATENCIES,
+            out=tmp_path / "out",
+        )
+
+    stuck = Results(tmp_path / "out")
+    assert str(failure.value).startswith("deadlock since")
+    assert stuck.schedule["nb_jobs_deadlocked"] == 4
+    assert (stuck.pods["node"] != "").sum() == 16
+    assert stuck.manifest["end_s"] < 1

@@ -31,9 +31,17 @@ KINDS = (
     "cronjobs.batch",
     "pods",
     "poddisruptionbudgets.policy",
+    "replicationcontrollers",
+    "endpoints",
+    "endpointslices.discovery.k8s.io",
+    "persistentvolumeclaims",
+    "persistentvolumes",
 )
 #: What differs from run to run, or tells who wrote what when.
 CHANCE = {"uid", "resourceVersion", "managedFields", "nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "containerID"}
+#: Which pod has which address is as pods happen to come up, and lists of them are in that order.
+CHANCE |= {"ip", "endpoints.kubernetes.io/last-change-trigger-time"}
+ADDRESS = re.compile(r"^10\.128\.\d+\.\d+$")
 #: Of a Deployment that was changed: ours are not counted in the same steps.
 STEPS = {"generation", "observedGeneration"}
 #: The hash of a template is another one, since it is of Go's own text of it.
@@ -83,6 +91,34 @@ def daemon_set(name: str, image: str, submit: str, **limits: object) -> Fields:
     return made("apps/v1", "DaemonSet", name, submit, spec)
 
 
+def replication_controller(replicas: int, submit: str) -> Fields:
+    template = {"metadata": {"labels": {"app": "old"}}, "spec": {"containers": [container("", "old:1")]}}
+    spec = {"replicas": replicas, "selector": {"app": "old"}, "template": template}
+    return made("v1", "ReplicationController", "old", submit, spec)
+
+
+def service(name: str, **spec: object) -> Fields:
+    ports = [{"name": "http", "port": 80, "targetPort": 8080}, {"name": "more", "port": 81}]
+    return made("v1", "Service", name, "6", {"ports": ports, **spec})
+
+
+def endpoints(name: str, address: str, submit: str) -> Fields:
+    subsets = [{"addresses": [{"ip": address}], "ports": [{"name": "http", "port": 8080}]}]
+    one = made("v1", "Endpoints", name, submit, {})
+    del one["spec"]
+    return {**one, "subsets": subsets}
+
+
+def volume(name: str, size: str) -> Fields:
+    spec = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+    return made("v1", "PersistentVolume", name, "3", spec)
+
+
+def claim(name: str, size: str, **spec: object) -> Fields:
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec}
+    return made("v1", "PersistentVolumeClaim", name, "30", wanted)
+
+
 def job(name: str, command: str, submit: str, **spec: object) -> Fields:
     pods = {"restartPolicy": "Never", "containers": [container(command, name)]}
     return made("batch/v1", "Job", name, submit, {"template": {"spec": pods}, **spec})
@@ -111,6 +147,20 @@ OBJECTS = [
     job("indexed", "sleep 45", "1h", completions=4, parallelism=2, completionMode="Indexed"),
     job("late", "sleep 1h", "70m", activeDeadlineSeconds=300),
     job("brief", "true", "80m", ttlSecondsAfterFinished=100),
+    replication_controller(3, "50"),
+    replication_controller(5, "20m"),
+    replication_controller(2, "55m"),
+    service("web", selector={"app": "web"}),
+    service("db", selector={"app": "db"}, clusterIP="None"),
+    service("nobody", selector={"app": "nobody"}),
+    service("by-hand"),
+    endpoints("by-hand", "10.1.2.3", "40"),
+    endpoints("by-hand", "10.1.2.4", "30m"),
+    volume("small", "1Gi"),
+    volume("large", "5Gi"),
+    claim("data", "2Gi"),
+    claim("too-much", "20Gi"),
+    claim("named", "1Gi", volumeName="small"),
     made(
         "policy/v1", "PodDisruptionBudget", "web", "5", {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}}
     ),
@@ -131,10 +181,12 @@ def plain(value: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, dict):
         return {name: plain(held, name) for name, held in value.items() if name not in CHANCE | STEPS}
     if isinstance(value, list):
-        return [plain(held) for held in value]
+        held = [plain(held) for held in value]
+        return sorted(held, key=json.dumps) if key in ("addresses", "endpoints", "ports") else held or None
     if isinstance(value, str):
         if key in ("pod-template-hash", "controller-revision-hash", "currentRevision", "updateRevision"):
             return "a hash"
+        value = ADDRESS.sub("an address", value)
         return HASH.sub(r"\1-#", SUFFIX.sub("-*", TIME.sub("a time", IDENTITY.sub("an identity", value))))
     return value
 
@@ -171,7 +223,7 @@ def assert_alike(ours: Record, real: Record, folder: Path) -> None:
 def test_the_real_controllers_leave_what_ours_leave(kept_program: Callable[[str], str], tmp_path: Path) -> None:
     ours, real = ran(tmp_path / "ours", "2h", "ours"), ran(tmp_path / "real", "2h", kept_program(MANAGER))
     assert_alike(ours, real, tmp_path)
-    assert len(created(tmp_path / "real")) == 32, "five Jobs and 23 of the CronJob, and four sets"
+    assert len(created(tmp_path / "real")) == 33, "five Jobs and 23 of the CronJob, and five sets"
     log = tmp_path / "real" / "scheduler" / "kube-controller-manager" / "log.txt"
     assert '"Starting" version="v1.34.4"' in log.read_text()
 

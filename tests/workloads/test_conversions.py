@@ -103,6 +103,16 @@ def test_a_rate_must_be_positive(delays_at: MakeWorkload, factor: Fraction) -> N
         conversions.scale_arrival_rate(delays_at((0, 1, 1)), factor)
 
 
+def test_compressed_time_keeps_the_load(delays_at: MakeWorkload) -> None:
+    workload = conversions.walltimes_from_run_times(delays_at((5, 120, 2), (65, 60, 1)), Fraction(2))
+
+    compressed = conversions.compress_time(workload, Fraction(60))
+
+    assert [job.submit for job in compressed.jobs] == [seconds(5), seconds(6)]
+    assert [job.walltime for job in compressed.jobs] == [seconds(4), seconds(2)]
+    assert [run_time(job.profile) for job in compressed.jobs] == [seconds(2), seconds(1)]
+
+
 def test_a_rate_that_leads_beyond_the_end_of_time_is_refused(delays_at: MakeWorkload) -> None:
     with pytest.raises(InputError, match="292 years"):
         conversions.scale_arrival_rate(delays_at((0, 1, 1), (10, 1, 1)), Fraction(1, 10**12))

@@ -13,6 +13,7 @@ from batkube.api.access.token_requests import TokenRequests
 from batkube.api.access.tokens import ServiceAccountTokens
 from batkube.api.admission.bootstrap import bootstrap_objects
 from batkube.api.admission.plugins import Admission
+from batkube.api.admission.policies import Policies
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import CustomKinds
 from batkube.api.custom.lifecycle import Lifecycle
@@ -70,8 +71,9 @@ class Api:
             table.revive(*group_version.split("/"))
         authorizer = Authorizer(store, aggregates=not bare)
         accounts = None if bare else streams.named("api service accounts")
-        admitting = Admitting(store, Admission(store, accounts), authorizer)
         notes = FidelityNotes() if notes is None else notes
+        policies = Policies(store, table.of_kind, notes)
+        admitting = Admitting(store, Admission(store, accounts, policies), authorizer)
         note_unmodelled(store, notes)
         custom = CustomKinds(table, store, notes)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
@@ -126,10 +128,13 @@ class Api:
         """Tell where clients reach the server (`host:port`)."""
         self._paths.address = address
 
-    def bootstrap(self, now: Instant, port: int) -> None:
-        """Create what every cluster has from the start. Clients cannot know an older version than what follows."""
+    def bootstrap(self, now: Instant, port: int, address: str = "") -> None:
+        """Create what every cluster has from the start. Clients cannot know an older version than what follows.
+
+        `address` is where the cluster's pods would find the server.
+        """
         client = self.client("kube-apiserver")
-        for value in [*bootstrap_objects(port), *bootstrap_policy()]:
+        for value in [*bootstrap_objects(port, address), *bootstrap_policy()]:
             group, _, version = value["apiVersion"].rpartition("/")
             resource = self._table.of_kind(group, version, value["kind"])
             assert resource is not None, value["kind"]

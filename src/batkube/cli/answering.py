@@ -52,12 +52,13 @@ def _exit_code() -> int:
 def _run() -> int:
     # What is imported never becomes garbage: looking for some takes a fifteenth of the time it takes to start.
     gc.disable()
-    from batkube.cli.app import app
+    from batkube.cli.app import command_line
 
+    run_command = command_line(sys.argv[1] if len(sys.argv) > 1 else "")
     gc.enable()
     gc.freeze()
     try:
-        app()
+        run_command()
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
             # typer has taken the KeyboardInterrupt and says nothing.

@@ -1,46 +1,59 @@
-"""The sub-commands of `batkube`."""
+"""The sub-commands of `batkube`.
+
+Only the one that is asked for is imported: what the others need takes longer to load than a small run takes to run, and
+is held in memory for nothing. Where none is named, or one that does not exist, all are there to be listed.
+"""
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
 from typing import Annotated
 
 import typer
 
-from batkube.cli.batsim import batsim
-from batkube.cli.calibrate import calibrate
-from batkube.cli.compare import compare
-from batkube.cli.emulate import emulate
-from batkube.cli.experiment import experiment
-from batkube.cli.gantt import gantt
-from batkube.cli.graph import app as graph_app
-from batkube.cli.policies import policies
-from batkube.cli.report import report
-from batkube.cli.run import run
-from batkube.cli.schedulers import app as schedulers_app
-from batkube.cli.serve import serve
-from batkube.cli.workload import app as workload_app
+#: Each is a function of its name, with the module that has it, in the order in which help lists them.
+_COMMANDS = {
+    "run": "run",
+    "serve": "serve",
+    "batsim": "batsim",
+    "emulate": "emulate",
+    "kubeflux": "joined",
+    "scheduler": "joined",
+    "policies": "policies",
+    "gantt": "gantt",
+    "compare": "compare",
+    "calibrate": "calibrate",
+    "report": "report",
+    "experiment": "experiment",
+}
+#: Each is an `app` with commands of its own.
+_GROUPS = ("workload", "graph", "schedulers")
 
-app = typer.Typer(
-    name="batkube",
-    help="Simulate Kubernetes clusters to study schedulers.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command()(run)
-app.command()(serve)
-app.command()(emulate)
-app.command()(policies)
-app.command()(gantt)
-app.command()(compare)
-app.command()(calibrate)
-app.command()(report)
-app.command()(experiment)
-app.command()(batsim)
-app.add_typer(workload_app, name="workload")
-app.add_typer(graph_app, name="graph")
-app.add_typer(schedulers_app, name="schedulers")
+
+def command_line(name: str = "") -> typer.Typer:
+    """Return the command line with the command `name`, or with all of them if there is no such."""
+    app = typer.Typer(
+        name="batkube",
+        help="Simulate Kubernetes clusters to study schedulers.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_options)
+    is_known = name in _COMMANDS or name in _GROUPS
+    for command, module in _COMMANDS.items():
+        if command == name or not is_known:
+            app.command()(getattr(_module(module), command))
+    for group in _GROUPS:
+        if group == name or not is_known:
+            app.add_typer(_module(group).app, name=group)
+    return app
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"batkube.cli.{name}")
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -51,8 +64,7 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,

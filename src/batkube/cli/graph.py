@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import Annotated, TextIO
 import typer
 
 from batkube.cli.exit_codes import BAD_INPUT
+from batkube.graph.drawing import draw_graph
 from batkube.graph.match_policy import POLICY_NAMES
 from batkube.graph.matcher import TRAVERSERS, Matcher
 from batkube.graph.pruning import DEFAULT_FILTERS
 from batkube.graph.r_writers import MATCH_FORMATS
-from batkube.graph.reading import GRAPH_FORMATS, read_graph
+from batkube.graph.reading import GRAPH_FORMATS, read_bytes, read_graph
 from batkube.graph.session import QuerySession
 from batkube.graph.subsystems import MATCHERS, subsystems_of
 from batkube.kernel.errors import InputError
@@ -75,11 +77,36 @@ def query(
         traverser=traverser_policy,
         writer=MATCH_FORMATS[match_format](),
     )
-    with _opened(test_output) as output:
+    with _opened(test_output, "-t") as output:
         session = QuerySession(matcher, output, sys.stderr, sys.stdout)
         session.run(sys.stdin)
     if session.had_bad_input:
         raise typer.Exit(BAD_INPUT)
+
+
+@app.command()
+def show(
+    load_file: _Graph,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the drawing (SVG).")],
+    load_format: _Format = "grug",
+    match_subsystems: _Matcher = "CA",
+    match_policy: _Policy = "first",
+    commands: Annotated[
+        Path | None, typer.Option("--commands", help="Commands, as for `query`, to carry out before.")
+    ] = None,
+    below: Annotated[str, typer.Option("--below", help="Draw only what is below this path, /cluster0/rack1.")] = "",
+) -> None:
+    """Draw a graph; what jobs of the commands hold is in the colours of the jobs."""
+    matcher = Matcher(read_graph(load_file, load_format), match_policy, subsystems=subsystems_of(match_subsystems))
+    if commands is not None:
+        script = read_bytes(commands).decode("utf-8", "replace")
+        session = QuerySession(matcher, io.StringIO(), sys.stderr, io.StringIO())
+        session.run(script.splitlines())
+        if session.had_bad_input:
+            raise typer.Exit(BAD_INPUT)
+    drawing = draw_graph(matcher, load_file, path=below)
+    with _opened(output, "-o") as file:
+        file.write(drawing)
 
 
 def _check(option: str, value: str, choices: tuple[str, ...]) -> None:
@@ -88,13 +115,13 @@ def _check(option: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path | None) -> Iterator[TextIO]:
+def _opened(path: Path | None, option: str) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
     try:
         file = path.open("w", encoding="utf-8")
     except OSError as error:
-        raise InputError(path, problem=f"cannot be written: {error.strerror}", remedy="check -t") from error
+        raise InputError(path, problem=f"cannot be written: {error.strerror}", remedy=f"check {option}") from error
     with file:
         yield file

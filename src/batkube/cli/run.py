@@ -54,6 +54,13 @@ _Configuration = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A KubeSchedulerConfiguration, handed to a real scheduler untouched."),
 ]
+_Shares = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=SHARE,…",
+        help="Which share of the jobs that ask for no scheduler goes to further ones, by lot: second=30%.",
+    ),
+]
 _Attach = Annotated[
     list[str] | None,
     typer.Option(
@@ -162,6 +169,7 @@ def run(
     scheduler: _Scheduler = None,
     scheduler_arg: _Arguments = None,
     scheduler_config: _Configuration = None,
+    shares: _Shares = None,
     catalogue: _Catalogue = None,
     attach: _Attach = None,
     controllers: _Controllers = None,
@@ -212,8 +220,8 @@ def scenario_keys(options: Mapping[str, Any]) -> dict[str, object]:
     named = {name.replace("_", "-"): value for name, value in options.items()}
     named["scheduler-args"] = policy_arguments(named["scheduler-arg"] or [])
     named["workload"] = [str(path) for path in named["workload"] or ()]
-    said = {key: value for key, value in named.items() if key in KEYS and value not in (None, [], {})}
-    return {key: str(value) if isinstance(value, Path) else value for key, value in said.items()}
+    keys = {key: value for key, value in named.items() if key in KEYS and value not in (None, [], {})}
+    return {key: str(value) if isinstance(value, Path) else value for key, value in keys.items()}
 
 
 def build_scheduler(name: str, catalogue: Catalogue) -> Path:
@@ -294,7 +302,7 @@ def _report(
     """Yield the lines a person reads at the end of a run: first what to check, then the numbers."""
     for note in notes:
         yield _note_line(note)
-    states = ", ".join(f"{ended[state]:,} {said}" for state, said in _STATES.items() if ended[state])
+    states = ", ".join(f"{ended[state]:,} {word}" for state, word in _STATES.items() if ended[state])
     yield ""
     yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
     if int(summary["nb_jobs_finished"]):
@@ -324,5 +332,5 @@ def _window(summary: dict[str, str]) -> str:
 
 def _time(text: str) -> str:
     """Return seconds for a table, and as a person says them where that is shorter to grasp."""
-    said = f"   {human(seconds(text))}" if float(text) >= 60 else ""
-    return f"{float(text):>14,.1f} s{said}"
+    words = f"   {human(seconds(text))}" if float(text) >= 60 else ""
+    return f"{float(text):>14,.1f} s{words}"

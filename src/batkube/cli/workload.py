@@ -13,14 +13,14 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from batkube.cli import option_values
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant, human
-from batkube.kernel.quantities import CPU, MEMORY
-from batkube.workloads import conversions, generators
+from batkube.kernel.quantities import CPU
+from batkube.workloads import conversions, option_values
 from batkube.workloads.model import Workload
 from batkube.workloads.reading import FORMATS, format_of, read_workload
+from batkube.workloads.recipes import GENERATE, RESAMPLE, Wording, read_recipe
 from batkube.workloads.summary import SPREAD_COLUMNS, Summary, facts, spreads, summarise
 from batkube.workloads.utilisation import find_period, offered_stays, recorded_stays
 from batkube.workloads.writing import WRITABLE_FORMATS, write_workload
@@ -37,13 +37,6 @@ _EXACT_WALLTIMES = (
     "warning: --walltime-from-runtime: a job that needs its whole walltime is killed at it; "
     "use 1.001 for almost exact estimates"
 )
-_SHAPING = ("--run-time", "--size", "--cpu", "--memory", "--walltime")
-_OPTIONS_OF_KIND = {
-    "burst": _SHAPING,
-    "spaced": ("--interval", *_SHAPING),
-    "poisson": ("--rate", "--interval", *_SHAPING),
-    "lublin": ("--machines", "--by-type"),
-}
 
 _Input = Annotated[
     Path, typer.Argument(help="A Batsim JSON, SWF, Kubernetes manifest or openb CSV file; may be gzipped.")
@@ -105,6 +98,9 @@ def convert(
     first: Annotated[int | None, typer.Option(min=1, help="Keep the first N jobs of what is left.")] = None,
     shift: Annotated[bool, typer.Option("--shift", help="Let the first job be submitted at 0.")] = False,
     rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
+    compress: Annotated[
+        str | None, typer.Option(help="Let arrivals, run times and walltimes pass this many times as fast.")
+    ] = None,
     trim: Annotated[str | None, typer.Option(help="Let no job run longer than this.")] = None,
     cores_per_machine: Annotated[
         int | None, typer.Option(min=1, help="Count machines of N processors instead of processors (rounded up).")
@@ -138,6 +134,8 @@ def convert(
         workload = conversions.shift_to_zero(workload)
     if rate is not None:
         workload = conversions.scale_arrival_rate(workload, option_values.factor("--rate", rate))
+    if compress is not None:
+        workload = conversions.compress_time(workload, option_values.factor("--compress", compress))
     if trim is not None:
         workload = conversions.trim_run_times(workload, option_values.time("--trim", trim))
     workload = _resized(workload, cores_per_machine, cpu_norm, cpu_max)
@@ -176,45 +174,52 @@ def generate(
     ] = False,
 ) -> None:
     """Generate a workload. Distributions are written constant:170, uniform:10,20, exponential:60, choice:1,2,4 …"""
-    shaping = {"--run-time": run_time, "--size": size, "--cpu": cpu, "--memory": memory, "--walltime": walltime}
-    _refuse_unused(
-        kind, {**shaping, "--interval": interval, "--rate": rate, "--machines": machines, "--by-type": by_type or None}
-    )
-    shape = generators.JobShape(
-        run_time=option_values.distribution("--run-time", run_time or "170", least=0),
-        size=option_values.distribution("--size", size or "1", least=1),
-        cpu=None if cpu is None else option_values.distribution("--cpu", cpu, least=0.001),
-        memory_bytes=None if memory is None else option_values.quantity("--memory", MEMORY, memory),
-        walltime=None if walltime is None else option_values.distribution("--walltime", walltime, least=0.001),
-    )
-    match kind:
-        case "burst":
-            workload = generators.burst(jobs, shape, seed)
-        case "spaced":
-            workload = generators.spaced(jobs, option_values.time("--interval", interval or "10s"), shape, seed)
-        case "poisson":
-            workload = generators.poisson(jobs, _rate(rate, interval), shape, seed)
-        case "lublin":
-            workload = generators.lublin(jobs, machines or 128, by_type=by_type, seed=seed)
-        case _:
-            raise AssertionError("unreachable: the kind was checked before")
-    _write(workload, output, output_format, force)
+    words = {
+        GENERATE: kind,
+        "jobs": jobs,
+        "interval": interval,
+        "rate": rate,
+        "run-time": run_time,
+        "size": size,
+        "cpu": cpu,
+        "memory": memory,
+        "walltime": walltime,
+        "machines": machines,
+        "by-type": by_type or None,
+    }
+    _write(read_recipe(words, Wording()).make(seed), output, output_format, force)
 
 
-def _refuse_unused(kind: str, options: dict[str, object]) -> None:
-    """Refuse an unknown kind, and options that it would silently ignore."""
-    used = _OPTIONS_OF_KIND.get(kind)
-    if used is None:
-        raise InputError(
-            "batkube workload generate",
-            problem=f"there is no kind {kind!r}",
-            remedy=f"kinds: {', '.join(_OPTIONS_OF_KIND)}",
-        )
-    for option, value in options.items():
-        if value is not None and option not in used:
-            raise InputError(
-                option, problem=f"means nothing for {kind}", remedy=f"options of {kind}: {', '.join(used)}"
-            )
+@app.command()
+def resample(
+    input: _Input,
+    output: _Output,
+    window: Annotated[str | None, typer.Option(help="Draw a stretch of the trace: 7d, or 2000jobs.")] = None,
+    blocks: Annotated[
+        str | None, typer.Option(help="Draw such parts of the trace (1d, 7d) with replacement, laid end to end.")
+    ] = None,
+    length: Annotated[str | None, typer.Option(help="With --blocks: how long it is in all.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
+    machines: Annotated[
+        int | None, typer.Option(min=1, help="Processors of the trace's machine, if INPUT does not say.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
+    output_format: _OutputFormat = None,
+    force: _Force = False,
+) -> None:
+    """Draw a workload from a trace: a window, or blocks.
+
+    Another seed draws another one: a replicate.
+    """
+    words = {
+        RESAMPLE: str(input),
+        "window": window,
+        "blocks": blocks,
+        "length": length,
+        "rate": rate,
+        "machines": machines,
+    }
+    _write(read_recipe(words, Wording()).make(seed), output, output_format, force)
 
 
 def _refuse_without(needed: str, options: dict[str, object]) -> None:
@@ -314,14 +319,3 @@ def _print_notes(notes: Iterable[tuple[FidelityNote, int]], about: str | Path) -
     """Say on standard error what was left out or assumed, and in which file."""
     for note, count in notes:
         typer.echo(f"note: {about}: {note.message} ({count:,} times)", err=True)
-
-
-def _rate(rate: float | None, interval: str | None) -> float:
-    if (rate is None) == (interval is None):
-        raise InputError("batkube workload generate", problem="poisson needs one of --rate and --interval")
-    if rate is not None:
-        return rate
-    mean = option_values.time("--interval", interval or "")
-    if mean <= 0:
-        raise InputError("--interval", problem="must be longer than 0")
-    return 1e9 / mean

@@ -106,7 +106,8 @@ class Course:
     @property
     def completed(self) -> Past:
         """The job's past once this course has ended for what it was meant to be."""
-        return self.past._replace(attempts=self.past.attempts + self.was_placed)
+        attempts, evictions, work = self.past
+        return Past(attempts + self.was_placed, evictions, work)
 
     def thrown_away(self, now: Instant) -> Past:
         """Return the job's past if this course, too, comes to nothing: with what its pods did until it broke."""

@@ -132,7 +132,7 @@ class DecisionLog:
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
         decision = batch.decision
-        if not isinstance(decision, _ABOUT_PODS):
+        if decision is None or not isinstance(decision, _ABOUT_PODS):
             return
         for whose, positions in self._parties(decision.keys):
             match decision:

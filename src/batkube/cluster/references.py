@@ -72,6 +72,19 @@ def has_condition(obj: KubeObject, kind: str) -> bool:
     return condition is not None and condition["status"] == "True"
 
 
+def new_condition(kind: str, status: str, reason: str, message: str, now: Instant, second_time: str = "") -> Condition:
+    """Return a condition that begins now; `second_time` names the other time that conditions of some kinds have."""
+    at = rfc3339(now)
+    return {
+        "type": kind,
+        "status": status,
+        **({second_time: at} if second_time else {}),
+        "lastTransitionTime": at,
+        "reason": reason,
+        "message": message,
+    }
+
+
 def with_condition(conditions: list[Condition], new: Condition, now: Instant) -> list[Condition]:
     """Return `conditions` with `new` in the place of the one of its type, or at the end.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -68,7 +68,7 @@ class Timetable:
                 self._entries.append((entry, [() if entry.nodes is None else self._chosen(entry, entry.nodes)]))
         numbers = {id(entry): number for number, entry in enumerate(entries)}
         self._entries.sort(key=lambda pair: numbers[id(pair[0])])
-        _check(self.happenings(Streams(0)), platform, [entry for entry, _ in self._entries])
+        self._check()
 
     @property
     def platform(self) -> Platform:
@@ -108,14 +108,25 @@ class Timetable:
 
     def happenings(self, streams: Streams) -> Iterator[Happening]:
         """Yield what happens in the order of time, and at one instant in that of the file; perhaps for ever."""
+        return self._happenings(streams, range(len(self._entries)))
+
+    def _happenings(self, streams: Streams, numbers: Iterable[int]) -> Iterator[Happening]:
+        """Yield what happens by the entries of these numbers."""
         courses: list[Iterator[Happening]] = []
-        for number, (entry, groups) in enumerate(self._entries):
-            name = f"events/{number}"
+        for number in numbers:
+            (entry, groups), name = self._entries[number], f"events/{number}"
             if entry.when.between is None:
                 courses.append(_in_order(_timed(entry, groups, streams, name)))
             else:
                 courses += [_in_order(_drawn(entry, node, streams, name)) for node in groups[0]]
         return heapq.merge(*courses, key=lambda happening: happening.at)
+
+    def _check(self) -> None:
+        """Refuse what can never be, whatever chance does: to nodes on which it has no influence."""
+        certain = [number for number, (entry, _) in enumerate(self._entries) if not _depends_on_chance(entry)]
+        others = [groups for entry, groups in self._entries if _depends_on_chance(entry)]
+        uncertain = {node for groups in others for nodes in groups for node in nodes}
+        _check(self._happenings(Streams(0), certain), self._platform, uncertain)
 
     # Which nodes
 
@@ -192,6 +203,11 @@ def _drawn(entry: EventEntry, node: str, streams: Streams, name: str) -> Iterato
         at = Instant(at + entry.notice + lasts)
 
 
+def _depends_on_chance(entry: EventEntry) -> bool:
+    """Return whether it is drawn when an entry comes up, or when what it does is undone."""
+    return entry.when.between is not None or (entry.lasts is not None and entry.lasts.name != "constant")
+
+
 def _length(drawn: Distribution | None, streams: Streams, name: str) -> Duration | None:
     if drawn is None:
         return None
@@ -228,16 +244,19 @@ def _in_order(groups: Iterable[list[Happening]]) -> Iterator[Happening]:
 # Whether it can be
 
 
-def _check(happenings: Iterable[Happening], platform: Platform, entries: Sequence[EventEntry]) -> None:
-    """Refuse what is done to nodes that are not there at the time, and what undoes nothing."""
+def _check(happenings: Iterable[Happening], platform: Platform, uncertain: Collection[str]) -> None:
+    """Refuse what is done to nodes that are not there at the time, and what undoes nothing.
+
+    Nothing is held against an entry where chance has a part in what becomes of the node: that cannot be foretold.
+    """
     there = {kube_name(machine.name) for machine in platform.machines}
     gone: dict[str, Instant] = {}
     marked: dict[Deed, set[str]] = {Deed.FAIL: set(), Deed.CORDON: set()}
-    # What chance does cannot be foretold, so where it has a part nothing is held against an entry.
-    is_certain = all(entry.when.between is None for entry in entries)
-    for happening in itertools.islice(happenings, _CHECKED if is_certain else 0):
+    for happening in itertools.islice(happenings, _CHECKED):
         deed, place = happening.deed, happening.entry.place / happening.entry.deed
         for node in happening.nodes:
+            if node in uncertain:
+                continue
             if deed is Deed.ADD:
                 there.add(node)
             elif node not in there and deed in NODE_DEEDS:

@@ -12,6 +12,9 @@ from batkube.controllers.cron_jobs import CronJobs
 from batkube.controllers.daemon_sets import DaemonSets
 from batkube.controllers.deployments import Deployments
 from batkube.controllers.disruption import Disruption
+from batkube.controllers.endpoint_mirroring import EndpointMirroring
+from batkube.controllers.endpoint_slices import EndpointSlices
+from batkube.controllers.endpoints import EndpointsOfServices
 from batkube.controllers.garbage import GarbageCollector
 from batkube.controllers.jobs import JOB, FinishedJobs, Jobs
 from batkube.controllers.namespaces import DefaultAccounts, Namespaces, RootCertificates
@@ -19,11 +22,13 @@ from batkube.controllers.node_lifecycle import PodsOfLostNodes
 from batkube.controllers.object_graph import ObjectGraph
 from batkube.controllers.pod_control import POD
 from batkube.controllers.quotas import Quotas, UsageOf
-from batkube.controllers.replica_sets import REPLICA_SET, ReplicaSets
+from batkube.controllers.replica_sets import REPLICA_SET, REPLICATION_CONTROLLER, ReplicaSets, ReplicationControllers
 from batkube.controllers.revisions import Revisions
 from batkube.controllers.role_aggregation import RoleAggregation
 from batkube.controllers.stateful_sets import StatefulSets
 from batkube.controllers.taint_eviction import TaintEviction
+from batkube.controllers.volume_binding import ClaimBinding, VolumePhases
+from batkube.controllers.volume_protection import ClaimProtection, VolumeProtection
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ def start_controllers(world: World, client: Client, surroundings: Surroundings) 
     Quotas(world, client, graph, surroundings.usage_of)
     Deployments(world, client, events("deployment-controller"), pods, replica_sets)
     ReplicaSets(world, client, events("replicaset-controller"), pods, replica_sets)
+    replications = Controlled(world.store, REPLICATION_CONTROLLER)
+    ReplicationControllers(world, client, events("replication-controller"), pods, replications)
     revisions = Revisions(world, client)
     StatefulSets(world, client, events("statefulset-controller"), pods, revisions)
     DaemonSets(world, client, events("daemonset-controller"), pods, revisions)
@@ -60,3 +67,10 @@ def start_controllers(world: World, client: Client, surroundings: Surroundings) 
     PodsOfLostNodes(world, client)
     TaintEviction(world, client, events("taint-eviction-controller"))
     Disruption(world, client, events("controllermanager"))
+    ClaimBinding(world, client, events("persistentvolume-controller"))
+    VolumePhases(world, client)
+    ClaimProtection(world, client)
+    VolumeProtection(world, client)
+    EndpointsOfServices(world, client)
+    EndpointSlices(world, client)
+    EndpointMirroring(world, client, events("endpoint-slice-mirroring-controller"))

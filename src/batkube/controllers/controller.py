@@ -39,6 +39,11 @@ class Controller:
         obj = self.store.get(self.storage, key)
         if obj is not None:
             self.reconcile(key, obj, now)
+        else:
+            self.gone(key, now)
+
+    def gone(self, key: Key, now: Instant) -> None:
+        """Do what is left to do when an object that was to be looked at is there no more: nothing, as a rule."""
 
     def write_status(self, obj: KubeObject, status: KubeObject, now: Instant) -> KubeObject:
         """Tell how things stand, unless that is told; return the object as it is then."""

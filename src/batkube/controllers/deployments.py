@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import is_finished
-from batkube.cluster.references import is_being_deleted, key_of, namespace_of, with_metadata
+from batkube.cluster.references import condition_of, is_being_deleted, key_of, namespace_of, with_metadata
 from batkube.cluster.store import DELETED, Change, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers import rollout_plan as plan
@@ -96,17 +96,15 @@ class Deployments(Controller):
 
     def _note_pause(self, deployment: KubeObject, now: Instant) -> KubeObject:
         """Say that the deployment is paused, or goes on: a pause does not count as lack of progress."""
-        status = deployment.get("status", {})
-        current = progress.status_condition(status, progress.PROGRESSING)
+        current = condition_of(deployment, progress.PROGRESSING)
         reason = None if current is None else current["reason"]
         paused = bool(deployment["spec"].get("paused"))
         was_paused = reason == progress.PAUSED
         if not progress.has_deadline(deployment) or reason == progress.TIMED_OUT or paused == was_paused:
             return deployment
         word = ("DeploymentPaused", "paused") if paused else ("DeploymentResumed", "resumed")
-        condition = progress.new_condition(progress.PROGRESSING, "Unknown", word[0], f"Deployment is {word[1]}", now)
-        conditions = progress.with_set(status.get("conditions") or (), condition)
-        return self.write_status(deployment, {**status, "conditions": conditions}, now)
+        status = progress.with_word(deployment, "Unknown", word[0], f"Deployment is {word[1]}", now)
+        return self.write_status(deployment, status, now)
 
     # The new ReplicaSet
 
@@ -137,10 +135,9 @@ class Deployments(Controller):
     ) -> KubeObject:
         """Write the revision of the new ReplicaSet, and the reason and message of how it came, into the deployment."""
         status = deployment.get("status", {})
-        current = progress.status_condition(status, progress.PROGRESSING)
-        if progress.has_deadline(deployment) and (current is None or not only_if_silent):
-            entry = progress.new_condition(progress.PROGRESSING, "True", *condition, now)
-            status = {**status, "conditions": progress.with_set(status.get("conditions") or (), entry)}
+        is_silent = condition_of(deployment, progress.PROGRESSING) is None
+        if progress.has_deadline(deployment) and (is_silent or not only_if_silent):
+            status = progress.with_word(deployment, "True", *condition, now)
         revision = plan.annotations_of(new).get(plan.REVISION, "")
         annotations = {**plan.annotations_of(deployment), plan.REVISION: revision}
         if annotations == plan.annotations_of(deployment) and status is deployment.get("status"):
@@ -175,9 +172,8 @@ class Deployments(Controller):
             return
         message = f'Failed to create new replica set "{name}": {refusal.message}'
         if progress.has_deadline(deployment):
-            condition = progress.new_condition(progress.PROGRESSING, "False", "ReplicaSetCreateError", message, now)
-            conditions = progress.with_set(status.get("conditions") or (), condition)
-            self.write_status(deployment, {**status, "conditions": conditions}, now)
+            status = progress.with_word(deployment, "False", "ReplicaSetCreateError", message, now)
+            self.write_status(deployment, status, now)
         self.tell(deployment, "Warning", "ReplicaSetCreateError", message, now)
 
     # The three ways of going on

@@ -9,7 +9,7 @@ from batkube.cluster.pods import phase_of
 from batkube.cluster.references import Condition
 from batkube.cluster.store import KubeObject
 from batkube.controllers.completion_indexes import parse_indexes
-from batkube.controllers.job_sync import JobSync, is_suspended, new_condition
+from batkube.controllers.job_sync import JobSync, is_suspended, job_condition
 from batkube.controllers.pod_failures import has_failed, verdict_on
 from batkube.kernel.instants import Instant, instant_of, seconds
 
@@ -22,9 +22,9 @@ def failure_of(sync: JobSync, now: Instant) -> Condition | None:
             return decided
     reason = _reason(sync, now)
     if reason is not None:
-        return new_condition("FailureTarget", "True", *reason, now)
+        return job_condition("FailureTarget", "True", *reason, now)
     message = _success_policy(sync)
-    return None if message is None else new_condition("SuccessCriteriaMet", "True", "SuccessPolicy", message, now)
+    return None if message is None else job_condition("SuccessCriteriaMet", "True", "SuccessPolicy", message, now)
 
 
 def _reason(sync: JobSync, now: Instant) -> tuple[str, str] | None:
@@ -97,4 +97,4 @@ def completion_of(sync: JobSync, active: int, now: Instant) -> Condition | None:
     if not enough or active:
         return None
     message = "Reached expected number of succeeded pods"
-    return new_condition("SuccessCriteriaMet", "True", "CompletionsReached", message, now)
+    return job_condition("SuccessCriteriaMet", "True", "CompletionsReached", message, now)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batkube.cluster.pods import is_active, is_finished, is_ready, phase_of
-from batkube.cluster.references import Condition, is_being_deleted
+from batkube.cluster.references import Condition, is_being_deleted, new_condition
 from batkube.cluster.store import KubeObject
 from batkube.controllers.completion_indexes import below, format_indexes, index_of, indexes_of, parse_indexes
 from batkube.controllers.pod_failures import finished_at, has_failed, replaces_only_failed, verdict_on
-from batkube.kernel.instants import Instant, rfc3339
+from batkube.kernel.instants import Instant
 from batkube.kernel.intervals import mask_of
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
@@ -30,17 +30,9 @@ def is_suspended(job: KubeObject) -> bool:
     return bool(job["spec"].get("suspend"))
 
 
-def new_condition(kind: str, status: str, reason: str, message: str, now: Instant) -> Condition:
+def job_condition(kind: str, status: str, reason: str, message: str, now: Instant) -> Condition:
     """Return a condition of a Job that begins now."""
-    at = rfc3339(now)
-    return {
-        "type": kind,
-        "status": status,
-        "lastProbeTime": at,
-        "lastTransitionTime": at,
-        "reason": reason,
-        "message": message,
-    }
+    return new_condition(kind, status, reason, message, now, "lastProbeTime")
 
 
 class JobSync:

@@ -18,7 +18,7 @@ from batkube.controllers.controlled import Controlled
 from batkube.controllers.controller import Controller
 from batkube.controllers.job_ends import completion_of, failure_of
 from batkube.controllers.job_pods import plan_pods, surplus
-from batkube.controllers.job_sync import FINALIZER, JobSync, has_finalizer, is_suspended, new_condition
+from batkube.controllers.job_sync import FINALIZER, JobSync, has_finalizer, is_suspended, job_condition
 from batkube.controllers.pod_control import NOT_FOUND, POD, PodControl, claim_objects, owner_key
 from batkube.controllers.pod_failures import Failures
 from batkube.controllers.work_queue import WorkQueue
@@ -171,7 +171,7 @@ class Jobs(Controller):
         if (old is None and not suspended) or (old is not None and old["status"] == status):
             return
         word = "suspended" if suspended else "resumed"
-        new = new_condition("Suspended", status, f"Job{word.capitalize()}", f"Job {word}", now)
+        new = job_condition("Suspended", status, f"Job{word.capitalize()}", f"Job {word}", now)
         sync.conditions = [new if one is old else one for one in sync.conditions] if old else [*sync.conditions, new]
         self.tell(sync.job, "Normal", word.capitalize(), f"Job {word}", now)
         if not suspended:
@@ -209,7 +209,7 @@ class Jobs(Controller):
         if verdict["type"] in _TERMINAL:
             if not any(one["type"] == verdict["type"] for one in sync.conditions):
                 sync.conditions.append(verdict)
-            return new_condition(_TERMINAL[verdict["type"]], "True", verdict["reason"], verdict["message"], now)
+            return job_condition(_TERMINAL[verdict["type"]], "True", verdict["reason"], verdict["message"], now)
         return verdict
 
     def _write(self, sync: JobSync, active: int, now: Instant) -> None:

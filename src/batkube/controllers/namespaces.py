@@ -6,6 +6,7 @@ Kubernetes: pkg/controller/namespace/deletion, and pkg/controller/serviceaccount
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.references import Condition, is_being_deleted, with_condition
@@ -13,6 +14,7 @@ from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controller import Controller
 from batkube.controllers.object_graph import ObjectGraph, ObjectPlace
+from batkube.controllers.pod_control import POD
 from batkube.kernel.instants import Instant
 
 NAMESPACE = "namespaces"
@@ -65,18 +67,26 @@ class Namespaces(Controller):
         """Delete what a namespace holds, and let it go when it is empty."""
         if not is_being_deleted(namespace) or _FINALIZER not in namespace["spec"].get("finalizers", ()):
             return
-        failures = self._delete_content(key, now)
+        content = self._graph.content(key)
+        pods = [place for place in content if place.storage == POD]
+        # Pods go first, since what they need must be there until they have ended (OrderedNamespaceDeletion).
+        failures = self._delete(pods or content, now)
         left = self._graph.content(key)
-        namespace = self._explain(namespace, left, failures, now)
+        has_pods = any(place.storage == POD for place in left)
+        if pods and not has_pods:
+            failures += self._delete(left, now)
+            left = self._graph.content(key)
+        # While there are pods the real controller does not come to say what else remains.
+        namespace = self._explain(namespace, [] if has_pods else left, failures, now)
         if not left and not failures:
             finalizers = [one for one in namespace["spec"]["finalizers"] if one != _FINALIZER]
             spec = {"finalizers": finalizers} if finalizers else {}
             self.client.update(NAMESPACE, {**namespace, "spec": spec}, now, subresource="finalize")
 
-    def _delete_content(self, key: Key, now: Instant) -> list[str]:
-        """Delete everything in the namespace that is not going already; return what could not be."""
+    def _delete(self, places: Iterable[ObjectPlace], now: Instant) -> list[str]:
+        """Delete what is not going already; return what could not be."""
         failures = []
-        for place in self._graph.content(key):
+        for place in places:
             obj = self.store.get(*place)
             if obj is None or is_being_deleted(obj):
                 continue

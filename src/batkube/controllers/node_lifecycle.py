@@ -174,22 +174,22 @@ class NodeLifecycle(Controller):
 
 def _with_own_taints(node: KubeObject, present: list[KubeObject], now: Instant) -> list[KubeObject]:
     """Return the taints that `node` should have: everybody else's, and ours by its conditions."""
-    meant = []
+    due = []
     for (condition, status), taint in _TAINTS.items():
-        found = condition_of(node, condition)
-        if found is not None and found["status"] == status:
-            meant.append((taint, "NoSchedule"))
+        state = condition_of(node, condition)
+        if state is not None and state["status"] == status:
+            due.append((taint, "NoSchedule"))
             if condition == "Ready":
-                meant.append((taint, "NoExecute"))
+                due.append((taint, "NoExecute"))
     if condition_of(node, "Ready") is None:
         # Nobody has heard of this node yet; what admission gave it stays.
-        meant.append((NOT_READY, "NoSchedule"))
+        due.append((NOT_READY, "NoSchedule"))
     if node["spec"].get("unschedulable"):
-        meant.append((UNSCHEDULABLE_TAINT, "NoSchedule"))
-    kept = [taint for taint in present if not _is_own(taint) or (taint["key"], taint["effect"]) in meant]
+        due.append((UNSCHEDULABLE_TAINT, "NoSchedule"))
+    kept = [taint for taint in present if not _is_own(taint) or (taint["key"], taint["effect"]) in due]
     known = [(taint["key"], taint["effect"]) for taint in kept]
     at = rfc3339(now)
-    new = [{"key": key, "effect": effect, "timeAdded": at} for key, effect in meant if (key, effect) not in known]
+    new = [{"key": key, "effect": effect, "timeAdded": at} for key, effect in due if (key, effect) not in known]
     return [*kept, *new]
 
 

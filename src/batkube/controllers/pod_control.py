@@ -11,7 +11,7 @@ from typing import NamedTuple
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder, EventType
 from batkube.cluster.references import controller_reference, is_being_deleted, key_of, namespace_of, with_metadata
-from batkube.cluster.selectors import selector_of
+from batkube.cluster.selectors import LabelSelector, selector_of
 from batkube.cluster.store import Key, KubeObject
 from batkube.controllers.controlled import Controlled
 from batkube.kernel.instants import Instant
@@ -130,7 +130,7 @@ def claim_objects(
     Adopted objects get `finalizer` too. What is not `wanted` is left alone. An owner that is being deleted claims what
     it has and changes nothing.
     """
-    metadata, selector = owner["metadata"], selector_of(owner["spec"].get("selector"))
+    metadata, selector = owner["metadata"], pod_selector(owner)
     is_leaving = is_being_deleted(owner)
     orphans = [obj for obj in members.orphans(metadata["namespace"]) if wanted(obj)]
     claimed = []
@@ -175,8 +175,14 @@ def _write(client: Client, storage: str, obj: KubeObject, now: Instant) -> KubeO
         raise
 
 
+def pod_selector(owner: KubeObject) -> LabelSelector:
+    """Return what selects the pods of an object; a ReplicationController has plain labels, as all kinds once had."""
+    selector = owner["spec"].get("selector")
+    return selector_of({"matchLabels": selector} if owner["kind"] == "ReplicationController" else selector)
+
+
 def owner_key(reference: KubeObject | None, group: str, kind: str, dependent: Key) -> Key | None:
     """Return the key of the owner of `dependent` if `reference` is to a `kind` of API group `group`, else None."""
-    if reference is None or reference["kind"] != kind or reference["apiVersion"].partition("/")[0] != group:
+    if reference is None or reference["kind"] != kind or reference["apiVersion"].rpartition("/")[0] != group:
         return None
     return Key(f"{namespace_of(dependent)}/{reference['name']}")

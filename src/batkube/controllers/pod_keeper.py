@@ -11,18 +11,19 @@ from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import available_in
 from batkube.cluster.references import namespace_of
-from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import Change, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled, may_be_adopted_anew
 from batkube.controllers.controller import Controller
-from batkube.controllers.pod_control import PodControl, Words, owner_key
+from batkube.controllers.pod_control import PodControl, Words, owner_key, pod_selector
 from batkube.kernel.instants import Instant
 
 
 class PodKeeper(Controller):
-    """Looks after the objects of one kind of the group `apps`, which its kinds reconcile."""
+    """Looks after the objects of one kind, which its kinds reconcile."""
 
+    #: The API group of the kind.
+    group = "apps"
     #: The name of the kind in references.
     kind: str
     words = Words()
@@ -38,7 +39,7 @@ class PodKeeper(Controller):
             if may_be_adopted_anew(change):
                 for key in self._matching(namespace_of(change.key), change.object):
                     self.queue.add(key, now)
-        elif (owner := owner_key(controller, "apps", self.kind, change.key)) is not None:
+        elif (owner := owner_key(controller, self.group, self.kind, change.key)) is not None:
             self.queue.add(owner, now)
 
     def _matching(self, namespace: str, pod: KubeObject) -> list[Key]:
@@ -50,7 +51,7 @@ class PodKeeper(Controller):
         return [
             key
             for key, (owner, _) in self.store.entries(self.storage).items()
-            if key.startswith(prefix) and selector_of(owner["spec"].get("selector")).matches(labels)
+            if key.startswith(prefix) and pod_selector(owner).matches(labels)
         ]
 
     def look_again_when_available(self, key: Key, owner: KubeObject, pods: Sequence[KubeObject], now: Instant) -> None:

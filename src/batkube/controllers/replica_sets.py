@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods as asked for, no more and no less.
+"""ReplicaSets, and ReplicationControllers before them: as many pods as asked for, no more and no less.
 
 Kubernetes: pkg/controller/replicaset.
 """
@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.pods import available_in, is_active, is_ready
-from batkube.cluster.references import controller_of, is_being_deleted
+from batkube.cluster.references import Condition, controller_of, is_being_deleted, new_condition
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
 from batkube.controllers.pod_control import claim_objects
 from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.victims import by_rank
-from batkube.kernel.instants import Instant, rfc3339
+from batkube.kernel.instants import Instant
 
-REPLICA_SET = "replicasets.apps"
+REPLICA_SET, REPLICATION_CONTROLLER = "replicasets.apps", "replicationcontrollers"
 #: The most pods created or deleted in one go.
 _BURST = 500
 _FAILURE = "ReplicaFailure"
@@ -71,6 +71,12 @@ class ReplicaSets(PodKeeper):
         return [pod for sibling in siblings for pod in self.pods.of(sibling["metadata"]["uid"])]
 
 
+class ReplicationControllers(ReplicaSets):
+    """Keeps every ReplicationController at its size, in the same way (Kubernetes: pkg/controller/replication)."""
+
+    storage, group, kind = REPLICATION_CONTROLLER, "", "ReplicationController"
+
+
 def _status(replica_set: KubeObject, pods: Sequence[KubeObject], problem: Refused | None, now: Instant) -> KubeObject:
     spec = replica_set["spec"]
     min_ready_s = spec.get("minReadySeconds", 0)
@@ -94,7 +100,7 @@ def _labels(pod: KubeObject) -> dict[str, str]:
     return labels
 
 
-def _conditions(replica_set: KubeObject, pod_count: int, problem: Refused | None, now: Instant) -> list[dict[str, str]]:
+def _conditions(replica_set: KubeObject, pod_count: int, problem: Refused | None, now: Instant) -> list[Condition]:
     """Return the conditions, with one that says what could not be done while it cannot."""
     present = replica_set.get("status", {}).get("conditions") or []
     others = [one for one in present if one["type"] != _FAILURE]
@@ -103,11 +109,4 @@ def _conditions(replica_set: KubeObject, pod_count: int, problem: Refused | None
     if len(others) < len(present):
         return list(present)
     reason = "FailedCreate" if pod_count < replica_set["spec"].get("replicas", 1) else "FailedDelete"
-    failure = {
-        "type": _FAILURE,
-        "status": "True",
-        "lastTransitionTime": rfc3339(now),
-        "reason": reason,
-        "message": problem.message,
-    }
-    return [*others, failure]
+    return [*others, new_condition(_FAILURE, "True", reason, problem.message, now)]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batkube.cluster.references import Condition
+from batkube.cluster.references import Condition, condition_of, new_condition
 from batkube.cluster.store import KubeObject
 from batkube.controllers.rollout_plan import max_unavailable, size, total_size
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, instant_of, rfc3339
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, instant_of
 
 PROGRESSING = "Progressing"
 AVAILABLE = "Available"
@@ -27,35 +27,28 @@ def has_deadline(deployment: KubeObject) -> bool:
     return bool(deployment["spec"].get("progressDeadlineSeconds", _NO_LIMIT) != _NO_LIMIT)
 
 
-def status_condition(status: KubeObject, kind: str) -> Condition | None:
-    """Return the condition of type `kind` in `status`, or None."""
-    return next((one for one in status.get("conditions") or () if one["type"] == kind), None)
+def _condition(kind: str, status: str, reason: str, message: str, now: Instant) -> Condition:
+    return new_condition(kind, status, reason, message, now, "lastUpdateTime")
 
 
-def new_condition(kind: str, status: str, reason: str, message: str, now: Instant) -> Condition:
-    """Return a condition that begins now."""
-    at = rfc3339(now)
-    return {
-        "type": kind,
-        "status": status,
-        "lastUpdateTime": at,
-        "lastTransitionTime": at,
-        "reason": reason,
-        "message": message,
-    }
+def with_word(deployment: KubeObject, status: str, reason: str, message: str, now: Instant) -> KubeObject:
+    """Return the deployment's status with another word on its progress."""
+    present = deployment.get("status", {})
+    condition = _condition(PROGRESSING, status, reason, message, now)
+    return {**present, "conditions": _with_set(present.get("conditions") or (), condition)}
 
 
-def with_set(conditions: Sequence[Condition], new: Condition) -> list[Condition]:
+def _with_set(conditions: Sequence[Condition], new: Condition) -> list[Condition]:
     """Return the conditions with `new` last, unless one of its type, status and reason is there."""
     old = next((one for one in conditions if one["type"] == new["type"]), None)
     if old is not None and old["status"] == new["status"]:
         if old["reason"] == new["reason"]:
             return list(conditions)
         new = {**new, "lastTransitionTime": old["lastTransitionTime"]}
-    return [*without(conditions, new["type"]), new]
+    return [*_without(conditions, new["type"]), new]
 
 
-def without(conditions: Sequence[Condition], kind: str) -> list[Condition]:
+def _without(conditions: Sequence[Condition], kind: str) -> list[Condition]:
     """Return the conditions but those of type `kind`."""
     return [one for one in conditions if one["type"] != kind]
 
@@ -75,18 +68,13 @@ def counted(deployment: KubeObject, new: KubeObject | None, others: Sequence[Kub
     old = deployment.get("status", {})
     status: KubeObject = {name: count for name, count in counts.items() if count}
     if available >= size(deployment) - max_unavailable(deployment):
-        condition = _available("True", "MinimumReplicasAvailable", "Deployment has minimum availability.", now)
+        word = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
-        message = "Deployment does not have minimum availability."
-        condition = _available("False", "MinimumReplicasUnavailable", message, now)
-    status["conditions"] = with_set(old.get("conditions") or (), condition)
+        word = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    status["conditions"] = _with_set(old.get("conditions") or (), _condition(AVAILABLE, *word, now))
     if "collisionCount" in old:
         status["collisionCount"] = old["collisionCount"]
     return status
-
-
-def _available(status: str, reason: str, message: str, now: Instant) -> Condition:
-    return new_condition(AVAILABLE, status, reason, message, now)
 
 
 def _sum(replica_sets: Sequence[KubeObject], field: str) -> int:
@@ -107,9 +95,9 @@ def during_rollout(
     """Return the status with what can be said of the rollout's progress."""
     status = counted(deployment, new, others, now)
     conditions: list[Condition] = status["conditions"]
-    current = status_condition(deployment.get("status", {}), PROGRESSING)
+    current = condition_of(deployment, PROGRESSING)
     if not has_deadline(deployment):
-        conditions = without(conditions, PROGRESSING)
+        conditions = _without(conditions, PROGRESSING)
     elif not (
         status.get("replicas", 0) == status.get("updatedReplicas", 0)
         and current is not None
@@ -117,7 +105,7 @@ def during_rollout(
     ):
         conditions = _with_progress(deployment, new, status, conditions, current, now)
     failure = _failure([*([] if new is None else [new]), *others])
-    conditions = without(conditions, FAILURE) if failure is None else with_set(conditions, failure)
+    conditions = _without(conditions, FAILURE) if failure is None else _with_set(conditions, failure)
     return {**status, "conditions": conditions}
 
 
@@ -131,16 +119,16 @@ def _with_progress(
 ) -> list[Condition]:
     subject = f'Deployment "{deployment["metadata"]["name"]}"' if new is None else f'ReplicaSet "{_name(new)}"'
     if is_complete(deployment, status):
-        done = new_condition(PROGRESSING, "True", COMPLETE, f"{subject} has successfully progressed.", now)
-        return with_set(conditions, done)
+        done = _condition(PROGRESSING, "True", COMPLETE, f"{subject} has successfully progressed.", now)
+        return _with_set(conditions, done)
     if _has_progressed(deployment.get("status", {}), status):
-        moving = new_condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.", now)
+        moving = _condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.", now)
         if current is not None and current["status"] == "True":
             moving["lastTransitionTime"] = current["lastTransitionTime"]
-        return [*without(conditions, PROGRESSING), moving]
+        return [*_without(conditions, PROGRESSING), moving]
     if _is_overdue(deployment, current, now):
-        late = new_condition(PROGRESSING, "False", TIMED_OUT, f"{subject} has timed out progressing.", now)
-        return with_set(conditions, late)
+        late = _condition(PROGRESSING, "False", TIMED_OUT, f"{subject} has timed out progressing.", now)
+        return _with_set(conditions, late)
     return list(conditions)
 
 
@@ -172,7 +160,7 @@ def _deadline(deployment: KubeObject, progressing: Condition) -> Instant:
 
 def next_check(deployment: KubeObject, status: KubeObject, now: Instant) -> Duration | None:
     """Return in how long a rollout that stands still must be looked at again; None when it need not be."""
-    current = status_condition(deployment.get("status", {}), PROGRESSING)
+    current = condition_of(deployment, PROGRESSING)
     if not has_deadline(deployment) or current is None or current["reason"] == TIMED_OUT:
         return None
     if is_complete(deployment, status):
@@ -184,7 +172,7 @@ def next_check(deployment: KubeObject, status: KubeObject, now: Instant) -> Dura
 def _failure(replica_sets: Sequence[KubeObject]) -> Condition | None:
     """Return the first failure that a ReplicaSet reports, as a condition of its Deployment."""
     for one in replica_sets:
-        failure = status_condition(one.get("status", {}), FAILURE)
+        failure = condition_of(one, FAILURE)
         if failure is not None:
             return {**failure, "lastUpdateTime": failure["lastTransitionTime"]}
     return None

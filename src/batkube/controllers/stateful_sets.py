@@ -18,10 +18,10 @@ from batkube.controllers.controlled import Controlled
 from batkube.controllers.pod_control import Words, claim_objects
 from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.revisions import REVISION_LABEL, Revisions, template_of
+from batkube.controllers.volume_matching import CLAIM
 from batkube.kernel.instants import Instant
 
 STATEFUL_SET = "statefulsets.apps"
-CLAIM = "persistentvolumeclaims"
 
 
 class StatefulSets(PodKeeper):

@@ -65,6 +65,11 @@ class Access:
         content: KubeObject = msgspec.json.decode(self._ask("POST", path, {}, msgspec.json.encode(body)))
         return content
 
+    def put(self, path: str, body: Mapping[str, object]) -> KubeObject:
+        """Put an object in the place of what is at `path` and return it as stored."""
+        content: KubeObject = msgspec.json.decode(self._ask("PUT", path, {}, msgspec.json.encode(body)))
+        return content
+
     def delete(self, path: str, **query: str | int) -> None:
         """Delete what is at `path`; it may be gone already."""
         with contextlib.suppress(Gone):

@@ -17,6 +17,7 @@ import msgspec
 
 from batkube.emulation import sightings
 from batkube.emulation.access import Access, RefusedByCluster, Unreachable
+from batkube.emulation.following import FollowedCollection
 from batkube.emulation.manifests import LABEL_RUN, EmulatedTask, Style, objects_of
 from batkube.emulation.settings import JobKind
 from batkube.emulation.sightings import EventSeen, PodSeen
@@ -199,50 +200,32 @@ class Player:
         ]
         for path, query, read in sources:
             listed = self._stage.access.text(path, **query)
-            arguments = (path, query, read, sightings.version_of(listed))
-            threading.Thread(target=self._follow, args=arguments, name=f"watch {path}", daemon=True).start()
+            followed = self._followed(path, query, read)
+            version = sightings.version_of(listed)
+            threading.Thread(target=followed.follow, args=(version,), name=f"watch {path}", daemon=True).start()
 
-    def _follow(self, path: str, query: dict[str, str], read: _Read, version: str) -> None:
-        """Tell whatever changes from a version on, until the run is over; runs in a thread of its own."""
-        failures = 0
-        while not self._is_over.is_set():
-            try:
-                if not version:
-                    version = self._relist(path, query, read)
-                since = {**query, "resourceVersion": version, "allowWatchBookmarks": "true"}
-                for line in self._stage.access.watch(path, **since):
-                    at = self._clock.now
-                    failures, version = 0, self._tell(line, at, read)
-                    if not version or self._is_over.is_set():
-                        break
-            except (Unreachable, RefusedByCluster) as error:
-                failures += 1
-                if failures > _TRIES or (isinstance(error, RefusedByCluster) and error.code != 410):
-                    self._news.put(_Lost(error))
-                    return
-                version = ""
-                pause(_RETRY_S)
+    def _followed(self, path: str, query: dict[str, str], read: _Read) -> FollowedCollection:
+        """Return a collection to follow: what is seen of it is news. What goes while a watch is lost is not told."""
 
-    def _tell(self, line: bytes, at: Instant, read: _Read) -> str:
-        """Tell one line of a watch; return the version it brings us to, "" when we have to list again."""
-        event = sightings.read_line(line)
-        if event.type == "ERROR":
-            return ""
-        if event.type != "BOOKMARK":
-            seen = read(event.object, at, event.type == "DELETED")
+        def tell(raw: msgspec.Raw, *, is_gone: bool = False) -> None:
+            seen = read(raw, self._clock.now, is_gone)
             if seen is not None:
                 self._news.put(seen)
-        return sightings.version_of(event.object)
 
-    def _relist(self, path: str, query: dict[str, str], read: _Read) -> str:
-        """Tell how everything stands, after a watch was lost; what has gone meanwhile is not told."""
-        listed = self._stage.access.text(path, **query)
-        at = self._clock.now
-        for each in sightings.items_of(listed):
-            seen = read(each, at, False)
-            if seen is not None:
-                self._news.put(seen)
-        return sightings.version_of(listed)
+        def listed(content: bytes) -> None:
+            for each in sightings.items_of(content):
+                tell(each)
+
+        return FollowedCollection(
+            self._stage.access,
+            path,
+            query,
+            on_list=listed,
+            on_change=lambda line: tell(line.object, is_gone=line.type == "DELETED"),
+            on_loss=lambda error: self._news.put(_Lost(error)),
+            is_over=self._is_over,
+            tries=_TRIES,
+        )
 
 
 def _create(access: Access, path: str, content: dict[str, object]) -> None:

@@ -5,7 +5,7 @@ Nothing is executed. In this order:
 1. the pod's annotations `batkube.io/duration` (or `batkube.io/run-time`) and `batkube.io/exit-code`, for its ordinary
    containers;
 2. the first rule that matches it (`workloads.rules`);
-3. the command, where it is understood: `sleep 30`, `true`, `false`, and shell scripts of such commands, `exit 3`, …;
+3. the command, where it is understood (`scripts`): `sleep 30`, `true`, `false`, and shell scripts of such commands;
 4. otherwise a container of a pod that always restarts runs for ever, an init container ends at once, and any other
    ends after `DEFAULT_LENGTH`, successfully.
 
@@ -14,13 +14,16 @@ A container whose memory, by a rule, goes beyond its limit is killed then (exit 
 
 from __future__ import annotations
 
+import enum
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from batkube.cluster.pods import time_in
 from batkube.cluster.store import KubeObject
-from batkube.kernel.instants import Duration, duration, seconds
+from batkube.execution.scripts.running import run_program, run_script
+from batkube.execution.scripts.surroundings import Files, Mounts, expanded, variables_of
+from batkube.execution.scripts.words import NotUnderstood
+from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import MEMORY, amount
 from batkube.workloads.annotations import DURATION, EXIT_CODE
 from batkube.workloads.curves import Curve
@@ -35,12 +38,15 @@ LOST = 255
 OUT_OF_MEMORY = "OOMKilled"
 
 _SHELLS = ("sh", "bash", "ash", "dash")
-#: Commands that are over as soon as they began.
-_INSTANT = frozenset(
-    (":", "true", "false", "echo", "printf", "date", "hostname", "pwd", "env", "ls", "cat", "set", "exit")
-)
-_SEPARATORS = re.compile(r"&&|\|\||;|\n")
-_ENDLESS_LOOP = re.compile(r"\bwhile\s+(?:true|:|\[\s*1\s*\])\s*;?\s*do\b|\btail\s+-[fF]\b")
+
+
+class Role(enum.Enum):
+    """What a container is in its pod; the field of the pod's spec that it stands in."""
+
+    INIT = "initContainers"
+    MAIN = "containers"
+    #: Added to a running pod, to look at it.
+    EPHEMERAL = "ephemeralContainers"
 
 
 class ContainerPlan(NamedTuple):
@@ -50,34 +56,57 @@ class ContainerPlan(NamedTuple):
     exit_code: int = 0
     #: Why it ended, as its status says; "" for what the exit code says.
     reason: str = ""
+    #: Why this is only a guess, or "".
+    doubt: str = ""
 
 
 _FOR_EVER = ContainerPlan(None)
 _AT_ONCE = ContainerPlan(Duration(0))
 _NO_RULE = Conduct()
+_BEGINNING = Instant(0)
 
 
-def plan_of(pod: KubeObject, container: KubeObject, *, is_init: bool, rule: Conduct = _NO_RULE) -> ContainerPlan:
-    """Return what `container` of `pod` does in a run of which a rule says `rule`."""
-    plan = _by_rule(rule, _by_itself(pod, container, is_init=is_init))
-    if not is_init:
+def plan_of(
+    pod: KubeObject,
+    container: KubeObject,
+    *,
+    role: Role = Role.MAIN,
+    rule: Conduct = _NO_RULE,
+    files: Files | None = None,
+    now: Instant = _BEGINNING,
+) -> ContainerPlan:
+    """Return what `container` of `pod` does in a run of which a rule says `rule`, and that begins `now`.
+
+    What its script writes to `files` is written.
+    """
+    plan = _by_rule(rule, _by_itself(pod, container, Files() if files is None else files, now, role))
+    if role is Role.MAIN:
         annotations = pod["metadata"].get("annotations") or {}
         length = time_in(pod, DURATION if DURATION in annotations else RUN_TIME)
         code = _exit_code(annotations.get(EXIT_CODE))
-        plan = ContainerPlan(plan.length if length is None else length, plan.exit_code if code is None else code)
+        if length is not None or code is not None:
+            length = plan.length if length is None else length
+            plan = ContainerPlan(length, plan.exit_code if code is None else code)
     return plan if rule.memory is None else _within_limit(plan, container, rule.memory)
 
 
-def _by_itself(pod: KubeObject, container: KubeObject, *, is_init: bool) -> ContainerPlan:
+def _by_itself(pod: KubeObject, container: KubeObject, files: Files, now: Instant, role: Role) -> ContainerPlan:
     """Return what a container does of which only its own fields tell."""
-    if is_init:
-        return _FOR_EVER if container.get("restartPolicy") == "Always" else _understood(container) or _AT_ONCE
-    is_endless = pod["spec"].get("restartPolicy", "Always") == "Always"
-    return _understood(container) or (_FOR_EVER if is_endless else ContainerPlan(DEFAULT_LENGTH))
+    if role is Role.INIT:
+        if container.get("restartPolicy") == "Always":
+            return _FOR_EVER
+        usual = _AT_ONCE
+    else:
+        is_endless = role is Role.EPHEMERAL or pod["spec"].get("restartPolicy", "Always") == "Always"
+        usual = _FOR_EVER if is_endless else ContainerPlan(DEFAULT_LENGTH)
+    plan = _understood(pod, container, files, now)
+    return plan if isinstance(plan, ContainerPlan) else usual._replace(doubt=plan)
 
 
 def _by_rule(rule: Conduct, plan: ContainerPlan) -> ContainerPlan:
     """Return the plan with what a rule says in the place of what it says."""
+    if rule.length is None and rule.exit_code is None:
+        return plan
     length = plan.length if rule.length is None else None if rule.length == FOREVER else rule.length
     return ContainerPlan(length, plan.exit_code if rule.exit_code is None else rule.exit_code)
 
@@ -95,43 +124,20 @@ def _exit_code(text: str | None) -> int | None:
     return int(text) % 256 if text is not None and text.isascii() and text.isdigit() and len(text) < 6 else None
 
 
-def _understood(container: KubeObject) -> ContainerPlan | None:
-    words = [*(container.get("command") or ()), *(container.get("args") or ())]
+def _understood(pod: KubeObject, container: KubeObject, files: Files, now: Instant) -> ContainerPlan | str:
+    """Return what a container's command does; or why that is not understood, "" where nobody would expect it to be."""
+    variables = variables_of(pod, container)
+    words = [expanded(word, variables) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
     if not words:
-        return None
-    program = words[0].rpartition("/")[2]
-    if program in _SHELLS and len(words) > 2 and words[1].startswith("-") and words[1].endswith("c"):
-        return _script(words[2])
-    return _commands([words])
-
-
-def _script(text: str) -> ContainerPlan | None:
-    if _ENDLESS_LOOP.search(text):
-        return _FOR_EVER
-    return _commands([part.split() for part in _SEPARATORS.split(text) if part.strip()])
-
-
-def _commands(commands: Sequence[Sequence[str]]) -> ContainerPlan | None:
-    """Return how commands go one after the other; None when nothing is known of how long they take."""
-    total, sleeps, strange, code = Duration(0), False, False, 0
-    for words in commands:
-        program = words[0].rpartition("/")[2]
-        code = 1 if program == "false" else 0
-        if program == "sleep":
-            length = _slept(words[1:])
-            if length is None:
-                return _FOR_EVER
-            sleeps, total = True, Duration(total + length)
-        elif program == "exit":
-            return ContainerPlan(total, _exit_code(words[1]) or 0 if len(words) > 1 else 0)
-        elif program not in _INSTANT:
-            strange = True
-    return None if strange and not sleeps else ContainerPlan(total, code)
-
-
-def _slept(words: Sequence[str]) -> Duration | None:
-    """Return how long `sleep` with these arguments takes; None for `infinity` and for what cannot be read."""
+        return ""
+    disk = Mounts(files, pod, container, now)
+    is_shell = words[0].rpartition("/")[2] in _SHELLS
     try:
-        return Duration(sum(duration(word) for word in words)) if words else Duration(0)
-    except ValueError:
-        return None
+        if is_shell and len(words) > 2 and re.fullmatch(r"-[a-z]*c", words[1]):
+            outcome = run_script(words[2], variables, disk, stops_at_errors="e" in words[1])
+        else:
+            outcome = run_program(words, variables, disk)
+    except NotUnderstood as problem:
+        return str(problem) if is_shell else ""
+    doubt = f"nobody knows what `{outcome.guess}` does; it was taken to take no time and to succeed"
+    return ContainerPlan(outcome.length, outcome.exit_code, doubt=doubt if outcome.guess else "")

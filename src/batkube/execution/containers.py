@@ -18,16 +18,23 @@ from batkube.cluster.pods import node_of_pod
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.addresses import AddressPool
-from batkube.execution.container_plans import KILLED, LOST, TERMINATED, plan_of
-from batkube.execution.pod_lives import ContainerLife, PodLife, Stage
+from batkube.execution.container_plans import KILLED, LOST, TERMINATED, Role, plan_of
+from batkube.execution.container_troubles import Trouble, trouble_of
+from batkube.execution.pod_lives import ContainerLife, PodLife, Stage, known_of
 from batkube.execution.pod_statuses import rejected_status, status_of
+from batkube.execution.scripts.surroundings import Files, pod_files
 from batkube.execution.stopping import active_deadline_of
 from batkube.kernel.agenda import Rank
+from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.rules import ContainerRules
 
 #: Simulated pods live here; services have 10.96.0.0/12.
 POD_NETWORK = "10.128.0.0/9"
+
+_NOT_UNDERSTOOD = FidelityNote(
+    "containers", "a script is not understood in full: how long it takes, or how it ends, is a guess; a rule can say it"
+)
 
 LifeAction = Callable[[PodLife, Instant], None]
 
@@ -44,6 +51,8 @@ class Containers:
         self._events = events
         self._rules = rules or ContainerRules((), world.streams)
         self._addresses = AddressPool(POD_NETWORK)
+        self._files = Files()
+        self._notes = world.notes
         #: Told when the last container of a pod has ended.
         self.on_end: LifeAction = lambda life, now: None
 
@@ -53,14 +62,40 @@ class Containers:
         """Show that a pod was taken up by its node."""
         life.host_ip = _address_of(self._store.get(NODE, Key(life.node)))
         self.report(life, now)
-        deadline = active_deadline_of(pod)
-        if deadline is not None:
-            self.book(life, "deadline", Instant(now + deadline), Rank.FINISH, self._exceed_deadline)
+        self._book_deadline(life, pod, now)
 
-    def reject(self, pod: KubeObject, reason: str, message: str, now: Instant) -> None:
-        """Say that a pod is not admitted."""
-        self._tell(pod, "Warning", reason, message, now)
-        self._write(pod, rejected_status(pod, reason, message), now)
+    def _book_deadline(self, life: PodLife, pod: KubeObject, now: Instant) -> None:
+        """Book the end of a pod that may not run for ever; it is counted from when the kubelet took it up."""
+        deadline = active_deadline_of(pod)
+        if deadline != life.deadline:
+            life.deadline = deadline
+            self._cancel(life, "deadline")
+            if deadline is not None:
+                ends = max(now, Instant(life.accepted + deadline))
+                self.book(life, "deadline", ends, Rank.FINISH, self._exceed_deadline)
+
+    def book_rejection(self, pod: KubeObject, reason: str, message: str, now: Instant) -> None:
+        """Arrange for it to be said that a pod is not admitted."""
+
+        def reject(now: Instant) -> None:
+            self._tell(pod, "Warning", reason, message, now)
+            self._write(pod, rejected_status(pod, reason, message), now)
+
+        self._agenda.book(now, Rank.START, reject)
+
+    def heed(self, life: PodLife, pod: KubeObject, now: Instant) -> None:
+        """Arrange for what follows from a change of a pod that is here: its deadline, another container, its fields."""
+        known = known_of(pod)
+        if life.is_stopping or "admitted" in life.appointments or known == life.known:
+            return
+        life.known = known
+        self._book_deadline(life, pod, now)
+        life.know_ephemeral(pod)
+        can_start = any(one.started is None for one in life.ephemeral) or any(
+            one.stage is Stage.WAITING and one.trouble for one in life.containers()
+        )
+        if can_start and life.has_sandbox and "heed" not in life.appointments:
+            self.book(life, "heed", now, Rank.START, self._go_on)
 
     def begin(self, life: PodLife, now: Instant) -> None:
         """The sandbox is there: the pod has its address, and containers may start."""
@@ -73,32 +108,65 @@ class Containers:
     def _go_on(self, life: PodLife, now: Instant) -> None:
         """Start what may start now: the next init container, or all ordinary ones."""
         for one in life.init:
-            if one.stage is Stage.WAITING and one.started is None:
-                self._start(life, one, now)
+            self._start_first(life, one, now)
             if not one.is_done:
                 break
         else:
             for one in life.main:
-                if one.stage is Stage.WAITING and one.started is None:
-                    self._start(life, one, now)
+                self._start_first(life, one, now)
+        for one in life.ephemeral:
+            self._start_first(life, one, now)
         self.report(life, now)
+
+    def _start_first(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
+        if one.stage is Stage.WAITING and (one.started is None or one.trouble):
+            self._start(life, one, now)
 
     def _start(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
         pod = self._store.get(POD, life.key)
         if pod is None:
             return
-        self._tell_of(life, one, "Normal", "Pulled", f'Container image "{one.image}" already present on machine', now)
-        self._tell_of(life, one, "Normal", "Created", f"Created container: {one.name}", now)
-        self._tell_of(life, one, "Normal", "Started", f"Started container {one.name}", now)
         spec = next(spec for spec in pod["spec"][one.field] if spec["name"] == one.name)
         run = 0 if one.started is None else one.restarts + 1
         rule = self._rules.conduct(pod, spec, run, is_init=one.is_init)
-        one.start(plan_of(pod, spec, is_init=one.is_init, rule=rule), now)
+        trouble = trouble_of(pod, spec, rule)
+        if trouble is not None:
+            self._wait_with(life, one, trouble, now)
+            return
+        self._cancel(life, f"restart {one.name}")
+        one.trouble = ""
+        self._tell_of(life, one, "Normal", "Pulled", f'Container image "{one.image}" already present on machine', now)
+        self._tell_of(life, one, "Normal", "Created", f"Created container: {one.name}", now)
+        self._tell_of(life, one, "Normal", "Started", f"Started container {one.name}", now)
+        plan = plan_of(pod, spec, role=one.role, rule=rule, files=self._files, now=now)
+        if plan.doubt:
+            self._notes.add(_NOT_UNDERSTOOD, example=f"pod {life.key}, container {one.name}: {plan.doubt}")
+        one.start(plan, now)
         if not one.is_ready:
             self._book_probes(life, one, now)
         if one.plan.length is not None:
             ends = Instant(now + one.plan.length)
             self.book(life, f"end {one.name}", ends, Rank.FINISH, functools.partial(self._end, one=one))
+
+    def _wait_with(self, life: PodLife, one: ContainerLife, trouble: Trouble, now: Instant) -> None:
+        """Say why a container cannot be started, and try again: a moment later, then ever more seldom."""
+        for kind, reason, message in trouble.events:
+            self._tell_of(life, one, kind, reason, message, now)
+        one.trouble = trouble.reason
+        one.wait(trouble.reason, trouble.message)
+        retry = Instant(now + one.next_try(trouble))
+        if trouble.later is not None:
+            later = trouble.later
+
+            def calm_down(life: PodLife, now: Instant) -> None:
+                if one.trouble:
+                    one.wait(*later)
+                    self.report(life, now)
+
+            self._cancel(life, f"calm {one.name}")
+            self.book(life, f"calm {one.name}", Instant(now + seconds(1)), Rank.START, calm_down)
+        self._cancel(life, f"restart {one.name}")
+        self.book(life, f"restart {one.name}", retry, Rank.START, functools.partial(self._restart, one=one))
 
     def _book_probes(self, life: PodLife, one: ContainerLife, now: Instant) -> None:
         def come_up(life: PodLife, _now: Instant) -> None:
@@ -119,6 +187,9 @@ class Containers:
         """A container's process exits: it is started again, or lets others start, or was the last."""
         self._cancel(life, f"ready {one.name}", f"up {one.name}")
         one.end(one.plan.exit_code, now, one.plan.reason)
+        if one.role is Role.EPHEMERAL:
+            self.report(life, now)
+            return
         if not one.restarts_after(life.restart_policy):
             if one.is_init and one.exit_code == 0:
                 self._go_on(life, now)
@@ -176,19 +247,20 @@ class Containers:
         else:
             life.is_stopping = True
             self._cancel(life, *[name for name in life.appointments if name != "stopped"])
-            for one in life.containers():
+            for one in (*life.containers(), *life.ephemeral):
                 if one.stage is Stage.RUNNING:
                     self._tell_of(life, one, "Normal", "Killing", f"Stopping container {one.name}", now)
         self.book(life, "stopped", due, Rank.FINISH, stopped)
 
     def end_all(self, life: PodLife, now: Instant, exit_code: int = TERMINATED) -> None:
         """End every container that runs."""
-        for one in life.containers():
+        for one in (*life.containers(), *life.ephemeral):
             one.end(exit_code, now)
 
     def release(self, life: PodLife) -> None:
         """Drop what was booked for the pod, and give back its address."""
         self._cancel(life, *list(life.appointments))
+        self._files.remove(pod_files(life.uid))
         if life.pod_ip and life.pod_ip != life.host_ip:
             self._addresses.give_back(life.pod_ip)
 

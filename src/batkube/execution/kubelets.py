@@ -26,15 +26,16 @@ from batkube.cluster.references import is_being_deleted
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
+from batkube.execution import host_ports
 from batkube.execution.absent_nodes import AbsentNodes, Life
 from batkube.execution.latencies import Delays
 from batkube.execution.node_accounts import NodeAccounts, Shortage
 from batkube.execution.pod_lives import PodLife
 from batkube.execution.pod_statuses import running_status
-from batkube.execution.stopping import stop_time_of
+from batkube.execution.stopping import stopped_at
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote, Severity
-from batkube.kernel.instants import Instant, instant_of
+from batkube.kernel.instants import Instant
 
 if TYPE_CHECKING:
     from batkube.execution.containers import Containers
@@ -61,6 +62,7 @@ class Kubelets:
         self._agenda = world.agenda
         self._notes = world.notes
         self._accounts = accounts
+        self._ports = host_ports.HostPorts()
         self._courses = courses
         self._conductor = conductor
         self._containers = containers
@@ -82,6 +84,8 @@ class Kubelets:
         if batch.type is DELETED:
             self.forget([key for key in batch.keys if key in self.lives], now)
             return
+        if batch.type is ADDED and self._containers is None:
+            return  # no pod comes with a node
         known = 0
         for course, positions, ranks in self._courses.among(batch.keys):
             known += len(positions)
@@ -120,6 +124,8 @@ class Kubelets:
             self._agenda.book(now, Rank.FINISH, functools.partial(self._stop, key))
         elif life is None and phase_of(pod) == "Pending":
             self.take_up(key, pod, now)
+        elif isinstance(life, PodLife) and not life.is_over and self._containers is not None:
+            self._containers.heed(life, pod, now)
 
     # The pods of a course come up
 
@@ -139,8 +145,8 @@ class Kubelets:
             self._note_shortage(f"job {course.job.key}", shortage)
             self._refuse(keys, f"OutOf{shortage.resource}", now)
             return
-        self.lives.update(dict.fromkeys(keys, course))
-        for rank, node in bound.items():
+        for rank, key, node in zip(bound, keys, nodes, strict=True):
+            self.lives[key] = course
             course.nodes[rank] = node
             course.scheduled[rank] = now
         self._tell_busy(now)
@@ -149,8 +155,7 @@ class Kubelets:
             self._agenda.book(up, Rank.START, functools.partial(self._come_up, course, some))
 
     def _refuse(self, keys: Sequence[Key], reason: str, now: Instant) -> None:
-        status = {"phase": "Failed", "reason": reason}
-        self._agenda.book(now, Rank.FINISH, lambda at: self.write(keys, status, at))
+        self._agenda.book(now, Rank.FINISH, lambda at: self.write(keys, {"phase": "Failed", "reason": reason}, at))
 
     def _note_shortage(self, who: str, shortage: Shortage) -> None:
         what = f"bound a pod to a node without room for it (OutOf{shortage.resource})"
@@ -222,8 +227,11 @@ class Kubelets:
         shortage = self._accounts.take([node], demand)
         if shortage is not None:
             self._note_shortage(f"pod {key}", shortage)
-            reason, message = f"OutOf{shortage.resource}", str(shortage)
-            self._agenda.book(now, Rank.START, lambda at: containers.reject(pod, reason, message, at))
+            containers.book_rejection(pod, f"OutOf{shortage.resource}", str(shortage), now)
+            return
+        if not self._ports.take(node, key, pod):
+            self._accounts.give_back([node], demand)
+            containers.book_rejection(pod, host_ports.REASON, host_ports.MESSAGE, now)
             return
         life = self.lives[key] = PodLife(key, pod, demand, now)
         if before is not None:
@@ -262,6 +270,7 @@ class Kubelets:
             return
         life.is_over = True
         self._accounts.give_back([life.node], life.demand)
+        self._ports.give_back(life.node, life.key)
         if self._containers is not None:
             self._containers.release(life)
         self._tell_busy(now)
@@ -274,18 +283,13 @@ class Kubelets:
         if pod is None or not is_being_deleted(pod):
             return
         if isinstance(life, PodLife) and not life.is_over and self._containers is not None:
-            self._containers.stop(life, self._stopped_at(pod, now), self._stopped, now)
+            self._containers.stop(life, stopped_at(pod, self._delays, now), self._stopped, now)
         elif isinstance(life, Course):
             self._break_off(life, now)
-            self._agenda.book(self._stopped_at(pod, now), Rank.FINISH, functools.partial(self._stopped_in, life, key))
+            stop = functools.partial(self._stopped_in, life, key)
+            self._agenda.book(stopped_at(pod, self._delays, now), Rank.FINISH, stop)
         elif node_of_pod(pod) not in self._absent:
             self.remove(key, pod["metadata"]["uid"], now)
-
-    def _stopped_at(self, pod: KubeObject, now: Instant) -> Instant:
-        stopped = Instant(now + stop_time_of(pod, now))
-        if self._delays is None:
-            return stopped
-        return max(stopped, self._delays.until_stopped(now, instant_of(pod["metadata"]["deletionTimestamp"])))
 
     def _stopped(self, life: PodLife, now: Instant) -> None:
         if life.is_over or self._containers is None:

@@ -43,18 +43,20 @@ class Shortage(NamedTuple):
 
 
 class _Account:
-    """One node: what it offers, what is taken of it, and how many pods hold that."""
+    """One node: what it offers, what is left of that, and how many pods hold the rest."""
 
-    __slots__ = ("offered", "pods", "taken")
+    __slots__ = ("left", "offered", "pods")
 
     def __init__(self) -> None:
         self.offered: defaultdict[str, int] = defaultdict(int)
-        #: More than is offered only when the node was made smaller since, or refuses nothing.
-        self.taken: defaultdict[str, int] = defaultdict(int)
+        #: Less than nothing only when the node was made smaller since, or refuses nothing.
+        self.left: defaultdict[str, int] = defaultdict(int)
         self.pods = 0
 
     def offer(self, amounts: Mapping[str, int]) -> None:
         """Offer other amounts than before; what is taken stays taken."""
+        for resource in {**self.offered, **amounts}:
+            self.left[resource] += amounts.get(resource, 0) - self.offered[resource]
         self.offered = defaultdict(int, amounts)
 
 
@@ -94,14 +96,15 @@ class NodeAccounts:
         """Take `demand` from each of the nodes, named once per pod; if one has too little, take nothing and say so."""
         for number, node in enumerate(nodes):
             account = self._accounts[node]
-            taken, offered = account.taken, account.offered
+            left = account.left
             for resource, count in demand:
-                if taken[resource] + count > offered[resource] and not self._lends(node, resource):
-                    shortage = Shortage(node, resource, count, taken[resource], offered[resource])
+                if left[resource] < count and not self._lends(node, resource):
+                    offered = account.offered[resource]
+                    shortage = Shortage(node, resource, count, offered - left[resource], offered)
                     self.give_back(nodes[:number], demand)
                     return shortage
             for resource, count in demand:
-                taken[resource] += count
+                left[resource] -= count
             if account.pods == 0:
                 self.busy_nodes += 1
             account.pods += 1
@@ -117,10 +120,10 @@ class NodeAccounts:
             account = self._accounts.get(node)
             if account is None:
                 continue
-            taken = account.taken
+            left, offered = account.left, account.offered
             for resource, count in demand:
-                taken[resource] -= count
-                if taken[resource] < 0:
+                left[resource] += count
+                if left[resource] > offered[resource]:
                     raise Bug(f"node {node} was given back more {resource} than was taken")
             account.pods -= 1
             if account.pods == 0:
@@ -129,7 +132,7 @@ class NodeAccounts:
     def reserve(self, node: str, demand: Requests) -> None:
         """Take `demand` for a pod of the cluster itself, which does not make the node busy."""
         for resource, count in demand:
-            self._accounts[node].taken[resource] += count
+            self._accounts[node].left[resource] -= count
 
 
 class UnguardedAccounts(NodeAccounts):

@@ -20,6 +20,8 @@ from batkube.kernel.instants import Instant, rfc3339
 
 NODE = "nodes"
 NODE_NETWORK = "172.16.0.0/12"
+#: Where the pods of a simulated cluster would find its API server: the last address of the nodes' network.
+CONTROL_PLANE = "172.31.255.254"
 KUBELET_VERSION = "v1.34.4-batkube"
 
 #: Of a node that is created without saying what it has.

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from batkube.cluster.store import Key, KubeObject
-from batkube.execution.container_plans import LOST, ContainerPlan
+from batkube.execution.container_plans import LOST, ContainerPlan, Role
+from batkube.execution.container_troubles import Trouble
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.workloads.model import Requests
 
@@ -41,22 +42,25 @@ class EndedRun(NamedTuple):
 class ContainerLife:
     """One container of one pod."""
 
-    def __init__(self, pod: KubeObject, spec: KubeObject, *, is_init: bool) -> None:
+    def __init__(self, pod: KubeObject, spec: KubeObject, role: Role) -> None:
         self.name: str = spec["name"]
         self.image: str = spec.get("image", "")
         #: How its latest run goes.
         self.plan = ContainerPlan(None)
-        self.is_init = is_init
+        self.role = role
+        self.is_init = role is Role.INIT
         #: The field of the pod's spec that it stands in.
-        self.field = "initContainers" if is_init else "containers"
+        self.field = role.value
         #: An init container that stays while the others run.
-        self.is_sidecar = is_init and spec.get("restartPolicy") == "Always"
+        self.is_sidecar = self.is_init and spec.get("restartPolicy") == "Always"
         #: After how long of running its probes find it started and ready; probes never fail here.
         self.started_after = _probe_time(spec.get("startupProbe"))
         self.ready_after = Duration(self.started_after + _probe_time(spec.get("readinessProbe")))
         self.stage = Stage.WAITING
         self.waits_for = "PodInitializing" if pod["spec"].get("initContainers") else "ContainerCreating"
         self.message = ""
+        #: Why it cannot be started, as its status says; "" when nothing is in its way.
+        self.trouble = ""
         self.started: Instant | None = None
         self.finished: Instant | None = None
         self.exit_code = 0
@@ -66,7 +70,7 @@ class ContainerLife:
         self.restarts = 0
         #: The latest run that ended, while there is another.
         self.last_run: EndedRun | None = None
-        self._back_off = Duration(0)
+        self._back_off = self._pull_back_off = Duration(0)
         self._backed_off_at: Instant | None = None
 
     def start(self, plan: ContainerPlan, now: Instant) -> None:
@@ -91,7 +95,8 @@ class ContainerLife:
 
     def wait(self, reason: str, message: str) -> None:
         """Wait for the next run, remembering the one that ended."""
-        self.last_run = self.ended_run
+        if self.stage is Stage.TERMINATED:
+            self.last_run = self.ended_run
         self.stage, self.waits_for, self.message = Stage.WAITING, reason, message
 
     @property
@@ -110,6 +115,13 @@ class ContainerLife:
         wait = self._back_off
         self._back_off = min(Duration(2 * wait), _BACK_OFF_LONGEST)
         return wait
+
+    def next_try(self, trouble: Trouble) -> Duration:
+        """Return after how long to try again what did not work: 10 s, where pulls are tried ever more seldom."""
+        if not trouble.is_backed_off:
+            return _BACK_OFF_FIRST
+        self._pull_back_off = min(Duration(2 * self._pull_back_off) or _BACK_OFF_FIRST, _BACK_OFF_LONGEST)
+        return self._pull_back_off
 
     def follow(self, old: ContainerLife, policy: str, now: Instant) -> None:
         """Take over from the container's life before its node failed."""
@@ -147,8 +159,15 @@ class PodLife:
         self.node: str = spec["nodeName"]
         self.demand = demand
         self.restart_policy: str = spec.get("restartPolicy", "Always")
-        self.init = [ContainerLife(pod, one, is_init=True) for one in spec.get("initContainers") or ()]
-        self.main = [ContainerLife(pod, one, is_init=False) for one in spec["containers"]]
+        self.init = [ContainerLife(pod, one, Role.INIT) for one in spec.get("initContainers") or ()]
+        self.main = [ContainerLife(pod, one, Role.MAIN) for one in spec["containers"]]
+        #: Those that somebody added to look at the others; they count for nothing.
+        self.ephemeral: list[ContainerLife] = []
+        self.know_ephemeral(pod)
+        #: What of the pod it goes by.
+        self.known = known_of(pod)
+        #: After how long it is ended.
+        self.deadline: Duration | None = None
         #: When the kubelet took the pod up (`status.startTime`).
         self.accepted = now
         self.host_ip = ""
@@ -164,6 +183,11 @@ class PodLife:
         self.is_stopping = False
         #: Numbers of the appointments made for it, by what they are for.
         self.appointments: dict[str, int] = {}
+
+    def know_ephemeral(self, pod: KubeObject) -> None:
+        """Take note of containers that were added to the pod."""
+        for spec in (pod["spec"].get("ephemeralContainers") or ())[len(self.ephemeral) :]:
+            self.ephemeral.append(ContainerLife(pod, spec, Role.EPHEMERAL))
 
     def follow(self, before: PodLife, now: Instant) -> None:
         """Take over from the pod's life before its node failed: what ran is started again."""
@@ -189,6 +213,12 @@ class PodLife:
                 return "Failed"
             return "Succeeded" if all(one.stage is Stage.TERMINATED for one in self.main) else "Failed"
         return "Running" if any(one.started is not None for one in self.main) else "Pending"
+
+
+def known_of(pod: KubeObject) -> tuple[object, ...]:
+    """Return what of a pod may change what becomes of it: its status does not."""
+    metadata = pod["metadata"]
+    return pod["spec"], metadata.get("labels"), metadata.get("annotations")
 
 
 def _probe_time(probe: KubeObject | None) -> Duration:

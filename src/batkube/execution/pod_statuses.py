@@ -36,6 +36,7 @@ def status_of(pod: KubeObject, life: PodLife, now: Instant) -> KubeObject:
         "startTime": rfc3339(life.accepted),
         "initContainerStatuses": [_container_status(life, one) for one in life.init],
         "containerStatuses": [_container_status(life, one) for one in life.main],
+        "ephemeralContainerStatuses": [_container_status(life, one) for one in life.ephemeral],
         "qosClass": old.get("qosClass"),
     }
     return {name: value for name, value in status.items() if value}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from batkube.cluster.pods import time_in
 from batkube.cluster.store import KubeObject
+from batkube.execution.latencies import Delays
 from batkube.kernel.instants import Duration, Instant, instant_of, seconds
 from batkube.workloads.annotations import WALLTIME
 
@@ -23,6 +24,14 @@ def stop_time_of(pod: KubeObject, now: Instant) -> Duration:
         wanted = max(wanted, seconds((hook.get("sleep") or {}).get("seconds", 0)))
     deadline = instant_of(metadata["deletionTimestamp"])
     return min(wanted, Duration(max(0, deadline - now)))
+
+
+def stopped_at(pod: KubeObject, delays: Delays | None, now: Instant) -> Instant:
+    """Return when a pod that was deleted has stopped, as its kubelet sees it."""
+    stopped = Instant(now + stop_time_of(pod, now))
+    if delays is None:
+        return stopped
+    return max(stopped, delays.until_stopped(now, instant_of(pod["metadata"]["deletionTimestamp"])))
 
 
 def active_deadline_of(pod: KubeObject) -> Duration | None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from batkube.cluster.courses import Course, Courses, Past
+from batkube.cluster.decisions import Binding
 from batkube.cluster.mapping import NODE_LOST, POD, node_names
 from batkube.cluster.outcomes import FinalState, Outcome, OutcomeListener, PodsListener, PodsRecord
 from batkube.cluster.pods import TERMINAL_PHASES, is_finished, node_of_pod
@@ -131,7 +132,7 @@ class WorkloadJobs:
     # What it hears
 
     def _hear(self, batch: Batch, now: Instant) -> None:
-        if batch.type is ADDED:
+        if batch.type is ADDED or isinstance(batch.decision, Binding):
             return
         for course, positions, _ in self._courses.among(batch.keys):
             if batch.type is DELETED:
@@ -194,15 +195,15 @@ class WorkloadJobs:
             return
         alive = self._store.existing(POD, course.keys)
         pods = dict(zip(alive, self._store.objects(POD, alive), strict=True))
-        told = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
-        if not told or reason == NODE_LOST:
+        deadlines = [pod["metadata"]["deletionTimestamp"] for pod in pods.values() if is_being_deleted(pod)]
+        if not deadlines or reason == NODE_LOST:
             # Nobody is there to say that a lost pod has stopped, so all are removed by force.
             self._clear_evicted(course, now)
             return
         # They stop within the same grace period, and hold their nodes until they have. Others have nothing to stop.
         self._store.delete(POD, [key for key, pod in pods.items() if not node_of_pod(pod)], now, author=self)
         others = {
-            key: told_to_stop(pod, told[0])
+            key: told_to_stop(pod, deadlines[0])
             for key, pod in pods.items()
             if node_of_pod(pod) and not is_being_deleted(pod)
         }
@@ -251,7 +252,7 @@ class WorkloadJobs:
             Outcome(
                 job=course.job,
                 state=state,
-                scheduled=max((instant for instant in course.scheduled if instant is not None), default=None),
+                scheduled=max([instant for instant in course.scheduled if instant is not None], default=None),
                 started=began,
                 finished=finished if began is not None else None,
                 machines=mask_of([number for number in course.machine_ids if number is not None]),

@@ -90,7 +90,9 @@ class Matcher:
         subsystems: tuple[str, ...] = (CONTAINMENT,),
         traverser: str = "simple",
         writer: MatchWriter | None = None,
+        end: int = GRAPH_END,
     ) -> None:
+        """`end` is when the graph ends, in its own time: seconds, unless whoever asks counts in another unit."""
         for subsystem in subsystems:
             if subsystem not in graph.roots:
                 remedy = f"it has {', '.join(sorted(graph.roots))}"
@@ -100,6 +102,7 @@ class Matcher:
         self.writer: MatchWriter = writer or SimpleWriter()
         self.subsystems = subsystems
         self.is_flexible = traverser == "flexible"
+        self.end = end
         self.outline = Outline(graph, subsystems[0])
         self.filters = SubtreeFilters(graph, subsystems[0], PruningTypes(filters))
         self.ledger = Ledger(graph, self.filters, subsystems[0])
@@ -109,7 +112,7 @@ class Matcher:
     def match(self, jobspec: Jobspec, operation: MatchOperation, *, job: int, now: int = 0) -> MatchOutcome:
         """Look for what a jobspec wants, book it if the operation says so, and hand it to the writer."""
         self._check(jobspec)
-        duration = jobspec.duration or GRAPH_END
+        duration = jobspec.duration or self.end
         wishes = self.wishes(jobspec)
         if operation is MatchOperation.SATISFIABILITY:
             return MatchOutcome(None, is_satisfiable=self._ever(jobspec, duration) is not None)
@@ -167,9 +170,9 @@ class Matcher:
         self._memory.clear()
 
     def _check(self, jobspec: Jobspec) -> None:
-        if jobspec.duration > GRAPH_END:
+        if jobspec.duration > self.end:
             problem = f"a duration of {jobspec.duration} s, longer than the graph lasts"
-            raise InputError(jobspec.source, problem=problem, remedy=f"give at most {GRAPH_END}")
+            raise InputError(jobspec.source, problem=problem, remedy=f"give at most {self.end}")
         self._check_types(jobspec, jobspec.resources)
 
     def _check_types(self, jobspec: Jobspec, requests: tuple[VertexRequest, ...]) -> None:
@@ -227,7 +230,7 @@ class Matcher:
         if jobspec.constraint is None:
             return True
         is_now = operation in (MatchOperation.ALLOCATE, MatchOperation.WITHOUT_ALLOCATING)
-        time = now if is_now else GRAPH_END - 1
+        time = now if is_now else self.end - 1
         for vertex in self.graph.by_type.get("node", ()):
             if count <= 0:
                 break
@@ -239,10 +242,10 @@ class Matcher:
         return count <= 0
 
     def _book(self, jobspec: Jobspec, selection: VertexSelection, window: JobWindow, claim: Claim) -> MatchOutcome:
-        if window.start >= GRAPH_END:
+        if window.start >= self.end:
             return _BUSY
-        if window.start + window.duration > GRAPH_END:
-            window = dataclasses.replace(window, duration=GRAPH_END - window.start)
+        if window.start + window.duration > self.end:
+            window = dataclasses.replace(window, duration=self.end - window.start)
         types = exclusive_types(jobspec.resources) | ({"node"} if self.policy.is_node_exclusive else set())
         booking = Booking(
             self.outline,

@@ -25,6 +25,15 @@ def remove_path(matcher: Matcher, path: str) -> bool:
     return True
 
 
+def drop_vertex(matcher: Matcher, vertex: int) -> None:
+    """Take a vertex and all below it out of the graph; the caller says when the graph is to be looked at anew."""
+    vertices = set(matcher.graph.below(vertex, matcher.outline.subsystem))
+    matcher.ledger.touch(vertex)
+    matcher.graph.detach(vertices)
+    for each in vertices:
+        matcher.ledger.pages.pop(each, None)
+
+
 def remove_ranks(matcher: Matcher, ranks: Iterable[int]) -> None:
     """Remove all vertices of some ranks, and what jobs had of them. Raises CancelFault for a rank there is not."""
     graph, ledger, subsystem = matcher.graph, matcher.ledger, matcher.outline.subsystem

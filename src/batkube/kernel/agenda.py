@@ -81,16 +81,17 @@ class Agenda:
     @property
     def due(self) -> Instant | None:
         """When the next appointment is, or None when there is none."""
-        while self._heap and self._heap[0].number in self._cancelled:
-            self._cancelled.remove(heapq.heappop(self._heap).number)
-        return self._heap[0].at if self._heap else None
+        heap = self._heap
+        while self._cancelled and heap and heap[0].number in self._cancelled:
+            self._cancelled.remove(heapq.heappop(heap).number)
+        return heap[0].at if heap else None
 
     def next(self, until: int = LATEST_NS) -> Appointment | None:
         """Take out and return the next appointment up to `until`, or None when there is none."""
         heap = self._heap
         while heap and heap[0].at <= until:
             appointment = heapq.heappop(heap)
-            if appointment.number in self._cancelled:
+            if self._cancelled and appointment.number in self._cancelled:
                 self._cancelled.remove(appointment.number)
                 continue
             if self._routine:

@@ -85,6 +85,8 @@ def _read(path: Path, data: bytes | str, reading: Callable[[], _Reading]) -> _Re
     except yaml.MarkedYAMLError as error:
         at = f"line {error.problem_mark.line + 1}" if error.problem_mark else None
         problem = f"is not YAML: {error.problem or error.context}"
+        if _has_bare_reference(data):
+            remedy = 'within braces write "${seed}" in quotes, or leave it out: it is the run\'s unless said'
         if isinstance(error, _Unreadable):
             problem, remedy = str(error.problem), error.remedy or "write it out flatly"
     except (UnicodeDecodeError, yaml.reader.ReaderError):
@@ -92,6 +94,12 @@ def _read(path: Path, data: bytes | str, reading: Callable[[], _Reading]) -> _Re
     except _NO_SUCH_VALUE as error:
         problem = f"is not YAML: it has a value that cannot be read ({error})"
     raise InputError(path, at=at, problem=problem, remedy=remedy)
+
+
+def _has_bare_reference(data: bytes | str) -> bool:
+    """Say whether `${…}` stands there without quotes: YAML takes its brace for a mapping within braces."""
+    text = data if isinstance(data, str) else data.decode(errors="replace")
+    return ": ${" in text
 
 
 class _Walk:

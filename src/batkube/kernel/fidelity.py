@@ -39,6 +39,11 @@ class FidelityNotes:
         self._counts[note] = self._counts.get(note, 0) + count
         self._examples.setdefault(note, example)
 
+    @property
+    def violations(self) -> int:
+        """How often the scheduler did what no cluster allows."""
+        return sum(count for note, count in self._counts.items() if note.severity is Severity.VIOLATION)
+
     def rows(self) -> list[dict[str, str | int]]:
         """Return the notes in the order first made, as fidelity.json holds them."""
         return [

@@ -17,11 +17,11 @@ def describe(platform: Platform) -> str:
     if count == 1:
         return f"1 machine: {next(iter(kinds))}"
     # Counter keeps the order of first appearance, which is the platform's own.
-    shown = [f"{number} × {words}" for words, number in list(kinds.items())[:_KINDS_SHOWN]]
+    parts = [f"{number} × {words}" for words, number in list(kinds.items())[:_KINDS_SHOWN]]
     if len(kinds) > _KINDS_SHOWN:
         hidden = count - sum(list(kinds.values())[:_KINDS_SHOWN])
-        shown.append(f"{hidden} of {len(kinds) - _KINDS_SHOWN} other kinds")
-    return f"{count} machines: {' + '.join(shown)}"
+        parts.append(f"{hidden} of {len(kinds) - _KINDS_SHOWN} other kinds")
+    return f"{count} machines: {' + '.join(parts)}"
 
 
 def _capacity_words(machine: Machine) -> str:

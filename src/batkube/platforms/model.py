@@ -32,6 +32,8 @@ class Machine:
     properties: Mapping[str, str] = field(default_factory=dict)
     #: Properties of the SimGrid zones around it.
     zone_properties: Mapping[str, str] = field(default_factory=dict)
+    #: The id of the SimGrid zone or cluster right around it; "" where there is none.
+    zone: str = ""
 
     @property
     def takes_any_pod(self) -> bool:

@@ -38,6 +38,8 @@ class _Host:
     attributes: Mapping[str, str]
     properties: Mapping[str, str]
     zone_properties: Mapping[str, str]
+    #: The id of the zone or cluster right around it.
+    zone: str
 
 
 def parse_simgrid(path: Path, content: bytes) -> Platform:
@@ -66,23 +68,24 @@ def name_order(name: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def _hosts(source: str, element: Element, zone_properties: Mapping[str, str]) -> Iterator[_Host]:
+def _hosts(source: str, element: Element, zone_properties: Mapping[str, str], zone: str = "") -> Iterator[_Host]:
     """Yield the hosts inside `element`, in the order of the file."""
     if element.tag in HOSTS:
         name = element.attributes.get("id", "")
         if not name:
             raise InputError(source, at=f"line {element.line}", problem="a host without id", remedy="give it one")
-        yield _Host(name, element.line, element.attributes, element.properties, zone_properties)
+        yield _Host(name, element.line, element.attributes, element.properties, zone_properties, zone)
     elif element.tag in CLUSTERS:
+        zone = element.attributes.get("id", zone)
         for _, name in cluster_hosts(source, element):
             # Properties of a cluster go to each of its hosts (SimGrid's documentation of <cluster>), and as it is a
             # zone as well, they are those of the zone around them.
             around = {**zone_properties, **element.properties}
-            yield _Host(name, element.line, element.attributes, element.properties, around)
+            yield _Host(name, element.line, element.attributes, element.properties, around, zone)
     else:
         inherited = {**zone_properties, **element.properties}
         for child in element.children:
-            yield from _hosts(source, child, inherited)
+            yield from _hosts(source, child, inherited, element.attributes.get("id", zone))
 
 
 def cluster_hosts(source: str, element: Element) -> Iterator[tuple[int, str]]:
@@ -150,4 +153,5 @@ def _machine(source: str, number: int, host: _Host) -> Machine:
         speed_flops=default_speed(source, at, speeds, pstate) if speeds else None,
         properties={**kept, **host.properties},
         zone_properties=host.zone_properties,
+        zone=host.zone,
     )

@@ -13,6 +13,7 @@ from batkube.policies.conservative import Conservative
 from batkube.policies.easy import Easy
 from batkube.policies.fcfs import Fcfs
 from batkube.policies.files import check_file, policy_from_file
+from batkube.policies.fluxion import Fluxion
 from batkube.policies.interface import Policy
 from batkube.policies.priority import Priority
 from batkube.policies.scan import BestFit, FirstFit, RandomPolicy, WorstFit
@@ -29,6 +30,7 @@ _POLICIES: dict[str, type[Policy]] = {
     "worst-fit": WorstFit,
     "random": RandomPolicy,
     "priority": Priority,
+    "fluxion": Fluxion,
     "sleep": SleepingFcfs,
 }
 #: Other names under which people know them.

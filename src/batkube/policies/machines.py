@@ -102,10 +102,10 @@ class MachineRoom(msgspec.Struct, frozen=True, gc=False):
         return type(self)(self.mask ^ taken, self.hall)
 
     def __add__(self, placement: Placement) -> Self:
-        given = placement.mask
-        if given & self.mask or given & ~self.hall.everything:
-            raise ValueError(f"machines {list(members(given))} cannot be given back: some were not taken")
-        return type(self)(self.mask | given, self.hall)
+        freed = placement.mask
+        if freed & self.mask or freed & ~self.hall.everything:
+            raise ValueError(f"machines {list(members(freed))} cannot be given back: some were not taken")
+        return type(self)(self.mask | freed, self.hall)
 
     def __and__(self, other: Self) -> Self:
         return type(self)(self.mask & other.mask, self.hall)

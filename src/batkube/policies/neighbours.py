@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from batkube.cluster.host_ports import PORTS_TAKEN, HostPort, collide, host_ports_of
 from batkube.cluster.mapping import POD
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.references import is_being_deleted
@@ -72,19 +73,29 @@ class Neighbours:
         self._table = table
         #: Bound pods that will not have certain others near them.
         self._exclusive: dict[Key, None] = {}
+        #: Bound pods that have ports of their nodes.
+        self._with_ports: dict[Key, list[HostPort]] = {}
         store.listen(POD, self._hear)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         for key, pod in zip(batch.keys, batch.objects, strict=True):
             if batch.type is DELETED or is_finished(pod):
                 self._exclusive.pop(key, None)
-            elif node_of_pod(pod) and _required(pod, "podAntiAffinity"):
-                self._exclusive[key] = None
+                self._with_ports.pop(key, None)
+            elif node_of_pod(pod):
+                if _required(pod, "podAntiAffinity"):
+                    self._exclusive[key] = None
+                if ports := host_ports_of(pod):
+                    self._with_ports[key] = ports
 
     def concern(self, pod: KubeObject) -> bool:
         """Return whether it matters to `pod` at all what other pods there are."""
         return bool(
-            self._exclusive or _constraints(pod) or _required(pod, "podAffinity") or _required(pod, "podAntiAffinity")
+            self._exclusive
+            or (self._with_ports and host_ports_of(pod))
+            or _constraints(pod)
+            or _required(pod, "podAffinity")
+            or _required(pod, "podAntiAffinity")
         )
 
     def objections(self, pod: KubeObject, open_nodes: Mask) -> list[tuple[str, Mask]]:
@@ -95,6 +106,7 @@ class Neighbours:
         result: list[tuple[str, Mask]] = []
         left = open_nodes.copy()
         for reason, refused in (
+            (PORTS_TAKEN, self._without_ports(pod)),
             *self._spread(pod, bound),
             (NO_FRIENDS, self._without_friends(pod, bound)),
             (FOES_THERE, self._beside_foes(pod, bound)),
@@ -159,6 +171,15 @@ class Neighbours:
                     values = self._values(term.topology_key)
                     own = values[held.column]
                     refused |= _mask(own is not None and value == own for value in values)
+        return refused
+
+    def _without_ports(self, pod: KubeObject) -> Mask:
+        """Return the nodes of which some bound pod has a port that this one wants."""
+        refused, wanted = np.zeros(len(self._table.nodes), dtype=np.bool_), host_ports_of(pod)
+        for key, ports in self._with_ports.items() if wanted else ():
+            held = self._table.holdings.get(key)
+            if held is not None and collide(wanted, ports):
+                refused[held.column] = True
         return refused
 
     def _spread(self, pod: KubeObject, bound: Sequence[tuple[KubeObject, int]]) -> list[tuple[str, Mask]]:

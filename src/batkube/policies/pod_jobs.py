@@ -33,15 +33,15 @@ class Standing(enum.Enum):
     OVER = "ended or gone"
 
 
-def standing_of(pod: KubeObject, change: ChangeType) -> Standing:
-    """Return how a pod stands with the default scheduler, whose place policies take, after a change."""
+def standing_of(pod: KubeObject, change: ChangeType, scheduler_name: str = DEFAULT_SCHEDULER) -> Standing:
+    """Return how a pod stands after a change with a scheduler: the default one, whose place policies take in a run."""
     if change is DELETED or is_finished(pod):
         return Standing.OVER
     if node_of_pod(pod):
         return Standing.BOUND
     spec = pod["spec"]
     is_aside = (
-        spec.get("schedulerName", DEFAULT_SCHEDULER) != DEFAULT_SCHEDULER
+        spec.get("schedulerName", DEFAULT_SCHEDULER) != scheduler_name
         or spec.get("schedulingGates")
         or is_being_deleted(pod)
     )

@@ -20,7 +20,7 @@ from batkube.cluster.client import Client
 from batkube.cluster.courses import Courses
 from batkube.cluster.decisions import Binding, Decision, Eviction, Rejection
 from batkube.cluster.event_recorder import EventRecorder
-from batkube.cluster.mapping import NODE, POD, ResourceModel
+from batkube.cluster.mapping import DEFAULT_SCHEDULER, NODE, POD, ResourceModel
 from batkube.cluster.pods import TERMINAL_PHASES
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
@@ -63,14 +63,16 @@ class PolicyScheduler:
         has_switches: bool = False,
         client: Client | None = None,
         events: EventRecorder | None = None,
+        scheduler_name: str = DEFAULT_SCHEDULER,
     ) -> None:
         """`machines` are those of the platform, for what their nodes do not tell.
 
         `true_length` tells how long the jobs of courses take. Pods of no course are scheduled if they ask for
-        the default scheduler, where there are a `client` to bind them with and `events` to tell of it.
+        `scheduler_name`, where there are a `client` to bind them with and `events` to tell of it.
         """
         self._policy = GuardedPolicy(policy)
         self._rng = rng
+        self._name = scheduler_name
         self._store = world.store
         self._agenda = world.agenda
         self._courses = courses
@@ -150,7 +152,7 @@ class PolicyScheduler:
             return False
         is_news = False
         for change in batch.changes():
-            standing = standing_of(change.object, batch.type)
+            standing = standing_of(change.object, batch.type, self._name)
             is_news |= self._hear_of_pod(change.key, change.object, standing)
         return is_news
 

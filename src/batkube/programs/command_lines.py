@@ -28,6 +28,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     write_private(path, kubeconfig({"server": server}, "batkube", {}))
     places: dict[str, str | int] = {
         "kubeconfig": str(path),
+        "folder": str(folder),
         "scheduler-name": "".join(names_served(scheduler)[:1]),
         # As long as we hold the port, no other run takes it on the loopback's second address.
         "address": f"{_SECOND_LOOPBACK}:{port}",

@@ -23,6 +23,7 @@ from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import UNIX_START, Instant, as_float_s
+from batkube.programs.collisions import Collisions
 from batkube.programs.command_lines import command_line, names_served
 from batkube.programs.coordination import Coordination
 from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
@@ -61,8 +62,12 @@ class _Gate:
     One that is open asks nobody who he is, as `kubectl proxy` does: the door lets nobody but the program come here.
     """
 
-    def __init__(self, server: RunServer, secret: str, extenders: Extenders, *, is_open: bool = False) -> None:
+    def __init__(
+        self, server: RunServer, program: str, secret: str, extenders: Extenders, *, is_open: bool = False
+    ) -> None:
         self._api = server.api
+        self._program = program
+        self._collisions = server.collisions
         self._is_open = is_open
         self._extenders = extenders
         self._prefix = f"/{secret}"
@@ -83,6 +88,8 @@ class _Gate:
         answer = self._api.handle(request)
         if answer is NO_SUCH_PATH:
             self._note_unknown(request.path)
+        if self._collisions is not None and isinstance(answer, Response):
+            self._collisions.hear_answer(self._program, request.method, request.path, answer.status)
         return answer
 
     def _note_unknown(self, path: str) -> None:
@@ -137,14 +144,14 @@ def start_all(
     return started
 
 
-def make_server(world: World, old_versions: Sequence[str] = ()) -> RunServer:
-    """Return the API server of a run; `old_versions` are served as well."""
+def make_server(world: World, old_versions: Sequence[str] = (), collisions: Collisions | None = None) -> RunServer:
+    """Return the API server of a run; `old_versions` are served as well, and `collisions` hears of bindings."""
     token = secrets.token_urlsafe()
     users = {token: authenticated("admin", "admin", (MASTERS,))}
     clock = world.clock
     api = Api(world.store, lambda: clock.now, NoTimers(), world.streams, users, bare=True, old_versions=old_versions)
     api.bootstrap(clock.now, 6443)
-    return RunServer(api, token, [])
+    return RunServer(api, token, [], collisions)
 
 
 def _attach(
@@ -184,7 +191,7 @@ def start_program(
     held = scenario.time.mode is TimeMode.EXACT
     extenders = Extenders(extender_urls(scheduler.configuration) if held else [], as_float_s(scenario.watchdog))
     door, is_open = _door(scheduler, secret), has_proxy(scheduler)
-    listener = listen(_Gate(server, secret, extenders, is_open=is_open), door)
+    listener = listen(_Gate(server, scheduler.folder, secret, extenders, is_open=is_open), door)
     try:
         command = command_line(scheduler, folder, door.port, secret, extenders)
         surroundings = surround(scheduler, folder, door.port, scenario.seed, server.token)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
+from batkube.programs.collisions import Collisions
 from batkube.schedulers.catalogue import Catalogue
 from batkube.schedulers.programs import ProgramStart
 from batkube.timing.loop import Passage
@@ -52,6 +53,8 @@ class RunServer(NamedTuple):
     token: str
     #: What programs have asked for and no kind answers to: `podgroups of scheduling.volcano.sh/v1beta1`.
     unknown_kinds: list[str]
+    #: What the programs do to one another, where several schedule.
+    collisions: Collisions | None = None
 
 
 class AttachedProgram(Protocol):

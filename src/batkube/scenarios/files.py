@@ -7,10 +7,12 @@ from pathlib import Path
 
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
+from batkube.kernel.spelling import nearest
 from batkube.platforms.reading import names_file
 from batkube.scenarios.keys import KEYS, as_list, split_scheduler
 from batkube.scenarios.scenario import POLICY_PREFIX, policy_file
 from batkube.workloads.happening_files import with_resolved_files
+from batkube.workloads.recipes import RESAMPLE
 
 
 def read_scenario_file(path: Path) -> dict[str, object]:
@@ -27,7 +29,7 @@ def scenario_values(content: dict[str, object], path: Path) -> dict[str, object]
     """Return the keys of a scenario written in the file `path`, checked, and with their paths seen from its folder."""
     for key in content:
         if key not in KEYS:
-            raise InputError(path, at=str(key), problem="is not a key of a scenario", remedy=f"keys: {', '.join(KEYS)}")
+            raise InputError(path, at=str(key), problem="is not a key of a scenario", remedy=nearest(key, KEYS))
     _check_texts(content, path)
     return _with_resolved_paths(content, path)
 
@@ -40,7 +42,8 @@ def _check_texts(content: Mapping[str, object], path: Path) -> None:
             raise InputError(path, at=key, problem=f"{value!r} is not text", remedy=f'write {key}: "…"')
     for key, kind in (("workload", "path"), ("scheduler", "scheduler"), ("attach", "command line")):
         value = content.get(key) or ""
-        if not all(isinstance(one, str) for one in as_list(value)):
+        kinds = (str, Mapping) if key == "workload" else (str,)
+        if not all(isinstance(one, kinds) for one in as_list(value)):
             raise InputError(path, at=key, problem=f"{value!r} is not a {kind} or a list of {kind}s")
 
 
@@ -49,7 +52,7 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     folder = path.parent
     workload = content.get("workload")
     if workload is not None:
-        resolved["workload"] = [str(folder / str(one)) for one in as_list(workload)]
+        resolved["workload"] = [_resolved_workload(one, folder) for one in as_list(workload)]
     platform = content.get("platform")
     if isinstance(platform, str) and names_file(platform):
         resolved["platform"] = str(folder / platform)
@@ -68,6 +71,14 @@ def _with_resolved_paths(content: dict[str, object], path: Path) -> dict[str, ob
     if content.get("attach"):
         resolved["attach"] = [_resolved_command(str(one), folder) for one in as_list(content["attach"])]
     return resolved
+
+
+def _resolved_workload(workload: object, folder: Path) -> object:
+    """Return a workload's path seen from `folder`, or a recipe with that of its trace."""
+    if not isinstance(workload, Mapping):
+        return str(folder / str(workload))
+    trace = workload.get(RESAMPLE)
+    return {**workload, RESAMPLE: str(folder / trace)} if isinstance(trace, str) else dict(workload)
 
 
 def _resolved_command(text: str, folder: Path) -> str:

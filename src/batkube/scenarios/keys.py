@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +29,7 @@ from batkube.scenarios.scenario import (
 from batkube.timing.coordinator import PATIENCE, WATCHDOG
 from batkube.timing.costs import ZERO, parse_cost
 from batkube.timing.paced_text import TimeMode, TimeRules, WrongTime, parse_time
+from batkube.workloads.recipes import Recipe, Wording, read_recipe
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 _Default = TypeVar("_Default", bound=Duration | None)
@@ -68,7 +69,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
     scheduler, *more = _schedulers(values, source)
     time = _time(values, scheduler, source)
     return Scenario(
-        workloads=tuple(Path(str(one)) for one in as_list(values["workload"])),
+        workloads=tuple(_workload(one, source) for one in as_list(values["workload"])),
         platform=str(values["platform"]),
         scheduler=scheduler,
         scheduler_args={str(name): str(value) for name, value in arguments.items()},
@@ -89,6 +90,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         patience=_duration(values, "patience", PATIENCE, source),
         watchdog=_duration(values, "watchdog", WATCHDOG, source),
         more_schedulers=tuple(more),
+        shares=_shares(values.get("shares"), [split_scheduler(one)[0] for one in more], source),
         attach=_programs(values, scheduler, source),
         catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
@@ -98,6 +100,13 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
     )
+
+
+def _workload(value: object, source: str | Path) -> Path | Recipe:
+    """Return a workload's file, or how it is made."""
+    if not isinstance(value, Mapping):
+        return Path(str(value))
+    return read_recipe(value, Wording(str(source)))
 
 
 def _truth(values: Mapping[str, object], key: str, source: str | Path) -> bool | None:
@@ -194,6 +203,36 @@ def _schedulers(values: Mapping[str, object], source: str | Path) -> list[str]:
             remedy="write NAME=SCHEDULER, and in the workload give jobs that scheduler's NAME",
         )
     return schedulers
+
+
+def _shares(shares: object, names: Sequence[str], source: str | Path) -> dict[str, float]:
+    """Return which share of the jobs each further scheduler gets: a mapping, or `NAME=30%,…` as on the command line."""
+    remedy = "give shares such as 0.3 or 30% by the NAMEs of further schedulers, NAME=SCHEDULER, together at most 1"
+    if isinstance(shares, str):
+        shares = {name: text for name, _, text in (part.partition("=") for part in shares.split(","))}
+    if not isinstance(shares, Mapping | None):
+        raise InputError(source, at="shares", problem=f"{shares!r} is not a mapping of names to shares", remedy=remedy)
+    known: dict[str, float] = {}
+    for name, text in (shares or {}).items():
+        share = _share(str(text))
+        if name not in names:
+            problem = f"there is no further scheduler {name!r}"
+            raise InputError(source, at="shares", problem=problem, remedy=remedy)
+        if share is None:
+            raise InputError(source, at=f"shares.{name}", problem=f"{text!r} is not a share", remedy=remedy)
+        known[str(name)] = share
+    if sum(known.values()) > 1:
+        raise InputError(source, at="shares", problem=f"come to {sum(known.values()):g}", remedy=remedy)
+    return known
+
+
+def _share(text: str) -> float | None:
+    """Return a share from 0 to 1, which may be written as a percentage; None for anything else."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return None
+    return share if 0 <= share <= 1 else None
 
 
 def _decision_cost(values: Mapping[str, object], source: str | Path) -> str:

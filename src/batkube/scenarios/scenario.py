@@ -18,6 +18,7 @@ from batkube.platforms.reading import names_file
 from batkube.timing.coordinator import PATIENCE, WATCHDOG
 from batkube.timing.costs import ZERO
 from batkube.timing.paced_text import EXACT, TimeRules
+from batkube.workloads.recipes import Recipe
 
 
 class Resources(enum.StrEnum):
@@ -53,7 +54,8 @@ class OnDeadlock(enum.StrEnum):
 class Scenario:
     """The full description of one run."""
 
-    workloads: tuple[Path, ...]
+    #: Files, and workloads that the run makes for itself.
+    workloads: tuple[Path | Recipe, ...]
     platform: str
     scheduler: str = "policy:fcfs"
     scheduler_args: Mapping[str, str] = field(default_factory=dict)
@@ -84,6 +86,8 @@ class Scenario:
     watchdog: Duration = WATCHDOG
     #: More outside schedulers, `NAME=SCHEDULER` each, for the jobs that ask for them by name.
     more_schedulers: tuple[str, ...] = ()
+    #: Which share of the jobs that ask for no scheduler by name each of those gets, by lot; the main one has the rest.
+    shares: Mapping[str, float] = field(default_factory=dict)
     #: Programs that share the run's clock beside its schedulers, each with its arguments: `./descheduler --dry-run`.
     attach: tuple[str, ...] = ()
     #: More programs by name, beside those of the catalogue.
@@ -118,15 +122,17 @@ class Scenario:
         events = self.events if isinstance(self.events, Path) else None
         policy = policy_file(self.scheduler)
         maybe = (platform, self.latencies, self.rules, policy, self.scheduler_config, self.catalogue, events)
-        return [*self.workloads, *(path for path in maybe if path is not None)]
+        workloads = (one.trace if isinstance(one, Recipe) else one for one in self.workloads)
+        return [path for path in (*workloads, *maybe) if path is not None]
 
     def describe(self) -> dict[str, object]:
         """Return the scenario as the keys of a scenario file, as the manifest holds it."""
         return {
-            "workload": [str(path) for path in self.workloads],
+            "workload": [dict(one.words) if isinstance(one, Recipe) else str(one) for one in self.workloads],
             "platform": self.platform,
             "scheduler": [self.scheduler, *self.more_schedulers] if self.more_schedulers else self.scheduler,
             "scheduler-args": dict(self.scheduler_args),
+            "shares": dict(self.shares),
             "seed": self.seed,
             "time": self.time.describe(),
             "resources": self.resources.value,

@@ -59,5 +59,5 @@ class ServedManager:
         """Wait until the program ends by itself, and raise RunFailed then: nobody looks after the objects any more."""
         code = await asyncio.to_thread(self._process.wait)
         lines = last_lines(self._log.read_text(encoding="utf-8", errors="replace"))
-        shown = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
-        raise RunFailed(f"{self._name} ended with exit code {code}; its last lines, of {self._log.name}:\n{shown}")
+        end = "\n".join(f"    {line}" for line in lines) or "    (it logged nothing)"
+        raise RunFailed(f"{self._name} ended with exit code {code}; its last lines, of {self._log.name}:\n{end}")

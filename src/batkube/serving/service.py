@@ -30,7 +30,7 @@ from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, register_nodes, start_cluster, start_scheduler
 from batkube.components.controllers import Surroundings
 from batkube.execution.latencies import Delays, Latencies
-from batkube.execution.node_agents import NodeAgents
+from batkube.execution.node_agents import CONTROL_PLANE, NodeAgents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.private_files import write_private
@@ -140,7 +140,7 @@ async def _serve(
         host = f"{_host(service.host)}:{listener.port}"
         api.listens_on(host)
         agents = None if is_bare else _start_cluster(world, api, service, credentials.authority, rules)
-        api.bootstrap(clock.now, listener.port)
+        api.bootstrap(clock.now, listener.port, "" if is_bare else CONTROL_PLANE)
         if service.platform is not None and agents is not None:
             # `batkube emulate` has to know how long a second of this cluster is.
             pace = {} if service.speed == 1 else {ANNOTATION_SPEED: f"{service.speed:g}"}

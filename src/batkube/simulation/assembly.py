@@ -24,7 +24,6 @@ from batkube.execution.submission import Submission
 from batkube.execution.system_pods import node_of_each, system_pod_objects
 from batkube.execution.workload_jobs import WorkloadJobs
 from batkube.kernel.clock import Clock
-from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.journal import Journal
 from batkube.kernel.quantities import PODS
@@ -50,6 +49,7 @@ from batkube.workloads.rules import ContainerRules
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
     from batkube.execution.energy_book import EnergyBook
+    from batkube.programs.collisions import Collisions
     from batkube.simulation.power import PowerParts
 
 
@@ -85,6 +85,8 @@ class Simulation:
     programs: OutsideRun | None = None
     #: What programs asked for in vain, because nobody has defined it.
     unknown_kinds: Sequence[str] = ()
+    #: What several schedulers did to one another.
+    collisions: Collisions | None = None
     #: What was read of the machines' meters, where energy is asked for.
     energy: EnergyBook | None = None
     #: The wire to a scheduler of Batsim's protocol.
@@ -115,7 +117,7 @@ def assemble(
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
-    submission = Submission(world, _arrivals(inputs, world.notes), maker, delays)
+    submission = Submission(world, _arrivals(inputs, world), maker, delays)
     # Batsim knows no second try: a job that is killed, or whose machine fails, has ended.
     ends = scenario.scheduler.startswith(BATSIM_PREFIX)
     power = _power(world, inputs)
@@ -164,11 +166,21 @@ def assemble(
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     link = _connect(inputs, submission, work, scheduler_folder)
     submission.begin()
-    passage = programs or AtOnce(world)
-    unknown_kinds = () if server is None else server.unknown_kinds
-    energy = None if power is None else power.book
     return Simulation(
-        world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs, unknown_kinds, energy, link
+        world,
+        loop,
+        programs or AtOnce(world),
+        outcomes,
+        states,
+        work,
+        rules,
+        gangs,
+        admissions,
+        programs,
+        unknown_kinds=() if server is None else server.unknown_kinds,
+        collisions=None if server is None else server.collisions,
+        energy=None if power is None else power.book,
+        link=link,
     )
 
 
@@ -239,11 +251,13 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     if not inputs.needs_api:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
+    from batkube.programs.collisions import Collisions
     from batkube.programs.command_lines import old_versions
     from batkube.programs.foundations import lay
     from batkube.programs.launch import make_server
 
-    server = make_server(world, old_versions(inputs.outside))
+    collisions = Collisions(world) if inputs.scenario.more_schedulers else None
+    server = make_server(world, old_versions(inputs.outside), collisions)
     lay(inputs.foundations, server.api.manifests(server.token))
     return server
 
@@ -266,13 +280,14 @@ def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> 
         accounts.reserve(names[machine_id], (*pod.requests, (PODS, 1)))
 
 
-def _arrivals(inputs: Inputs, notes: FidelityNotes) -> Iterable[Job]:
+def _arrivals(inputs: Inputs, world: World) -> Iterable[Job]:
     """Return the jobs of all workloads in the order, at the times and for the schedulers they are submitted."""
     jobs: Iterable[Job] = heapq.merge(*(workload.jobs for workload in inputs.workloads), key=lambda job: job.submit)
     if inputs.outside:
-        from batkube.programs.scheduler_names import served_jobs
+        from batkube.programs.scheduler_names import Lots, served_jobs
 
-        jobs = served_jobs(jobs, inputs.outside, notes)
+        lots = Lots(inputs.scenario.shares, world.streams.named("shares"))
+        jobs = served_jobs(jobs, inputs.outside, world.notes, lots)
     return jobs if inputs.latencies.client is None else inputs.latencies.client.submit(jobs)
 
 

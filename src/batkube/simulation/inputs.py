@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ from batkube.simulation.objects import check_objects, objects_of
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import ObjectManifest, Workload
 from batkube.workloads.reading import read_workload
+from batkube.workloads.recipes import Recipe
 from batkube.workloads.rules import ContainerRule, refuse_idle
 from batkube.workloads.rules_reading import read_rules
 
@@ -112,9 +113,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     rules = () if scenario.rules is None else read_rules(scenario.rules)
     timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
     platform = timetable.platform
-    workloads = tuple(
-        read_workload(path, name=f"w{number}", with_objects=True) for number, path in enumerate(scenario.workloads)
-    )
+    workloads = tuple(_workloads(scenario))
     model = _resource_model(scenario, workloads)
     # What the cluster's own pods leave of it to jobs.
     rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
@@ -151,6 +150,16 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
         manners,
         yard,
     )
+
+
+def _workloads(scenario: Scenario) -> Iterator[Workload]:
+    """Yield the workloads, read from their files or made."""
+    for number, source in enumerate(scenario.workloads):
+        name = f"w{number}"
+        if isinstance(source, Recipe):
+            yield source.make(scenario.seed, name)
+        else:
+            yield read_workload(source, name=name, with_objects=True)
 
 
 def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:

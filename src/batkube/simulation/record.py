@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from batkube.cluster.mapping import ResourceModel
 from batkube.kernel.errors import RunFailed
@@ -16,11 +17,15 @@ from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.jobs_csv import GANG_COLUMNS, MoreColumns, write_jobs
 from batkube.outputs.files.manifest import fingerprint, write_json
 from batkube.outputs.files.schedule_csv import summary_of, write_schedule
+from batkube.outputs.files.schedulers_csv import SchedulerShare, write_schedulers
 from batkube.programs.attempts import version_in_log
 from batkube.simulation.assembly import Simulation
 from batkube.simulation.inputs import Inputs
 from batkube.version import __version__
 from batkube.workloads.model import Job
+
+if TYPE_CHECKING:
+    from batkube.programs.collisions import Collisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +68,35 @@ class Record:
             write_pstate_changes(folder.file("pstate_changes.csv"), energy.pstate_changes)
         if self.simulation.gangs is not None:
             summary["nb_jobs_deadlocked"] = len(self.simulation.gangs.deadlocked_jobs)
+        if self.simulation.collisions is not None:
+            summary |= self._write_shares(folder, self.simulation.collisions)
         if self.simulation.programs is not None:
             summary |= self.simulation.programs.columns()
+        notes = self.simulation.world.notes
+        summary["nb_violations"] = notes.violations
         write_schedule(folder.file("schedule.csv"), summary)
-        write_json(folder.file("fidelity.json"), self.simulation.world.notes.rows())
+        write_json(folder.file("fidelity.json"), notes.rows())
         folder.seal(self._manifest())
+
+    def _write_shares(self, folder: OutputFolder, collisions: Collisions) -> dict[str, int]:
+        """Write what each of several schedulers had to do with the run; return what schedule.csv tells of it."""
+        from batkube.programs.command_lines import names_served
+
+        schedulers = self.inputs.outside[: 1 + len(self.inputs.scenario.more_schedulers)]
+        texts = (self.inputs.scenario.scheduler, *self.inputs.scenario.more_schedulers)
+        shares = [
+            SchedulerShare(
+                text,
+                names,
+                collisions.bindings[scheduler.folder],
+                collisions.refused_bindings[scheduler.folder],
+                sum(collisions.rejected_pods[name] for name in names),
+            )
+            for text, scheduler, names in zip(texts, schedulers, map(names_served, schedulers), strict=True)
+        ]
+        write_schedulers(folder.file("schedulers.csv"), shares, self.simulation.all_outcomes)
+        refused, rejected = collisions.refused_bindings.total(), collisions.rejected_pods.total()
+        return {"nb_bindings_refused": refused, "nb_pods_rejected": rejected}
 
     def _gang_columns(self) -> MoreColumns:
         """Return what jobs.csv tells of jobs of many pods where a program places them."""

@@ -36,6 +36,10 @@ ProgressListener = Callable[[int, int, Instant], None]
 """Called now and then with: jobs ended, jobs in all, virtual time reached."""
 
 
+WorkloadSource = str | Path | Mapping[str, object]
+"""A workload's file, or how it is made: `{"generate": "lublin", "jobs": 500}` (docs/reference/scenario.md)."""
+
+
 class Run(Results):
     """A finished run: its output folder as pandas frames and pictures."""
 
@@ -48,7 +52,7 @@ class Run(Results):
 
 def run(
     *,
-    workload: str | Path | Sequence[str | Path],
+    workload: WorkloadSource | Sequence[WorkloadSource],
     platform: str | Path,
     scheduler: str | Sequence[str] = "policy:fcfs",
     out: str | Path | None = None,
@@ -67,10 +71,10 @@ def run(
     folder is temporary and lives as long as the returned object. `more` are further keys of a scenario file, with
     underscores: `decision_cost="measured"`.
     """
-    workloads = [workload] if isinstance(workload, str | Path) else list(workload)
+    workloads = [workload] if isinstance(workload, str | Path | Mapping) else list(workload)
     scenario = make_scenario(
         {
-            "workload": [str(one) for one in workloads],
+            "workload": [one if isinstance(one, Mapping) else str(one) for one in workloads],
             "platform": str(platform),
             "scheduler": scheduler if isinstance(scheduler, str) else list(scheduler),
             "seed": seed,

@@ -58,6 +58,8 @@ class ContainerRule:
     cpu: Curve | Distribution | None = None
     #: In bytes.
     memory: Curve | Distribution | None = None
+    #: Whether there is no such image.
+    pull_fails: bool = False
 
     def matches(self, subject: Subject) -> bool:
         """Return whether it speaks of a container; of an init container only if it names it, or its image."""
@@ -89,6 +91,8 @@ class Conduct(NamedTuple):
     exit_code: int | None = None
     cpu: Curve | None = None
     memory: Curve | None = None
+    #: Whether there is no such image, so that the container cannot be started.
+    pull_fails: bool = False
 
 
 _NOTHING_SAID = Conduct()
@@ -134,7 +138,8 @@ class ContainerRules:
         elif rule.duration:
             length = FOREVER
         code = None if rule.exit_code is None else round(draw("exit-code", rule.exit_code)) % 256
-        return Conduct(length, code, curve("cpu", rule.cpu, 1000), curve("memory", rule.memory, 1))
+        uses = curve("cpu", rule.cpu, 1000), curve("memory", rule.memory, 1)
+        return Conduct(length, code, *uses, rule.pull_fails)
 
 
 def _level(amount: int) -> Curve:

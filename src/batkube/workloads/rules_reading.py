@@ -16,7 +16,7 @@ from batkube.workloads.fields import Place
 from batkube.workloads.rules import FOREVER, ContainerRule
 
 _PATTERNS = ("image", "container", "namespace", "pod")
-_SAYINGS = ("duration", "exit-code", CPU, MEMORY)
+_SAYINGS = ("duration", "exit-code", CPU, MEMORY, "pull")
 _KEYS = (*_PATTERNS, "labels", *_SAYINGS)
 #: What exit codes there are.
 _CODES = range(256)
@@ -48,6 +48,7 @@ def _rule(place: Place, entry: object) -> ContainerRule:
         exit_code=_exit_code(place / "exit-code", keys["exit-code"]) if "exit-code" in keys else None,
         cpu=_use(place / CPU, CPU, keys[CPU]) if CPU in keys else None,
         memory=_use(place / MEMORY, MEMORY, keys[MEMORY]) if MEMORY in keys else None,
+        pull_fails=_pull_fails(place / "pull", keys["pull"]) if "pull" in keys else False,
     )
 
 
@@ -87,6 +88,12 @@ def _exit_code(place: Place, value: object) -> Distribution:
     if drawn.name not in ("constant", "choice") or any(code not in _CODES for code in drawn.parameters):
         place.refuse(f"is {take.short_text(value)}, and an exit code is one of 0 to 255", "write 1, or choice:0,0,0,1")
     return drawn
+
+
+def _pull_fails(place: Place, value: object) -> bool:
+    if value not in ("fails", "works"):
+        place.refuse(f"is {take.short_text(value)}", "write fails, of an image that does not exist, or works")
+    return value == "fails"
 
 
 def _use(place: Place, resource: str, value: object) -> Curve | Distribution:

@@ -13,12 +13,12 @@ from tests.experiments.conftest import Study
 
 import batkube
 from batkube.cli.main import main
-from batkube.experiments.description.column_labels import column_of
 from batkube.experiments.report.document import report_page, write_report
 from batkube.experiments.report.gantts import representative_runs
 from batkube.experiments.report.grid_points import best_of, grid_points
 from batkube.experiments.results.findings import read_findings
 from batkube.experiments.running.workers import Here, worker_processes
+from batkube.outputs.measures.number_columns import column_of
 from report_pages import Page, read_page, write_experiment
 
 NASTY = '</title><script>alert("1")</script> $\\frac{1}{0}$ <b>&amp;\x00 ' + "'\"`"

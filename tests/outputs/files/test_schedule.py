@@ -55,6 +55,23 @@ def test_its_utilisation_and_times_are_those_of_the_other_files(
     assert run.schedule["time_idle"] == pytest.approx(idle, abs=1e-3)
 
 
+@pytest.mark.parametrize("requests", [False, True], ids=["machines", "requests"])
+def test_every_number_that_jobs_csv_tells_is_the_same_under_the_same_name(simulate: Simulate, requests: bool) -> None:
+    jobs = [
+        {**job, "user": f"u{number % 3}", **({"memory": "1Gi", "gpu": number % 2} if requests else {})}
+        for number, job in enumerate(jobs_of(5, requests=requests))
+    ]
+
+    run = simulate(jobs, PROFILES, platform="4x2,8Gi,2", scheduler="policy:first-fit", warm_up="10%")
+
+    told = {name: value for name, value in run.metrics.columns.items() if value is not None}
+    assert {name: run.schedule[name] for name in told} == pytest.approx(told, abs=1e-6)
+    shares = {name for name in told if name.startswith("utilisation_")}
+    assert shares == ({"utilisation_cpu", "utilisation_memory", "utilisation_nvidia.com/gpu"} if requests else set())
+    if requests:
+        assert run.schedule["utilisation_cpu"] == run.schedule["mean_utilisation"]
+
+
 def test_machines_that_wait_for_a_late_report_are_busy_past_the_makespan(simulate: Simulate, tmp_path: Path) -> None:
     (tmp_path / "latencies.yaml").write_text("report: 5\n")
     jobs = [{"id": "1", "subtime": 0, "res": 3, "profile": "d"}]

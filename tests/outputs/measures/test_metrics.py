@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.outputs.measures.metrics import jain_index, users_table
+from batkube.kernel.job_measures import MeasuredJob, jain_index, measures_of, percentile
+from batkube.outputs.measures.metrics import users_table
 from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
@@ -177,3 +178,20 @@ def test_batsims_own_schedule_csv_is_found_again(shared_data: Path) -> None:
     assert metrics.slowdown_mean == pytest.approx(schedule["mean_slowdown"], abs=1e-6)
     assert metrics.slowdown_max == pytest.approx(schedule["max_slowdown"], abs=1e-6)
     assert metrics.utilisation == pytest.approx(schedule["time_computing"] / (32 * schedule["makespan"]), abs=1e-6)
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=50), st.floats(0, 100))
+def test_percentiles_are_numpys(values: list[float], rank: float) -> None:
+    assert percentile(sorted(values), rank) == pytest.approx(float(np.percentile(values, rank)), rel=1e-9, abs=1e-9)
+
+
+def test_waits_are_told_by_size_and_length() -> None:
+    jobs = [
+        MeasuredJob(wait, wait + length, length, size, "")
+        for wait, length, size in ((10, 3600, 8), (20, 3601, 8), (30, 3600, 9), (40, 3601, 9))
+    ]
+
+    columns = measures_of(jobs)
+
+    kinds = ("short_narrow", "long_narrow", "short_wide", "long_wide")
+    assert [columns[f"mean_waiting_time_{kind}"] for kind in kinds] == [10, 20, 30, 40]

@@ -9,6 +9,7 @@ import msgspec
 
 from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure
+from batkube.api.requests.users import User
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import Instant
@@ -32,6 +33,9 @@ class Attempt(msgspec.Struct):
     now: Instant
     #: Where warnings for the client go.
     warnings: list[str] = []
+    #: Who attempts it; None for the server itself.
+    user: User | None = None
+    dry_run: bool = False
 
     def refused(self, problem: str) -> Failure:
         """Return the refusal of this attempt (admission.NewForbidden)."""

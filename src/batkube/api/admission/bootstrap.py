@@ -94,13 +94,17 @@ _FLOW_SCHEMAS: tuple[tuple[str, str, int, str, Sequence[str], Sequence[Any], Seq
 )
 
 
-def bootstrap_objects(port: int) -> list[dict[str, Any]]:
-    """Return the objects to create when a server starts, in order; `port` is that of the API."""
+def bootstrap_objects(port: int, address: str = "") -> list[dict[str, Any]]:
+    """Return the objects to create when a server starts, in order; `port` is that of the API.
+
+    With an `address` the Service `kubernetes` has endpoints, too (Kubernetes: pkg/controlplane/reconcilers).
+    """
     return [
         *(_object("v1", "Namespace", name) for name in _NAMESPACES),
         *(_priority_class(*row) for row in _PRIORITY_CLASSES),
         _object("networking.k8s.io/v1", "ServiceCIDR", "kubernetes", spec={"cidrs": [str(CLUSTER_RANGE)]}),
         _kubernetes_service(port),
+        *(_kubernetes_endpoints(address, port) if address else ()),
         _authentication(),
         *_priority_levels(),
         *(_flow_schema(*row) for row in _FLOW_SCHEMAS),
@@ -126,6 +130,19 @@ def _kubernetes_service(port: int) -> dict[str, Any]:
     service = _object("v1", "Service", "kubernetes", spec=spec)
     service["metadata"].update(namespace="default", labels={"provider": "kubernetes", "component": "apiserver"})
     return service
+
+
+def _kubernetes_endpoints(address: str, port: int) -> list[dict[str, Any]]:
+    ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+    # Not mirrored: the server writes the slice itself.
+    endpoints = _object("v1", "Endpoints", "kubernetes", subsets=[{"addresses": [{"ip": address}], "ports": ports}])
+    endpoints["metadata"].update(namespace="default", labels={"endpointslice.kubernetes.io/skip-mirror": "true"})
+    ready = [{"addresses": [address], "conditions": {"ready": True}}]
+    one = _object(
+        "discovery.k8s.io/v1", "EndpointSlice", "kubernetes", addressType="IPv4", endpoints=ready, ports=ports
+    )
+    one["metadata"].update(namespace="default", labels={"kubernetes.io/service-name": "kubernetes"})
+    return [endpoints, one]
 
 
 def _authentication() -> dict[str, Any]:

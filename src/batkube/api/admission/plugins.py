@@ -3,7 +3,7 @@
 As in the real server there are two rounds. `Admission.admit` comes before strategies and validation and may change the
 object; `Admission.review` comes after, when the object is whole, and only judges; what it charges to quotas is to be
 written before the object itself. The plugins are those that kube-apiserver has on by default, in its order, without
-webhooks and policies, which are stored and not run.
+webhooks and policies that change objects, which are stored and not run.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any
 
 from batkube.api.admission import classes, limits, namespaces, pod_security, priorities, runtime_classes, tolerations
 from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.policies import Policies
 from batkube.api.admission.quotas import Charges, charge_quotas
 from batkube.api.admission.service_accounts import ServiceAccounts
+from batkube.api.requests.users import User
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
 from batkube.kernel.instants import Instant
@@ -64,9 +66,12 @@ _JUDGING: Mapping[str, tuple[Plugin, ...]] = {
 class Admission:
     """The admission plugins of one server."""
 
-    def __init__(self, store: Store, service_accounts: random.Random | None = None) -> None:
+    def __init__(
+        self, store: Store, service_accounts: random.Random | None = None, policies: Policies | None = None
+    ) -> None:
         """`service_accounts` gives pods an account and its token, drawing volume names from it; None does not."""
         self._store = store
+        self._policies = policies
         self._accounts = None if service_accounts is None else ServiceAccounts(service_accounts)
 
     def attempt(
@@ -80,10 +85,13 @@ class Admission:
         name: str,
         subresource: str = "",
         warnings: list[str] | None = None,
+        user: User | None = None,
+        dry_run: bool = False,
     ) -> Attempt:
         """Return the attempt to write `value`; `old` is the live object, None for a creation."""
         own_warnings = [] if warnings is None else warnings
-        return Attempt(resource, namespace, name, subresource, value, old, self._store, now, own_warnings)
+        where = resource, namespace, name, subresource
+        return Attempt(*where, value, old, self._store, now, own_warnings, user, dry_run)
 
     def admit(self, attempt: Attempt) -> None:
         """Let the plugins change the object, or refuse it with a Failure."""
@@ -102,4 +110,6 @@ class Admission:
             place = f"{place}/{attempt.subresource}"
         for plugin in _JUDGING.get(place, ()):
             plugin(attempt)
+        if self._policies is not None:
+            self._policies.judge(attempt)
         return charge_quotas(attempt)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from batkube.api.cel import patterns, time_functions
-from batkube.api.cel.functions import ELSEWHERE, FUNCTIONS, NAMESPACES, TYPES
+from batkube.api.cel.functions import ELSEWHERE, FUNCTIONS, TYPES, called
 from batkube.api.cel.lexing import Unsigned
 from batkube.api.cel.operators import SIGNATURES
 from batkube.api.cel.trees import (
@@ -62,15 +62,25 @@ _READ_BEFOREHAND: dict[str, Callable[[str], object]] = {
 }
 
 
-def check(node: Node, text: str, scope: Scope) -> CelType:
-    """Return the type of an expression; raises SourceError for what is wrong in it."""
+Types = dict[int, CelType]
+"""The type of each part of an expression, by the identity of its node."""
+
+
+def check(node: Node, text: str, scope: Scope) -> Types:
+    """Return the types of an expression and its parts; raises SourceError for what is wrong in it."""
     checker = _Checker()
-    kind = checker.type(node, scope)
+    checker.type(node, scope)
     # Constants are looked at only in an expression that makes sense.
     problems = checker.problems or checker.bad_constants
     if problems:
         raise SourceError(text, problems)
-    return kind
+    return checker.types
+
+
+def overloads(function: str, is_method: bool, types: list[CelType]) -> list[Signature]:
+    """Return what a function or an operator may do with arguments of these types."""
+    known = _OPERATORS.get(function) or [overload.signature for overload in FUNCTIONS.get(function, ())]
+    return [signature for signature in known if signature.applied(is_method, types) is not None]
 
 
 class _Checker:
@@ -79,6 +89,7 @@ class _Checker:
     def __init__(self) -> None:
         self.problems: list[tuple[int, str]] = []
         self.bad_constants: list[tuple[int, str]] = []
+        self.types: Types = {}
         self._by_node: dict[type[Node], Callable[[Any, Scope], CelType]] = {
             Constant: self._literal,
             Name: self._name,
@@ -92,7 +103,9 @@ class _Checker:
 
     def type(self, node: Node, scope: Scope) -> CelType:
         """Return the type of a part of the expression."""
-        return self._by_node[type(node)](node, scope)
+        kind = self._by_node[type(node)](node, scope)
+        self.types[id(node)] = kind
+        return kind
 
     def _wrong(self, at: int, problem: str) -> CelType:
         self.problems.append((at, problem))
@@ -208,9 +221,7 @@ class _Checker:
     # Functions and operators
 
     def _call(self, node: FunctionCall, scope: Scope) -> CelType:
-        name, target = node.function, node.target
-        if isinstance(target, Name) and f"{target.name}.{name}" in FUNCTIONS and target.name in NAMESPACES:
-            name, target = f"{target.name}.{name}", None
+        name, target = called(node)
         of = [self.type(target, scope)] if target is not None else []
         types = of + [self._argument(name, argument, scope) for argument in node.arguments]
         if name in ("_&&_", "_||_"):
@@ -230,7 +241,9 @@ class _Checker:
 
     def _argument(self, function: str, node: Node, scope: Scope) -> CelType:
         if function == "format" and isinstance(node, ListOf):
-            return list_of(self._elements(zip(node.items, node.optional, strict=True), scope, mixed=True))
+            kind = list_of(self._elements(zip(node.items, node.optional, strict=True), scope, mixed=True))
+            self.types[id(node)] = kind
+            return kind
         return self.type(node, scope)
 
     def _applied(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from batkube.api.cel.costs import LIST, MAP, PER_ELEMENT, PER_ELEMENT_ELSE, Meter, price
-from batkube.api.cel.functions import FUNCTIONS, NAMESPACES, TYPES, call
+from batkube.api.cel.functions import FUNCTIONS, TYPES, call, called
 from batkube.api.cel.lexing import Value
 from batkube.api.cel.macros import MACROS, Elements, Evaluate, Variables
 from batkube.api.cel.operators import BINARY, UNARY
@@ -158,9 +158,7 @@ def _map(node: MapOf, meter: Meter) -> Evaluate:
 def _call(node: FunctionCall, meter: Meter) -> Evaluate:
     if node.function in _CONNECTIVES:
         return _CONNECTIVES[node.function](*(compiled(argument, meter) for argument in node.arguments))
-    name, target = node.function, node.target
-    if isinstance(target, Name) and target.name in NAMESPACES and f"{target.name}.{name}" in FUNCTIONS:
-        name, target = f"{target.name}.{name}", None
+    name, target = called(node)
     apply = _applied(name, is_method=target is not None)
     parts = ([target] if target is not None else []) + list(node.arguments)
     arguments, cost = [compiled(part, meter) for part in parts], price(name)

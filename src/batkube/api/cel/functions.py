@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from batkube.api.cel import library, text_functions, time_functions
 from batkube.api.cel.conversions import CONVERSIONS
 from batkube.api.cel.lexing import Value
+from batkube.api.cel.trees import FunctionCall, Name, Node
 from batkube.api.cel.types import Signature, read_signature
 from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, Optional, TypeName, type_name
 
@@ -81,6 +82,14 @@ FUNCTIONS: dict[str, list[Overload]] = {}
 for _table in (_CORE, CONVERSIONS, text_functions.FUNCTIONS, time_functions.FUNCTIONS, library.FUNCTIONS):
     for _name, _signature, _implementation in _table:
         FUNCTIONS.setdefault(_name, []).append(_overload(_signature, _implementation))
+
+
+def called(node: FunctionCall) -> tuple[str, Node | None]:
+    """Return the function that a call names, and what it is a method of: `sets.contains(a, b)` is none of `sets`."""
+    target = node.target
+    if isinstance(target, Name) and target.name in NAMESPACES and f"{target.name}.{node.function}" in FUNCTIONS:
+        return f"{target.name}.{node.function}", None
+    return node.function, target
 
 
 def call(name: str, is_method: bool, arguments: list[Any]) -> Value:

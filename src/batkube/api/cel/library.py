@@ -125,7 +125,7 @@ _Q = "kubernetes.Quantity"
 _QUANTITIES: _Functions = [
     ("quantity", f"(string) -> {_Q}", _quantity),
     ("isQuantity", "(string) -> bool", _is(_quantity)),
-    ("sign", f"{_Q}.() -> int", lambda quantity: (quantity.nanos > 0) - (quantity.nanos < 0)),
+    ("sign", f"({_Q}) -> int", lambda quantity: (quantity.nanos > 0) - (quantity.nanos < 0)),
     ("isInteger", f"{_Q}.() -> bool", lambda quantity: quantity.nanos % 10**9 == 0),
     ("asInteger", f"{_Q}.() -> int", _as_integer),
     ("asApproximateFloat", f"{_Q}.() -> double", lambda quantity: quantity.nanos / 10**9),

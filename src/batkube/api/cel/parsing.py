@@ -34,7 +34,7 @@ _MACROS = {
     "all": ((1, 1), (2, 1)),
     "exists": ((1, 1), (2, 1)),
     "exists_one": ((1, 1),),
-    "existsOne": ((1, 1), (2, 1)),
+    "existsOne": ((2, 1),),
     "filter": ((1, 1),),
     "map": ((1, 1), (1, 2)),
     "transformList": ((2, 1), (2, 2)),

@@ -7,7 +7,9 @@ from typing import Any
 
 from batkube.api.cel.checking import Scope, check
 from batkube.api.cel.costs import Meter
+from batkube.api.cel.estimating import estimated_cost
 from batkube.api.cel.evaluating import compiled
+from batkube.api.cel.extents import MOST, Extent
 from batkube.api.cel.lexing import Value
 from batkube.api.cel.parsing import TOO_DEEP, parsed
 from batkube.api.cel.trees import NOWHERE, Name, Node, SourceError
@@ -22,10 +24,11 @@ class CelProgram:
         """Read and check `text`; raises SourceError if it is wrong, Unsupported if it is beyond this interpreter."""
         self._meter = Meter()
         try:
-            tree = parsed(text)
-            self.type: CelType = check(tree, text, scope)
-            self.names = frozenset(_names(tree))
-            self._evaluate = compiled(tree, self._meter)
+            self._tree = parsed(text)
+            self._types = check(self._tree, text, scope)
+            self.type: CelType = self._types[id(self._tree)]
+            self.names = frozenset(_names(self._tree))
+            self._evaluate = compiled(self._tree, self._meter)
         except RecursionError:
             raise SourceError(text, [(NOWHERE, TOO_DEEP)]) from None
 
@@ -36,6 +39,13 @@ class CelProgram:
             return self._evaluate(variables)
         except RecursionError:
             raise CelError(TOO_DEEP) from None
+
+    def cost_most(self, root: Extent) -> int:
+        """Return what an evaluation can cost, for variables as large as they may be."""
+        try:
+            return estimated_cost(self._tree, self._types, root)
+        except RecursionError:
+            return MOST
 
     @property
     def cost(self) -> int:

@@ -95,7 +95,7 @@ def validate_definition(value: KubeObject, old: KubeObject | None) -> list[Field
     else:
         check_common(value["metadata"], old["metadata"], False, problems)
         check_metadata_update(value["metadata"], old["metadata"], problems)
-    _check_spec(spec, problems)
+    _check_spec(spec, _schemas(old["spec"]) if old is not None else {}, problems)
     if old is not None:
         _check_fixed(value, old, problems)
     status = value.get("status") or {}
@@ -161,7 +161,13 @@ def internal_form(spec: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str,
     return [{key: part for key, part in version.items() if key not in shared} for version in versions], shared
 
 
-def _check_spec(spec: dict[str, Any], problems: Problems) -> None:
+def _schemas(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the schemas of a definition by version."""
+    return {version.get("name", ""): version.get("schema") or {} for version in spec.get("versions") or ()}
+
+
+def _check_spec(spec: dict[str, Any], schemas_before: dict[str, Any], problems: Problems) -> None:
+    unchanged = {name for name, schema in _schemas(spec).items() if schemas_before.get(name) == schema}
     _check_group_and_scope(spec, problems)
     versions, shared = internal_form(spec)
     shared_schema = (shared.get("schema") or {}).get("openAPIV3Schema")
@@ -177,7 +183,8 @@ def _check_spec(spec: dict[str, Any], problems: Problems) -> None:
         if wrong := dns_1035_label(name):
             problems.invalid(f"{path}.name", name, ",".join(wrong))
         subresources = shared.get("subresources", version.get("subresources")) or {}
-        problems += version_problems(version, path, has_status=subresources.get("status") is not None)
+        has_status = subresources.get("status") is not None
+        problems += version_problems(version, path, has_status=has_status, is_unchanged=name in unchanged)
     _check_version_list(versions, problems)
     names = spec.get("names") or {}
     for key in _REQUIRED_NAMES:
@@ -187,7 +194,9 @@ def _check_spec(spec: dict[str, Any], problems: Problems) -> None:
     has_status = any(
         (version.get("subresources") or {}).get("status") is not None for version in spec.get("versions") or ()
     )
-    problems += schema_section_problems(shared, has_status=has_status)
+    # What all versions share stands for the first of them.
+    is_unchanged = bool(versions) and versions[0].get("name", "") in unchanged
+    problems += schema_section_problems(shared, has_status=has_status, is_unchanged=is_unchanged)
     problems += conversion_problems(spec)
 
 

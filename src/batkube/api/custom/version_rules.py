@@ -48,25 +48,28 @@ _AT_ROOT_WITH_STATUS = (
 )
 
 
-def version_problems(version: dict[str, Any], path: str, *, has_status: bool) -> Problems:
-    """Return what is wrong with what a version does not share with the others."""
+def version_problems(version: dict[str, Any], path: str, *, has_status: bool, is_unchanged: bool) -> Problems:
+    """Return what is wrong with what a version does not share with the others; `is_unchanged` is about its schema."""
     problems = Problems()
     _check_warning(version, f"{path}.deprecationWarning", problems)
-    problems += section_problems(version, path, "schema", has_status=has_status)
+    problems += section_problems(version, path, "schema", has_status=has_status, is_unchanged=is_unchanged)
     return problems
 
 
-def schema_section_problems(shared: dict[str, Any], *, has_status: bool) -> Problems:
+def schema_section_problems(shared: dict[str, Any], *, has_status: bool, is_unchanged: bool) -> Problems:
     """Return what is wrong with what all versions share."""
-    return section_problems(shared, "spec", "validation", has_status=has_status)
+    return section_problems(shared, "spec", "validation", has_status=has_status, is_unchanged=is_unchanged)
 
 
-def section_problems(section: dict[str, Any], path: str, schema_name: str, *, has_status: bool) -> Problems:
+def section_problems(
+    section: dict[str, Any], path: str, schema_name: str, *, has_status: bool, is_unchanged: bool
+) -> Problems:
     """Return what is wrong with the schema and all that depends on it, of one version or of all."""
     problems = Problems()
     raw = (section.get("schema") or {}).get("openAPIV3Schema")
     if raw is not None:
-        problems += _schema_problems(raw, f"{path}.{schema_name}.openAPIV3Schema", has_status=has_status)
+        place = f"{path}.{schema_name}.openAPIV3Schema"
+        problems += _schema_problems(raw, place, has_status=has_status, is_unchanged=is_unchanged)
     _check_scale((section.get("subresources") or {}).get("scale"), f"{path}.subresources.scale", problems)
     for index, column in enumerate(section.get("additionalPrinterColumns") or ()):
         _check_column(column, f"{path}.additionalPrinterColumns[{index}]", problems)
@@ -95,7 +98,7 @@ def _check_warning(version: dict[str, Any], path: str, problems: Problems) -> No
             break
 
 
-def _schema_problems(raw: RawSchema, path: str, *, has_status: bool) -> Problems:
+def _schema_problems(raw: RawSchema, path: str, *, has_status: bool, is_unchanged: bool) -> Problems:
     problems = Problems()
     if has_status:
         _check_root_with_status(raw, path, problems)
@@ -109,7 +112,7 @@ def _schema_problems(raw: RawSchema, path: str, *, has_status: bool) -> Problems
         problems += wrong
     own = schema_problems(raw, path)
     if is_structural and not own:
-        own += rule_problems(raw, path)
+        own += rule_problems(raw, path, is_unchanged=is_unchanged)
     problems += own
     if unreadable and not problems:
         problems.invalid(path, "", unreadable)

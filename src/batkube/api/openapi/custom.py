@@ -30,7 +30,11 @@ def custom_kind(
     text = {"type": "string"}
     metadata = schemas.reference(table.definition(_META + "ObjectMeta"))
     beside = {"allOf": [metadata]} if version == 3 else metadata
-    schema["properties"] = {**schema.get("properties", {}), "apiVersion": text, "kind": text, "metadata": beside}
+    if not raw or (version == 2 and raw.get("x-kubernetes-preserve-unknown-fields")):
+        # kubectl takes the properties of version 2 for all there may be, so a kind that may have others names none.
+        schema = {"type": "object"}
+    else:
+        schema["properties"] = {**schema.get("properties", {}), "apiVersion": text, "kind": text, "metadata": beside}
     kind = schemas.named(definition_name(resource, resource.kind), schema)
     listed: Document = {
         "type": "object",

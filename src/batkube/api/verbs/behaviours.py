@@ -72,6 +72,8 @@ class Admitting:
             name=write.name,
             subresource=write.subresource,
             warnings=write.warnings,
+            user=write.user,
+            dry_run=write.options.dry_run,
         )
 
 

@@ -86,15 +86,15 @@ class MetricsApi:
     def _usages(self, pod: KubeObject, now: Instant) -> dict[str, dict[str, Quantity]]:
         """Return what each running container of a pod uses."""
         annotations = pod["metadata"].get("annotations") or {}
-        told = {CPU: annotations.get(CPU_USAGE), MEMORY: annotations.get(MEMORY_USAGE)}
-        told = {resource: text for resource, text in told.items() if text is not None}
+        annotated = {CPU: annotations.get(CPU_USAGE), MEMORY: annotations.get(MEMORY_USAGE)}
+        annotated = {resource: text for resource, text in annotated.items() if text is not None}
         statuses_by_name = {one["name"]: one for one in pod["status"].get("containerStatuses") or ()}
         usages = {}
         for container in pod["spec"]["containers"]:
             status = statuses_by_name.get(container["name"], {})
             if "running" in status.get("state", {}):
                 requests = (container.get("resources") or {}).get("requests") or {}
-                texts = {**requests, **self._by_rule(pod, container, status, now), **told}
+                texts = {**requests, **self._by_rule(pod, container, status, now), **annotated}
                 usages[container["name"]] = {name: _quantity(texts.get(name, "0")) for name in (CPU, MEMORY)}
         return usages
 

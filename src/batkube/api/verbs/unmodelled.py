@@ -8,13 +8,13 @@ from batkube.kernel.instants import Instant
 
 _GROUP = "admissionregistration.k8s.io"
 _WEBHOOKS = FidelityNote("admission", "a webhook was stored and not called")
-_POLICIES = FidelityNote("admission", "an admission policy was stored and not applied")
+_POLICIES = FidelityNote("admission", "a policy that would change objects was stored and not applied")
 _SERVERS = FidelityNote("api", "an aggregated API server was registered and not asked")
 
 _NOTES = {
     f"mutatingwebhookconfigurations.{_GROUP}": _WEBHOOKS,
     f"validatingwebhookconfigurations.{_GROUP}": _WEBHOOKS,
-    f"validatingadmissionpolicies.{_GROUP}": _POLICIES,
+    f"mutatingadmissionpolicies.{_GROUP}": _POLICIES,
     "apiservices.apiregistration.k8s.io": _SERVERS,
 }
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batkube.experiments.description.ranges import RANGE_WORDS, spread
-from batkube.experiments.description.spelling import check_names, nearest
 from batkube.kernel.errors import InputError
+from batkube.kernel.spelling import check_names, nearest
 from batkube.scenarios.keys import KEYS
 
 #: The words of an axis that is more than a list or labels.

@@ -7,18 +7,23 @@ from collections.abc import Iterable
 
 from batkube.kernel.instants import START
 from batkube.outputs.files.schedule_csv import summary_of
+from batkube.outputs.measures.number_columns import COMPLETED
 
 #: What says which run a row is of; the axes stand after the first.
 RUN, SEED, REPEAT, STATE = "run", "seed", "repeat", "state"
 #: What schedule.csv holds more where time is paced (`pacing.tally`).
 PACED = ("cycles", "cycles_cut_short", "decisions", "late_decisions", "mean_lateness", "max_lateness")
+#: What it holds more of jobs of many pods, and of several schedulers that share a cluster (`simulation.record`).
+OF_PROGRAMS = ("nb_jobs_deadlocked", "nb_bindings_refused", "nb_pods_rejected")
 #: How many pods were bound to a node without room for them: from schedule.csv where time is paced, which counts them
 #: under its own name, and else from the fidelity notes.
 OVERALLOCATIONS, COUNTED_WHEN_PACED = "overallocations", "over_allocations"
+#: How often the scheduler did what no cluster allows, of any kind.
+VIOLATIONS = "nb_violations"
 #: The columns of timings.csv after the run, in order. They are real, so they are kept out of results.csv.
 TIMINGS = ("real_s", "cpu_s", "scheduler_cpu_s", "peak_memory_bytes", "virtual_per_real")
-#: What reports add to each run: the digest of its journal, and 1 if it completed or else 0.
-DIGEST, COMPLETED = "digest", "completed"
+#: What reports add to each run: the digest of its journal.
+DIGEST = "digest"
 
 #: Columns of schedule.csv that are not taken over: there for Batsim's sake, or told otherwise.
 _SILENT = (
@@ -52,7 +57,7 @@ def results_among(names: Iterable[str]) -> tuple[str, ...]:
 @functools.cache
 def number_columns() -> tuple[str, ...]:
     """Return the columns that hold a number of each run: what figures can show."""
-    return (*measured_columns(), *PACED, OVERALLOCATIONS, *TIMINGS, COMPLETED)
+    return (*measured_columns(), *OF_PROGRAMS, *PACED, VIOLATIONS, OVERALLOCATIONS, *TIMINGS, COMPLETED)
 
 
 @functools.cache

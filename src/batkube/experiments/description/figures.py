@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from batkube.experiments.description.column_labels import column_of
 from batkube.experiments.description.columns import SEED, number_columns, reserved_columns
 from batkube.experiments.description.conditions import Condition, as_number, read_conditions
-from batkube.experiments.description.spelling import check_names
 from batkube.kernel.errors import InputError
+from batkube.kernel.job_measures import UTILISATION_OF
+from batkube.kernel.spelling import check_names
+from batkube.outputs.measures.number_columns import column_of
 
 
 class FigureKind(enum.StrEnum):
@@ -102,7 +103,8 @@ def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[st
     if not x or not y:
         raise InputError(source, at=at, problem=f"says no {'x' if not x else 'y'}", remedy="name an axis or a column")
     check_names([x], (*axes, SEED, *number_columns()), source, f"{at}.x", "an axis or a column of numbers")
-    check_names(y, number_columns(), source, f"{at}.y", "a column of numbers")
+    plain = [name for name in y if not name.startswith(UTILISATION_OF)]  # of whichever resource
+    check_names(plain, number_columns(), source, f"{at}.y", "a column of numbers")
     check_names([by] if by else [], axes, source, f"{at}.by", "an axis of this experiment")
     check_names([facet] if facet else [], axes, source, f"{at}.facet", "an axis of this experiment")
     where = read_conditions(values.get("where"), source, f"{at}.where")

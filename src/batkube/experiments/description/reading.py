@@ -13,9 +13,9 @@ from batkube.experiments.description.axes import Axis, AxisReader, label_of
 from batkube.experiments.description.columns import reserved_columns
 from batkube.experiments.description.figures import read_figures
 from batkube.experiments.description.ranges import spread
-from batkube.experiments.description.spelling import check_names, nearest
 from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
+from batkube.kernel.spelling import check_names, nearest
 from batkube.scenarios.keys import KEYS
 from batkube.scenarios.scenario import TIME_LIMIT
 

@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from batkube.experiments.description.column_labels import Column
 from batkube.experiments.figures.data import Chart, ChartPoint, Panel
 from batkube.experiments.figures.marks import Mark
 from batkube.experiments.figures.numbers import mean_text
 from batkube.outputs.charts.axes import worded
+from batkube.outputs.measures.number_columns import Column
 from batkube.outputs.pages.colours import LIGHT
 
 _BAR_IN, _GAP_IN = 0.22, 0.16

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from batkube.experiments.description.column_labels import Column, column_of
-from batkube.experiments.description.columns import COMPLETED
+from batkube.experiments.description.columns import OVERALLOCATIONS, VIOLATIONS
 from batkube.experiments.description.conditions import as_number, fulfilling
 from batkube.experiments.description.figures import FigureKind, FigureSpec, Published
 from batkube.experiments.figures.data import (
@@ -28,12 +27,15 @@ from batkube.experiments.figures.published import Rows, published_sample, publis
 from batkube.experiments.results.findings import Findings
 from batkube.kernel.errors import InputError
 from batkube.outputs.measures.intervals import sample_of
+from batkube.outputs.measures.number_columns import COMPLETED, Column, column_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: What our own runs are called where nothing else tells them from the others.
 OURS = "this experiment"
+#: What stands after the name of who did what no cluster allows, in figures as in tables.
+VOID = "✗"
 
 
 def chart_of(spec: FigureSpec, findings: Findings) -> Chart | None:
@@ -59,9 +61,19 @@ class _Charting:
         rows = tuple(tuple(self._panel(column_of(name), facet) for facet in facets) for name in spec.y)
         if not any(panel.series for row in rows for panel in row):
             return None
-        return Chart(
-            spec.title, spec.kind, self._scale, rows, spec.log_y, spec.caption, (*self._notes(), *self._remarks)
-        )
+        impossible = self._impossible(spec.x)
+        marked = tuple(f"{one} {VOID}" if one in impossible else one for one in self._scale.categories)
+        scale = replace(self._scale, categories=marked)
+        return Chart(spec.title, spec.kind, scale, rows, spec.log_y, spec.caption, (*self._notes(), *self._remarks))
+
+    def _impossible(self, axis: str) -> list[str]:
+        """Return the labels of an axis whose schedules no cluster could have run, where others on it are possible."""
+        if axis not in self._axes:
+            return []
+        there = self._present(axis)
+        broken = self._frame[(self._frame[OVERALLOCATIONS] > 0) | (self._frame[VIOLATIONS] > 0)]
+        labels = [label for label in there if label in broken[axis].tolist()]
+        return labels if len(labels) < len(there) else []
 
     def _present(self, axis: str) -> list[str]:
         """Return the labels of an axis that any run to be drawn has, in the experiment's order."""
@@ -98,9 +110,11 @@ class _Charting:
             frame = frame[frame[spec.facet] == facet]
         series: list[Series] = []
         levels: list[Level] = []
+        impossible = self._impossible(spec.by)
         for label in self._present(spec.by) if spec.by else [""]:
             own = frame[frame[spec.by] == label] if spec.by else frame
-            self._add(column, own, _named(spec.by, label) or OURS, series, levels)
+            name = _named(spec.by, label) or OURS
+            self._add(column, own, f"{name} {VOID}" if label in impossible else name, series, levels)
         for published, rows in self._published:
             if not published.facets or facet in published.facets:
                 self._add_published(column, published, rows, series, levels)
@@ -206,6 +220,8 @@ class _Charting:
         mixed = [axis for axis in self._axes if axis not in drawn and len(self._present(axis)) > 1]
         if mixed and not self._is_scatter:
             remarks.append(f"Means are over all values of {' and '.join(mixed)}, which is more than chance.")
+        if any(self._impossible(axis) for axis in (spec.x, spec.by)):
+            remarks.append(f"{VOID} The scheduler did what no cluster allows: these schedules are not possible ones.")
         failed = int((self._frame["state"] != "done").sum())
         if failed and spec.y != (COMPLETED,):
             remarks.append(f"{failed:,} of {len(self._frame):,} runs failed and do not count.")

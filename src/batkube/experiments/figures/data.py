@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from batkube.experiments.description.column_labels import Column, column_of
-from batkube.experiments.description.columns import COMPLETED
 from batkube.experiments.description.conditions import as_number
 from batkube.experiments.description.ranges import in_seconds
 from batkube.outputs.measures.intervals import Sample, sample_of, share_of
+from batkube.outputs.measures.number_columns import COMPLETED, Column, column_of
 
 if TYPE_CHECKING:
     import pandas as pd

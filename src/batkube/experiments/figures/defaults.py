@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from batkube.experiments.description.columns import COMPLETED
 from batkube.experiments.description.figures import FigureKind, FigureSpec, usual_title
 from batkube.experiments.figures.data import scale_of
+from batkube.outputs.measures.number_columns import COMPLETED
 
 #: More panels than this are no longer looked at.
 _MOST_FACETS = 6

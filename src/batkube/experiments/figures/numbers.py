@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from batkube.experiments.description.column_labels import Column
 from batkube.outputs.measures.intervals import Sample
+from batkube.outputs.measures.number_columns import Column
 
 
 def mean_text(sample: Sample, column: Column) -> str:

@@ -7,30 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.experiments.description.column_labels import Column
 from batkube.experiments.description.conditions import Condition, as_number
 from batkube.experiments.description.figures import Published
 from batkube.experiments.figures.data import sample_in
 from batkube.kernel.errors import InputError
 from batkube.outputs.measures.intervals import Sample, sample_of
-from batkube.outputs.measures.metrics import Metrics
+from batkube.outputs.measures.number_columns import Column
 from batkube.outputs.measures.tables import read_table
 from batkube.outputs.results import Results
 
 #: `exit_code = 0` in the place of a column: 1 where it holds, 0 where it does not.
 _TEST = re.compile(r"(\w+)\s*(=|!=|<=|>=|<|>)\s*(\S+)")
-#: What a jobs.csv tells, under the names of schedule.csv.
-_METRICS = {
-    "makespan": "makespan_s",
-    "mean_waiting_time": "wait_s_mean",
-    "max_waiting_time": "wait_s_max",
-    "mean_turnaround_time": "turnaround_s_mean",
-    "mean_slowdown": "slowdown_mean",
-    "max_slowdown": "slowdown_max",
-    "mean_utilisation": "utilisation",
-    "nb_jobs": "jobs",
-    "nb_jobs_finished": "finished",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,5 +76,5 @@ def _matching(pattern: str, folder: Path) -> list[Path]:
 
 
 def _metrics_row(path: Path) -> dict[str, object]:
-    metrics: Metrics = Results(path).metrics
-    return {name: getattr(metrics, attribute) for name, attribute in _METRICS.items()}
+    """Return what a jobs.csv tells, under the names of schedule.csv."""
+    return dict(Results(path).metrics.columns)

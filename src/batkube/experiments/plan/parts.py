@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from batkube.experiments.description.axes import label_of
 from batkube.experiments.description.ranges import in_seconds
 from batkube.experiments.description.reading import Experiment
-from batkube.experiments.description.spelling import check_names
 from batkube.experiments.plan.grid import Point, matches
 from batkube.kernel.errors import InputError
+from batkube.kernel.spelling import check_names
 
 #: What a run must have one of, by axis, `seed` or `repeat`.
 Part = Mapping[str, Sequence[object]]

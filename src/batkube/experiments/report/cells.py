@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from batkube.experiments.description.column_labels import Column
 from batkube.experiments.figures.numbers import mean_and_spread
 from batkube.outputs.measures.intervals import Sample
+from batkube.outputs.measures.number_columns import Column
 from batkube.outputs.pages.markup import element, join
 from batkube.outputs.pages.tables import Cell
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from batkube.experiments.description.column_labels import Column
 from batkube.experiments.figures.numbers import mean_and_spread
 from batkube.experiments.report.grid_points import GridPoint, by_task, difference_between, grid_points
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings
 from batkube.outputs.measures.intervals import Difference, Sample
+from batkube.outputs.measures.number_columns import Column
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, folded_if_long, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table
@@ -36,14 +36,17 @@ def differences_section(findings: Findings) -> Section | None:
 _LEGEND = (
     "Each row less the first one with the same workload and platform, seed by seed, ± half the 95 % confidence "
     "interval of the mean difference. In bold where the interval leaves out 0. Rows without pairs are compared as "
-    "independent samples (Welch)."
+    "independent samples (Welch). Schedules that no cluster could have run are left out."
 )
 
 
 def _rows(group: Sequence[GridPoint], columns: Sequence[Column]) -> list[list[Any]]:
     """Return a row for each point but the first, if any of its differences has an interval."""
-    first, rows = group[0], []
-    for point in group[1:]:
+    possible = [point for point in group if point.is_possible]
+    if not possible:
+        return []
+    first, rows = possible[0], []
+    for point in possible[1:]:
         differences = [difference_between(first, point, column) for column in columns]
         if any(differences):
             cells: list[Any] = [Cell(label, kind="label") for label in point.labels.values()]

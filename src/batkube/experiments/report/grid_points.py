@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from batkube.experiments.description.column_labels import Column
-from batkube.experiments.description.columns import COMPLETED, OVERALLOCATIONS
+from batkube.experiments.description.columns import OVERALLOCATIONS, VIOLATIONS
 from batkube.experiments.figures.data import observations, sample_in, values_in, without_copies
 from batkube.experiments.results.findings import Findings
 from batkube.outputs.files.manifest import MANIFEST
 from batkube.outputs.measures.intervals import Difference, Sample, difference_of, paired_difference_of
+from batkube.outputs.measures.number_columns import COMPLETED, Column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +43,8 @@ class GridPoint:
 
     @property
     def is_possible(self) -> bool:
-        """Whether a real cluster could have run these schedules: nothing was placed where there was no room."""
-        return not any(row[OVERALLOCATIONS] > 0 for row in self.done.values())
+        """Whether a real cluster could have run these schedules: nothing was placed where there was no room, …"""
+        return not any(row[OVERALLOCATIONS] > 0 or row[VIOLATIONS] > 0 for row in self.done.values())
 
 
 def grid_points(findings: Findings, columns: Sequence[Column]) -> list[GridPoint]:

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from batkube.experiments.description.column_labels import MAIN, Column, column_of
 from batkube.experiments.description.columns import TIMINGS
 from batkube.experiments.report.cells import mean_cell, value_cell
 from batkube.experiments.report.grid_points import GridPoint, best_of, grid_points
 from batkube.experiments.results.findings import Findings
+from batkube.outputs.measures.number_columns import MAIN, Column, column_of
 from batkube.outputs.pages.markup import join
 from batkube.outputs.pages.page import Section, fold, folded_if_long, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table
 
 #: More points than this are for looking up, and figures for looking at.
 _FEW_POINTS = 60
+#: Columns that say nothing where they are 0 in every run.
+_DULL_AT_0 = (
+    "overallocations",
+    "nb_violations",
+    "nb_jobs_failed",
+    "nb_jobs_killed",
+    "nb_jobs_rejected",
+    "nb_evictions",
+    "work_lost",
+)
 
 
 def results_section(findings: Findings) -> Section:
@@ -42,7 +52,7 @@ def results_section(findings: Findings) -> Section:
 def columns_with_numbers(findings: Findings) -> list[Column]:
     """Return the main columns that say something: what is nought or full in every run does not."""
     frame = findings.frame
-    dull = {"overallocations": 0.0, "success_rate": 1.0}
+    dull = dict.fromkeys(_DULL_AT_0, 0.0)
     names = [name for name in MAIN if name in frame and frame[name].notna().any()]
     return [column_of(name) for name in names if name not in dull or not (frame[name].dropna() == dull[name]).all()]
 

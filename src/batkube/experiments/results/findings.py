@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batkube.experiments.description.columns import COMPLETED, DIGEST, RUN, STATE, number_columns
+from batkube.experiments.description.columns import DIGEST, RUN, STATE, number_columns
 from batkube.experiments.results.reading import read_description
 from batkube.experiments.running.folder import RESULTS, TIMES, RunState, run_folder
+from batkube.outputs.measures.number_columns import COMPLETED
 from batkube.outputs.measures.tables import read_table
 from batkube.outputs.results import Results
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from batkube.cluster.outcomes import FinalState, Outcome
-from batkube.kernel.instants import Instant, format_seconds
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, format_seconds
+from batkube.kernel.job_measures import UTILISATION_OF, MeasuredJob, measures_of
 from batkube.kernel.quantities import CPU
 from batkube.kernel.windows import NO_TRIM, Trim, Window, window_of
 from batkube.platforms.model import Machine
@@ -81,7 +82,35 @@ def summary_of(
         "measured_from": format_seconds(window.begin),
         "measured_until": format_seconds(window.until(makespan)),
         "nb_jobs_measured": len(measured),
+        "nb_jobs_failed": sum(outcome.state is FinalState.FAILED for outcome in outcomes),
+        "nb_jobs_rejected": sum(outcome.state is FinalState.REJECTED for outcome in outcomes),
+        "nb_evictions": sum(outcome.evictions for outcome in outcomes),
+        "throughput": _decimal(_per_hour(len(measured), window.until(makespan) - window.begin)),
+        **{name: _decimal(value) for name, value in measures_of(_measured_jobs(measured)).items()},
+        **_utilisations(ran, machines, whole_machines, window, makespan),
     }
+
+
+def _measured_jobs(ran: Iterable[Outcome]) -> list[MeasuredJob]:
+    return [
+        MeasuredJob(
+            as_float_s(outcome.started - outcome.job.submit),
+            as_float_s(outcome.finished - outcome.job.submit),
+            as_float_s(outcome.finished - outcome.started),
+            outcome.job.size,
+            outcome.job.user,
+        )
+        for outcome in ran
+        if outcome.finished is not None and outcome.started is not None
+    ]
+
+
+def _per_hour(count: int, length_ns: int) -> float | None:
+    return count * 3600 * NANOSECONDS_PER_SECOND / length_ns if length_ns > 0 else None
+
+
+def _decimal(value: float | None) -> str:
+    return "" if value is None else f"{value:.6f}"
 
 
 def write_schedule(path: Path, summary: dict[str, str | int]) -> None:
@@ -109,11 +138,31 @@ def _utilisation(
     ran: Sequence[Outcome], machines: Sequence[Machine], whole_machines: bool, window: Window, makespan: Instant
 ) -> float:
     """Return the share of the cluster that jobs held in the window: machines, or requested cpu."""
+    offered = len(machines) if whole_machines else sum(machine.cpu_milli for machine in machines)
+    return _share(ran, None if whole_machines else CPU, offered, window, makespan)
+
+
+def _utilisations(
+    ran: Sequence[Outcome], machines: Sequence[Machine], whole_machines: bool, window: Window, makespan: Instant
+) -> dict[str, str]:
+    """Return the share of each resource that any job asked for, where jobs share machines by their requests."""
+    if whole_machines:
+        return {}
+    names = sorted({name for outcome in ran for name, _ in outcome.job.requests})
+    offered = {name: sum(machine.capacity.get(name, 0) for machine in machines) for name in names}
+    return {
+        f"{UTILISATION_OF}{name}": f"{_share(ran, name, offered[name], window, makespan):.6f}"
+        for name in names
+        if offered[name]
+    }
+
+
+def _share(ran: Sequence[Outcome], resource: str | None, offered: int, window: Window, makespan: Instant) -> float:
+    """Return how much of what was offered in the window jobs held; of machines where no resource is named."""
     used, begin, end = 0, window.begin, window.until(makespan)
     for outcome in ran:
         if outcome.finished is not None and outcome.started is not None:
-            share = 1 if whole_machines else dict(outcome.job.requests).get(CPU, 0)
+            amount = 1 if resource is None else dict(outcome.job.requests).get(resource, 0)
             inside = min(outcome.finished, end) - max(outcome.started, begin)
-            used += outcome.job.size * share * max(0, inside)
-    offered = len(machines) if whole_machines else sum(machine.cpu_milli for machine in machines)
+            used += outcome.job.size * amount * max(0, inside)
     return used / (offered * (end - begin)) if offered and end > begin else 0.0

@@ -69,7 +69,7 @@ def _deeds(results: RunFiles) -> Iterator[tuple[float, str, str]]:
     with path.open(encoding="utf-8") as file:
         for line in file:
             if '"nodes":' in line:
-                told = json.loads(line)
-                if told["event"] in _BEGINS | _ENDS:
-                    for node in told["nodes"].split(" "):
-                        yield told["t"] / 1e9, told["event"], node
+                entry = json.loads(line)
+                if entry["event"] in _BEGINS | _ENDS:
+                    for node in entry["nodes"].split(" "):
+                        yield entry["t"] / 1e9, entry["event"], node

@@ -13,8 +13,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from batkube.kernel.job_measures import CLASSES, PERCENTILES, UTILISATION_OF
+from batkube.kernel.quantities import CPU
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import Metrics
+from batkube.outputs.measures.number_columns import Column, column_of
 from batkube.outputs.measures.run_labels import labels_of
 
 #: jobs.csv has six decimals, and two programs may round the last one differently: less than this is no difference.
@@ -25,17 +28,34 @@ _RESOLUTION_S = 1.5e-6
 class MetricRow:
     """One number of one run, with how to write it."""
 
-    name: str
-    unit: str
-    value: float | None
-    decimals: int
-    #: -1 when less is better, 1 when more is better, 0 when neither.
-    better: int = 0
+    column: Column
+    #: As the files have it: a share is 0 to 1.
+    raw: float | None
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.column.label
+
+    @property
+    def unit(self) -> str:
+        """The unit of what is shown."""
+        return self.column.unit
+
+    @property
+    def better(self) -> int:
+        """-1 when less is better, 1 when more is better, 0 when neither."""
+        return self.column.better
+
+    @property
+    def value(self) -> float | None:
+        """The number in its unit."""
+        return None if self.raw is None else self.raw * self.column.factor
 
     @property
     def text(self) -> str:
         """The value as shown; a dash when it is unknown."""
-        return "–" if self.value is None else f"{self.value:,.{self.decimals}f}"
+        return "–" if self.value is None else f"{self.value:,.{self.column.decimals}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,50 +99,76 @@ class Comparison:
         return (value - base) / abs(base) if base else None
 
     def csv(self) -> str:
-        """Return the metrics as CSV: metric, unit, a column per run; numbers unrounded, empty when unknown."""
+        """Return the metrics as CSV: metric, unit, a column per run; numbers unrounded, empty when unknown.
+
+        Metrics have the names and units of schedule.csv and results.csv, where shares are 0 to 1.
+        """
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["metric", "unit", *self.labels])
         for number, row in enumerate(self.rows[0]):
-            values = [rows[number].value for rows in self.rows]
-            writer.writerow([row.name.strip(), row.unit, *("" if value is None else repr(value) for value in values)])
+            values = [rows[number].raw for rows in self.rows]
+            unit = "" if row.column.factor != 1 else row.unit
+            writer.writerow([row.column.name, unit, *("" if value is None else repr(value) for value in values)])
         return out.getvalue()
 
 
-def metric_rows(metrics: Metrics, states: Sequence[str] | None = None) -> list[MetricRow]:
-    """Return a run's numbers in the order they are shown; `states` are the final states to give a row each."""
-    share = metrics.utilisation
+#: The order in which numbers are shown; what a run has besides stands before the last of these.
+_ORDER = (
+    "nb_jobs_measured",
+    "measured_from",
+    "measured_until",
+    "makespan",
+    "mean_waiting_time",
+    "median_waiting_time",
+    *(f"p{rank}_waiting_time" for rank in PERCENTILES),
+    "max_waiting_time",
+    *(f"mean_waiting_time_{kind}" for kind in CLASSES),
+    "mean_turnaround_time",
+    "mean_slowdown",
+    "max_slowdown",
+    "mean_bounded_slowdown",
+    "p95_bounded_slowdown",
+    "mean_utilisation",
+    "throughput",
+    "fairness_by_user",
+    "nb_evictions",
+    "work_lost",
+)
+
+
+def metric_rows(
+    metrics: Metrics, states: Sequence[str] | None = None, resources: Sequence[str] | None = None
+) -> list[MetricRow]:
+    """Return a run's numbers in the order they are shown.
+
+    `states` are the final states and `resources` the columns of resources to give a row each: those that any of several
+    runs has.
+    """
     counts = metrics.states if states is None else {state: metrics.states.get(state, 0) for state in states}
+    shares = resource_columns(metrics) if resources is None else resources
+    names = [*_ORDER[: _ORDER.index("throughput")], *shares, *_ORDER[_ORDER.index("throughput") :], "nb_violations"]
     return [
-        MetricRow("jobs", "", metrics.jobs, 0),
-        *(MetricRow(f"  {state.lower()}", "", count, 0) for state, count in counts.items()),
-        MetricRow("jobs measured", "", metrics.measured, 0),
-        MetricRow("measured from", "s", metrics.measured_from_s, 2),
-        MetricRow("measured until", "s", metrics.measured_until_s, 2),
-        MetricRow("makespan", "s", metrics.makespan_s, 2, -1),
-        MetricRow("mean wait", "s", metrics.wait_s_mean, 2, -1),
-        MetricRow("median wait", "s", metrics.wait_s_median, 2, -1),
-        MetricRow("p90 wait", "s", metrics.wait_s_p90, 2, -1),
-        MetricRow("p95 wait", "s", metrics.wait_s_p95, 2, -1),
-        MetricRow("p99 wait", "s", metrics.wait_s_p99, 2, -1),
-        MetricRow("max wait", "s", metrics.wait_s_max, 2, -1),
-        MetricRow("mean turnaround", "s", metrics.turnaround_s_mean, 2, -1),
-        MetricRow("mean slowdown", "", metrics.slowdown_mean, 3, -1),
-        MetricRow("max slowdown", "", metrics.slowdown_max, 3, -1),
-        MetricRow("mean bounded slowdown", "", metrics.bounded_slowdown_mean, 3, -1),
-        MetricRow("utilisation", "%", None if share is None else share * 100, 2, 1),
-        MetricRow("throughput", "jobs/h", metrics.throughput_per_h, 2, 1),
-        MetricRow("fairness by user", "", metrics.fairness, 4, 1),
-        MetricRow("evictions", "", metrics.evictions, 0, -1),
-        MetricRow("work lost", "s", metrics.work_lost_s, 2, -1),
-        MetricRow("violations", "", metrics.violations, 0, -1),
+        MetricRow(column_of("nb_jobs"), metrics.jobs),
+        *(
+            MetricRow(Column(f"nb_{state.lower()}", f"  {state.lower()}", decimals=0), count)
+            for state, count in counts.items()
+        ),
+        *(MetricRow(column_of(name), metrics.columns.get(name)) for name in names),
     ]
+
+
+def resource_columns(metrics: Metrics) -> list[str]:
+    """Return the columns of the resources whose utilisation is known, but for those told already."""
+    names = [name for name in metrics.columns if name.startswith(UTILISATION_OF)]
+    return [name for name in names if name != f"{UTILISATION_OF}{CPU}"]
 
 
 def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Comparison:
     """Return the runs side by side, measured against `runs[baseline]`."""
     metrics = [run.metrics for run in runs]
     states = sorted({state for each in metrics for state in each.states})
+    resources = list(dict.fromkeys(name for each in metrics for name in resource_columns(each)))
     labels = labels_of([run.path for run in runs])
     tables = _matched([run.jobs for run in runs])
     others = [number for number in range(len(runs)) if number != baseline]
@@ -146,7 +192,7 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
         labels,
         baseline,
         [not each.violations for each in metrics],
-        [metric_rows(each, states) for each in metrics],
+        [metric_rows(each, states, resources) for each in metrics],
         warnings,
         [_differences(labels[number], tables[baseline], tables[number]) for number in others],
     )

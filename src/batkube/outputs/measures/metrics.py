@@ -14,12 +14,10 @@ import numpy as np
 import pandas as pd
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, as_float_s, seconds
+from batkube.kernel.job_measures import BOUND_S, UTILISATION_OF, MeasuredJob, measures_of
 from batkube.kernel.windows import Window
 from batkube.outputs.measures.occupation import Floats, busy_of, executions_of
 from batkube.outputs.measures.run_files import RunFiles
-
-#: Jobs shorter than this count as this long in the bounded slowdown (Feitelson and Rudolph, JSSPP 1998: 10 s).
-BOUND_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,8 @@ class Metrics:
     work_lost_s: float | None
     #: How often the scheduler did what no cluster allows.
     violations: int
+    #: All of it once more, and the rest, by the columns of schedule.csv and results.csv.
+    columns: dict[str, float | None]
 
 
 def metrics_of(results: RunFiles, window: Window) -> Metrics:
@@ -63,7 +63,31 @@ def metrics_of(results: RunFiles, window: Window) -> Metrics:
     slowdowns = _slowdowns(done)
     makespan = last_finish_s(jobs)
     begin, end = window_s(window, makespan)
-    p50, p90, p95, p99 = np.percentile(wait, [50, 90, 95, 99]).tolist() if len(wait) else [None] * 4
+    measures = measures_of(measured_jobs(done))
+    evictions = int(jobs["evictions"].fillna(0).sum())
+    lost = float(jobs["work_lost"].sum()) if jobs["work_lost"].notna().any() else None
+    share = utilisation(results, window)
+    throughput = len(done) / (end - begin) * 3600 if end > begin else None
+    columns: dict[str, float | None] = {
+        "nb_jobs": len(jobs),
+        "nb_jobs_finished": len(finished_jobs(jobs)),
+        "nb_jobs_measured": len(done),
+        "measured_from": begin,
+        "measured_until": end,
+        "makespan": makespan,
+        "mean_waiting_time": _mean(wait),
+        "max_waiting_time": _max(wait),
+        "mean_turnaround_time": _mean(done["turnaround_time"].to_numpy()),
+        "mean_slowdown": _mean(slowdowns),
+        "max_slowdown": _max(slowdowns),
+        **measures,
+        "mean_utilisation": share,
+        **_resource_shares(results, window),
+        "throughput": throughput,
+        "nb_evictions": evictions,
+        "work_lost": lost,
+        "nb_violations": results.violations,
+    }
     return Metrics(
         jobs=len(jobs),
         finished=len(finished_jobs(jobs)),
@@ -72,22 +96,23 @@ def metrics_of(results: RunFiles, window: Window) -> Metrics:
         measured_until_s=end,
         states={str(state): int(count) for state, count in jobs["final_state"].value_counts().sort_index().items()},
         makespan_s=makespan,
-        wait_s_mean=_mean(wait),
-        wait_s_median=p50,
-        wait_s_p90=p90,
-        wait_s_p95=p95,
-        wait_s_p99=p99,
-        wait_s_max=_max(wait),
-        turnaround_s_mean=_mean(done["turnaround_time"].to_numpy()),
-        slowdown_mean=_mean(slowdowns),
-        slowdown_max=_max(slowdowns),
-        bounded_slowdown_mean=_mean(bounded_slowdowns(done)),
-        utilisation=utilisation(results, window),
-        throughput_per_h=len(done) / (end - begin) * 3600 if end > begin else None,
-        fairness=fairness_by_user(jobs_in(window, jobs)),
-        evictions=int(jobs["evictions"].fillna(0).sum()),
-        work_lost_s=float(jobs["work_lost"].sum()) if jobs["work_lost"].notna().any() else None,
+        wait_s_mean=columns["mean_waiting_time"],
+        wait_s_median=measures["median_waiting_time"],
+        wait_s_p90=measures["p90_waiting_time"],
+        wait_s_p95=measures["p95_waiting_time"],
+        wait_s_p99=measures["p99_waiting_time"],
+        wait_s_max=columns["max_waiting_time"],
+        turnaround_s_mean=columns["mean_turnaround_time"],
+        slowdown_mean=columns["mean_slowdown"],
+        slowdown_max=columns["max_slowdown"],
+        bounded_slowdown_mean=measures["mean_bounded_slowdown"],
+        utilisation=share,
+        throughput_per_h=throughput,
+        fairness=measures["fairness_by_user"],
+        evictions=evictions,
+        work_lost_s=lost,
         violations=results.violations,
+        columns=columns,
     )
 
 
@@ -140,15 +165,25 @@ def utilisation(results: RunFiles, window: Window) -> float | None:
     return float((cores * inside.clip(lower=0)).sum() / offered) if offered > 0 else 0.0
 
 
-def jain_index(values: Floats) -> float:
-    """Return Jain's fairness index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything."""
-    return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
+def measured_jobs(done: pd.DataFrame) -> list[MeasuredJob]:
+    """Return finished jobs for what is computed of them one by one; a job of unknown size counts as one machine."""
+    columns = (
+        done["waiting_time"],
+        done["turnaround_time"],
+        done["execution_time"],
+        done["requested_number_of_resources"].fillna(1),
+        done["user"],
+    )
+    return [MeasuredJob(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def fairness_by_user(jobs: pd.DataFrame) -> float | None:
-    """Return Jain's index over the users' mean bounded slowdowns; None with fewer than two users."""
-    means = users_table(jobs)["bounded_slowdown_mean"].dropna().to_numpy(dtype=np.float64)
-    return jain_index(means) if len(means) > 1 else None
+def _resource_shares(results: RunFiles, window: Window) -> dict[str, float | None]:
+    """Return each resource's utilisation, which schedule.csv has for the run's own window and no other."""
+    cells = {str(name): value for name, value in results.schedule.items()}
+    shares = {name: value for name, value in cells.items() if name.startswith(UTILISATION_OF)}
+    begin = results.schedule.get("measured_from")
+    same = window_s(window, last_finish_s(results.jobs)) == (begin, results.schedule.get("measured_until"))
+    return {name: value if same and isinstance(value, float) else None for name, value in shares.items()}
 
 
 def users_table(jobs: pd.DataFrame) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from batkube.outputs.report.gangs import gangs_section
 from batkube.outputs.report.gantt import gantt_figure
 from batkube.outputs.report.notes import notes_table
 from batkube.outputs.report.pods import pods_section
+from batkube.outputs.report.schedulers import schedulers_section
 from batkube.outputs.report.sources import sources_section
 from batkube.outputs.results import Results
 
@@ -37,6 +38,7 @@ def run_report(results: Results, *, title: str | None = None) -> str:
         _gantt_section(results),
         _distributions_section(results),
         _users_section(results),
+        schedulers_section(results),
         gangs_section(results),
         pods_section(results),
         _fidelity_section(results),

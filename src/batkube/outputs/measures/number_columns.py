@@ -1,10 +1,14 @@
-"""What the columns of an experiment's tables are called for people, in which unit, and which way is better."""
+"""What the columns of schedule.csv and of an experiment's tables are called for people, in which unit, and which way is
+better: the one list for tables, comparisons, figures and reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from batkube.experiments.description.columns import COMPLETED
+from batkube.kernel.job_measures import BOUND_S, CLASSES, PERCENTILES, UTILISATION_OF
+
+#: What reports add to each run: 1 if it completed, or else 0.
+COMPLETED = "completed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +37,39 @@ _KNOWN = (
     Column(COMPLETED, "runs completed", "%", 1, 100.0, 1),
     Column("makespan", "makespan", "s", -1),
     Column("mean_waiting_time", "mean wait", "s", -1),
+    Column("median_waiting_time", "median wait", "s", -1),
+    *(Column(f"p{rank}_waiting_time", f"p{rank} wait", "s", -1) for rank in PERCENTILES),
     Column("max_waiting_time", "longest wait", "s", -1),
+    *(Column(f"mean_waiting_time_{kind}", f"mean wait, {kind.replace('_', ' ')}", "s", -1) for kind in CLASSES),
     Column("mean_turnaround_time", "mean turnaround", "s", -1),
     Column("max_turnaround_time", "longest turnaround", "s", -1),
     Column("mean_slowdown", "mean slowdown", "", -1, decimals=3),
     Column("max_slowdown", "largest slowdown", "", -1, decimals=3),
+    Column("mean_bounded_slowdown", f"mean bounded slowdown (τ = {BOUND_S:g} s)", "", -1, decimals=3),
+    Column("p95_bounded_slowdown", f"p95 bounded slowdown (τ = {BOUND_S:g} s)", "", -1, decimals=3),
+    Column("fairness_by_user", "fairness by user", "", 1, decimals=4),
+    Column("throughput", "throughput", "jobs/h", 1),
     Column("mean_utilisation", "utilisation", "%", 1, 100.0),
     Column("success_rate", "success rate", "%", 1, 100.0),
     Column("nb_jobs", "jobs", decimals=0),
     Column("nb_jobs_finished", "jobs finished", "", 1, decimals=0),
     Column("nb_jobs_success", "jobs succeeded", "", 1, decimals=0),
+    Column("nb_jobs_measured", "jobs measured", decimals=0),
+    Column("measured_from", "measured from", "s"),
+    Column("measured_until", "measured until", "s"),
+    Column("nb_jobs_failed", "jobs failed", "", -1, decimals=0),
+    Column("nb_jobs_rejected", "jobs rejected", "", -1, decimals=0),
+    Column("nb_evictions", "evictions", "", -1, decimals=0),
+    Column("work_lost", "work lost", "s", -1),
+    Column("nb_violations", "violations", "", -1, decimals=0),
     Column("nb_jobs_killed", "jobs killed", "", -1, decimals=0),
     Column("nb_computing_machines", "machines", decimals=0),
     Column("time_computing", "machine time computing", "s"),
     Column("time_idle", "machine time idle", "s", -1),
     Column("overallocations", "over-allocations", "", -1, decimals=0),
+    Column("nb_jobs_deadlocked", "jobs in a deadlock", "", -1, decimals=0),
+    Column("nb_bindings_refused", "bindings refused", "", -1, decimals=0),
+    Column("nb_pods_rejected", "pods rejected by kubelets", "", -1, decimals=0),
     Column("cycles", "cycles", decimals=0),
     Column("cycles_cut_short", "cycles cut short", decimals=0),
     Column("decisions", "decisions", decimals=0),
@@ -67,9 +89,17 @@ MAIN = (
     "makespan",
     "mean_waiting_time",
     "max_waiting_time",
-    "mean_slowdown",
+    "median_waiting_time",
+    "p95_waiting_time",
+    "mean_bounded_slowdown",
     "mean_utilisation",
-    "success_rate",
+    "fairness_by_user",
+    "nb_evictions",
+    "work_lost",
+    "nb_jobs_failed",
+    "nb_jobs_killed",
+    "nb_jobs_rejected",
+    "nb_violations",
     "overallocations",
     "real_s",
 )
@@ -77,4 +107,6 @@ MAIN = (
 
 def column_of(name: str) -> Column:
     """Return how to show the column called `name`; one that is not known is told by its name."""
+    if name.startswith(UTILISATION_OF):
+        return Column(name, f"utilisation of {name.removeprefix(UTILISATION_OF)}", "%", 1, 100.0)
     return _BY_NAME.get(name) or Column(name, name.replace("_", " "))

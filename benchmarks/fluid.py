@@ -1,0 +1,96 @@
+"""What the fluid model costs per event, and whether idle hosts matter; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import platform
+import random
+import subprocess
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from batkube.execution.plant import Plant
+from batkube.fluid.flow import Flow
+from batkube.kernel.instants import Instant
+from batkube.platforms.simgrid_network import parse_network
+
+RESULTS = Path(__file__).resolve().parent / "results" / "fluid.md"
+COLUMNS = ("hosts", "busy", "tasks", "at once", "events", "CPU s", "us per event")
+
+
+class Case(NamedTuple):
+    """Tasks on the first `busy` of `hosts` hosts of a cluster with a backbone."""
+
+    hosts: int
+    busy: int
+    tasks: int
+
+
+def cluster(hosts: int) -> bytes:
+    """Return a platform of so many hosts on links of 125 MB/s, with a backbone of 2.25 GB/s that all share."""
+    return (
+        '<?xml version="1.0"?><platform version="4.1"><zone id="z" routing="Full"><cluster id="c" prefix="h" suffix="" '
+        f'radical="0-{hosts - 1}" speed="1Gf" bw="125MBps" lat="50us" bb_bw="2.25GBps" bb_lat="500us"/>'
+        "</zone></platform>"
+    ).encode()
+
+
+def play(case: Case) -> tuple[int, float, int]:
+    """Return how many events there were, their CPU seconds, and the most tasks at once."""
+    rng = random.Random(0)
+    flow = Flow()
+    plant = Plant(parse_network(Path("cluster.xml"), cluster(case.hosts)), flow)
+    free = [f"h{number}" for number in range(case.busy)]
+    held: dict[object, list[str]] = {}
+    begun = events = most = 0
+    now = Instant(0)
+    gc.collect()
+    start = time.process_time()
+    while begun < case.tasks or held:
+        while begun < case.tasks:
+            size = rng.choice((1, 2, 4, 8))
+            if size > len(free):
+                break
+            hosts = [free.pop() for _ in range(size)]
+            sent = [0.0 if row == column else rng.uniform(1e6, 1e8) for row in range(size) for column in range(size)]
+            task = plant.task(str(begun), hosts, [rng.uniform(1e9, 1e10)] * size, sent)
+            held[task] = hosts
+            flow.begin(task, now)
+            begun += 1
+            events += 1
+        most = max(most, len(held))
+        flow.settle(now)
+        due = flow.due()
+        assert due is not None
+        now = due
+        for done in flow.advance(now):
+            free += held.pop(done)
+            events += 1
+    return events, time.process_time() - start, most
+
+
+def main() -> None:
+    """Run the cases, print their table and append it to the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the tasks, and nothing is written")
+    quick = parser.parse_args().quick
+    tasks = 1_000 if quick else 10_000
+    cases = [Case(128, 128, tasks), Case(1_024, 128, tasks), Case(8_192, 128, tasks), Case(128, 32, tasks)]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
+    for case in cases:
+        events, cpu_s, most = play(case)
+        cells = [f"{case.hosts:,}", str(case.busy), f"{case.tasks:,}", str(most), f"{events:,}", f"{cpu_s:.1f}"]
+        lines.append(f"| {' | '.join([*cells, f'{1e6 * cpu_s / events:.0f}'])} |")
+        print(lines[-1], flush=True)
+    if quick:
+        return
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    head = f"## {commit.stdout.strip()}, Python {platform.python_version()}, {platform.machine()}"
+    text = RESULTS.read_text() if RESULTS.exists() else "# The fluid model\n"
+    RESULTS.write_text("\n".join([text, head, "", *lines, ""]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""What `batkube run` costs with schedulers of gangs on virtual time; see README.md.
+
+python benchmarks/gangs.py quiet [--seconds 1000000]     long runs with few jobs: what the programs' own timers cost
+python benchmarks/gangs.py many [--gangs 10000]          gangs of 1 to 64 pods at once on 1,000 nodes, with Volcano
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "gangs.md"
+BATKUBE = str(Path(sys.executable).with_name("batkube"))
+SCHEDULERS = ("kube-scheduler@1.34.4", "volcano@1.10.0", "kube-batch@0.5.0", "scheduler-plugins@0.30.6", "kueue@0.10.0")
+COLUMNS = (
+    "scheduler",
+    "gangs",
+    "pods",
+    "nodes",
+    "virtual s",
+    "real s",
+    "virtual / real",
+    "programs' CPU s",
+    "our CPU s",
+    "programs' MiB",
+    "our MiB",
+    "mean wait s",
+)
+#: How many gangs a quiet run has.
+FEW = 20
+
+
+def quiet_workload(path: Path, seconds: int) -> str:
+    """Write few gangs of four pods that are spread over a long time; return the nodes they run on."""
+    step = seconds / FEW
+    jobs = [{"id": str(number), "subtime": number * step, "res": 4, "profile": "work"} for number in range(FEW)]
+    write(path, jobs, {"work": {"type": "delay", "delay": step / 10, "cpu": 1}})
+    return "8x2,8Gi"
+
+
+def many_workload(path: Path, count: int) -> str:
+    """Write gangs of 1 to 64 pods, a tenth of them every half minute; return the nodes they run on."""
+    lots = random.Random(count)
+    jobs = [
+        {"id": str(number), "subtime": number * 10 // count * 30, "res": lots.randint(1, 64), "profile": "work"}
+        for number in range(count)
+    ]
+    write(path, jobs, {"work": {"type": "delay", "delay": 60, "cpu": 1}})
+    return "1000x16,64Gi"
+
+
+def write(path: Path, jobs: list[dict[str, object]], profiles: dict[str, dict[str, object]]) -> None:
+    """Write a workload."""
+    path.write_text(json.dumps({"nb_res": 64, "jobs": jobs, "profiles": profiles}))
+
+
+def row(scheduler: str, workload: Path, nodes: str, folder: Path, limit_s: float) -> str:
+    """Run a workload and return its line of the table."""
+    out = folder / "out"
+    command = [BATKUBE, "run", "--workload", str(workload), "--platform", nodes, "--scheduler", scheduler, "--quiet"]
+    command += ["--force", "--out", str(out), "--time-limit", f"{limit_s:.0f}s", "--watchdog", "10m"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1) or not (out / "manifest.json").is_file():
+        return line([scheduler, done.stderr.strip().splitlines()[-1]])
+    manifest = json.loads((out / "manifest.json").read_text())
+    programs, real = manifest["real"]["programs"], manifest["real"]
+    jobs = json.loads(workload.read_text())["jobs"]
+    waits = dict(zip(*[text.split(",") for text in (out / "schedule.csv").read_text().splitlines()], strict=True))
+    ended = f"{manifest['jobs']:,}" if not done.returncode else f"{waits['nb_jobs_finished']} of {manifest['jobs']:,}"
+    return line(
+        [
+            scheduler,
+            ended,
+            f"{sum(job['res'] for job in jobs):,}",
+            nodes.partition("x")[0],
+            f"{manifest['end_s']:,.0f}",
+            f"{real['run_s']:.1f}",
+            f"{manifest['end_s'] / real['run_s']:,.0f}",
+            f"{sum(one['cpu_s'] for one in programs):.1f}",
+            f"{real['cpu_s']:.1f}",
+            f"{sum(one['peak_memory_bytes'] for one in programs) / 2**20:.0f}",
+            f"{real['peak_memory_bytes'] / 2**20:.0f}",
+            waits["mean_waiting_time"],
+        ]
+    )
+
+
+def line(cells: Sequence[str]) -> str:
+    """Return a line of the table, filled up to its width."""
+    return f"| {' | '.join([*cells, *[''] * (len(COLUMNS) - len(cells))])} |"
+
+
+def rows(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """Run what was asked for; yield the lines of the table."""
+    workload = folder / "workload.json"
+    if options.case == "quiet":
+        nodes = quiet_workload(workload, options.seconds)
+        chosen = options.scheduler or SCHEDULERS
+    else:
+        nodes = many_workload(workload, options.gangs)
+        chosen = options.scheduler or ["volcano@1.10.0"]
+    for scheduler in chosen:
+        yield row(scheduler, workload, nodes, folder, options.limit)
+
+
+def main() -> None:
+    """Run a case; print the table and append it to the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("case", choices=["quiet", "many"])
+    parser.add_argument("--seconds", type=int, default=1_000_000)
+    parser.add_argument("--gangs", type=int, default=10_000)
+    parser.add_argument("--scheduler", action="append", help="of the catalogue; may be repeated")
+    parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is stopped")
+    options = parser.parse_args()
+    load = os.getloadavg()[0]
+    heading = [
+        "",
+        f"## {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f}",
+    ]
+    heading += ["", f"`python benchmarks/gangs.py {' '.join(sys.argv[1:])}`", "", line(COLUMNS)]
+    heading += [f"|{'---|' * len(COLUMNS)}"]
+    print("\n".join(heading), flush=True)
+    lines = []
+    with tempfile.TemporaryDirectory() as name:
+        for text in rows(options, Path(name)):
+            lines.append(text)
+            print(text, flush=True)
+    with RESULTS.open("a", encoding="utf-8") as file:
+        file.write("\n".join([*heading, *lines, ""]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""What traces cost with this source and with that of an earlier commit, in turn, on one machine; see README.md.
+
+A machine that others use is faster and slower from minute to minute, so a figure of yesterday says little. Here the two
+take turns, the least CPU time of each counts, and whether both wrote the same is part of the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from unittest import mock
+
+from measuring import Cost, measure
+from policies import POLICIES, Case, machine, run_command, subject_of_now, trace_cases
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "side_by_side.md"
+COLUMNS = ("workload", "policy", "CPU s then", "CPU s now", "ratio", "peak MiB then", "peak MiB now", "same schedule")
+LIMIT_S = 3600.0
+
+
+def source_of(commit: str, folder: Path) -> Path:
+    """Unpack the sources of a commit into `folder` and return where they can be imported from."""
+    archive = subprocess.run(
+        ["git", "-C", str(HERE.parent), "archive", commit, "src"], capture_output=True, check=False
+    )
+    if archive.returncode:
+        sys.exit(f"{commit} cannot be had: {archive.stderr.decode().strip()}")
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder, filter="data")
+    return folder / "src"
+
+
+def run_once(source: Path, case: Case, policy: str, out: Path) -> tuple[Cost, str]:
+    """Run a case with the modules of `source`; return what it cost and the digest of what happened."""
+    with mock.patch.dict(os.environ, {"PYTHONPATH": str(source)}):
+        cost = measure(run_command(case, policy, out), LIMIT_S)
+    return cost, json.loads((out / "manifest.json").read_text())["digest"]
+
+
+def row(case: Case, policy: str, sources: Sequence[Path], rounds: int, folder: Path) -> str:
+    """Return a line of the table: `rounds` runs with each of two sources, in turn."""
+    runs: list[list[tuple[Cost, str]]] = [[], []]
+    for _ in range(rounds):
+        for number, source in enumerate(sources):
+            runs[number].append(run_once(source, case, policy, folder / f"out-{number}"))
+    cpu = [min(cost.cpu_s for cost, _ in some) for some in runs]
+    memory = [statistics.median(cost.peak_memory_bytes for cost, _ in some) / 2**20 for some in runs]
+    digests = {digest for some in runs for _, digest in some}
+    cells = [case.name, policy, f"{cpu[0]:.2f}", f"{cpu[1]:.2f}", f"{cpu[1] / cpu[0]:.3f}"]
+    return f"| {' | '.join([*cells, *(f'{peak:.1f}' for peak in memory), 'yes' if len(digests) == 1 else 'no'])} |"
+
+
+def table(cases: Sequence[Case], sources: Sequence[Path], rounds: int, folder: Path) -> Iterator[str]:
+    """Yield the lines of the table as they come."""
+    yield f"| {' | '.join(COLUMNS)} |"
+    yield "|---" * len(COLUMNS) + "|"
+    for case in cases:
+        for policy in POLICIES:
+            yield row(case, policy, sources, rounds, folder)
+
+
+def main() -> None:
+    """Measure, print the table, and append it to the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("commit", help="what to compare this source with")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each source per line (default 5)")
+    parser.add_argument("--jobs", type=int, help="only so many jobs of each trace")
+    parser.add_argument("--trace", action="append", help="only the traces of these names")
+    parser.add_argument("--no-record", action="store_true", help="do not append to the results")
+    options = parser.parse_args()
+    lines = [f"## {subject_of_now()} beside {options.commit}", ""]
+    lines += [f"`{shlex.join(['python', 'benchmarks/side_by_side.py', *sys.argv[1:]])}`; {machine()}.", ""]
+    with tempfile.TemporaryDirectory(prefix="batkube-bench-") as name:
+        folder = Path(name)
+        sources = (source_of(options.commit, folder / "then"), HERE.parent / "src")
+        cases = [case for case in trace_cases(folder, options.jobs) if case.name in (options.trace or [case.name])]
+        for line in table(cases, sources, options.rounds, folder):
+            print(line, flush=True)
+            lines.append(line)
+    if not options.no_record:
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.write("\n".join([*lines, "", ""]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Kubernetes' own conformance suite against `batkube serve`: what passes, what fails, and what nobody can expect to.
+
+    make conformance        or        python scripts/conformance --out DIR [--only REGEX] [--all] [--workers 4] …
+
+The suite (k8s.io/kubernetes/test/e2e) is built from the Go module proxy, once; it takes a quarter of an hour on two
+cores. A cluster is served, and the specs are run against it by several processes at once, those that must be alone one
+after the other. `beyond.yaml` says which specs are not run, and why: they look at what a container really did. DIR gets
+`specs.csv`, `table.md`, and what each process of the suite printed. Exit code 1 when a spec that was run did not pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import itertools
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from batkube.schedulers.builds import built
+from batkube.schedulers.installed import cache_folder
+from batkube.schedulers.programs import program
+from batkube.schedulers.recipes import GoMod, Program
+
+HERE = Path(__file__).parent
+VERSION = "v1.34.4"
+CONFORMANCE = "[Conformance]"
+SERIAL = "[Serial]"
+#: How many specs one process of the suite runs.
+CHUNK = 6
+#: So long a process of the suite may take for each of its specs, before it is ended.
+SPEC_S = 1800
+_GROUP = re.compile(r"\[(sig-[a-z-]+)\]")
+
+
+class Verdict(NamedTuple):
+    """How a spec went."""
+
+    spec: str
+    outcome: str
+    #: Why it was not run, or the first line of why it failed.
+    reason: str = ""
+    length_s: float = 0.0
+
+    @property
+    def group(self) -> str:
+        """The special interest group that keeps the spec."""
+        match = _GROUP.search(self.spec)
+        return match[1] if match else "others"
+
+
+def suite() -> Program:
+    """Return the suite as a program."""
+    main = (HERE / "suite.go").read_text(encoding="utf-8")
+    variables = tuple(
+        (f"k8s.io/{package}.gitVersion", VERSION) for package in ("component-base/version", "client-go/pkg/version")
+    )
+    return Program(
+        "e2e", "k8s.io/kubernetes", VERSION, "", main=main, go_mod=GoMod.KUBERNETES, variables=variables, virtual=False
+    )
+
+
+def beyond() -> dict[str, str]:
+    """Return the specs that are not run, each with the reason."""
+    reasons = yaml.safe_load((HERE / "beyond.yaml").read_text(encoding="utf-8"))
+    return {spec: reason for reason, specs in reasons.items() for spec in specs}
+
+
+@contextlib.contextmanager
+def served(out: Path, platform: str, more: Sequence[str]) -> Iterator[Path]:
+    """Serve a cluster as long as the block runs; yield its kubeconfig."""
+    folder = out / "served"
+    command = [sys.executable, "-m", "batkube", "serve", "--platform", platform, "--out", str(folder)]
+    command += ["--rules", str(HERE / "rules.yaml"), *more]
+    with (out / "serve.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+        try:
+            for _ in range(1200):
+                if (folder / "kubeconfig").exists():
+                    break
+                if server.poll() is not None:
+                    sys.exit(f"batkube serve ended:\n{(out / 'serve.log').read_text()}")
+                time.sleep(0.5)
+            yield folder / "kubeconfig"
+        finally:
+            server.terminate()
+
+
+class Suite:
+    """The suite's program, with the cluster that it is let loose on."""
+
+    def __init__(self, binary: Path, kubeconfig: Path, kubectl: Path | None, out: Path) -> None:
+        self._command = [str(binary), f"--kubeconfig={kubeconfig}", "--provider=skeleton", "--disable-log-dump=true"]
+        if kubectl is not None:
+            self._command.append(f"--kubectl-path={kubectl}")
+        self._out = out
+        self._numbers = itertools.count(1)
+
+    def specs(self) -> list[str]:
+        """Return the names of all conformance specs."""
+        reports = self._reports("list", re.escape(CONFORMANCE), "--ginkgo.dry-run")
+        return sorted(name for report in reports if CONFORMANCE in (name := _name(report)))
+
+    def run(self, specs: Sequence[str]) -> list[Verdict]:
+        """Run some specs in one process."""
+        focus = "|".join(re.escape(spec).replace(r"\ ", " ") for spec in specs)
+        reports = {_name(report): report for report in self._reports(f"{next(self._numbers):03}", f"({focus})$")}
+        verdicts = [_verdict(spec, reports.get(spec)) for spec in specs]
+        for one in verdicts:
+            print(f"{one.outcome:8} {one.length_s:6.0f} s  {one.spec}", flush=True)
+        return verdicts
+
+    def _reports(self, name: str, focus: str, *more: str) -> list[dict[str, Any]]:
+        path, log = self._out / f"{name}.json", self._out / f"{name}.log"
+        command = [*self._command, f"--ginkgo.focus={focus}", f"--ginkgo.json-report={path}", "--ginkgo.no-color"]
+        # The specs of a process that hangs have failed.
+        with log.open("wb") as stream, contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run([*command, *more], stdout=stream, stderr=stream, timeout=SPEC_S * CHUNK, check=False)
+        if not path.exists():
+            return []
+        return [report for one in json.loads(path.read_text(encoding="utf-8")) for report in one["SpecReports"] or ()]
+
+
+def _name(report: dict[str, Any]) -> str:
+    return " ".join([*(report.get("ContainerHierarchyTexts") or ()), report.get("LeafNodeText", "")])
+
+
+def _verdict(spec: str, report: dict[str, Any] | None) -> Verdict:
+    if report is None:
+        return Verdict(spec, "failed", "the suite ended before it came to an end")
+    length_s = report.get("RunTime", 0) / 1e9
+    if report["State"] == "passed":
+        return Verdict(spec, "passed", "", length_s)
+    message = (report.get("Failure") or {}).get("Message", "").strip().splitlines()
+    outcome = "skipped" if report["State"] in ("skipped", "pending") else "failed"
+    return Verdict(spec, outcome, message[0] if message else report["State"], length_s)
+
+
+def table(verdicts: Sequence[Verdict]) -> str:
+    """Return how many specs of each group went how, and every one that was run and did not pass."""
+    lines = ["| group | specs | passed | failed | not run |", "|---|--:|--:|--:|--:|"]
+    groups = {one.group for one in verdicts}
+    for group in [*sorted(groups), "all"]:
+        counts = Counter(one.outcome for one in verdicts if group in ("all", one.group))
+        not_run = counts["not run"] + counts["skipped"]
+        lines.append(f"| {group} | {counts.total()} | {counts['passed']} | {counts['failed']} | {not_run} |")
+    lines += ["", "| not run, because | specs |", "|---|--:|"]
+    reasons = Counter(one.reason for one in verdicts if one.outcome == "not run")
+    lines += [f"| {reason} | {count} |" for reason, count in reasons.most_common()]
+    failures = [one for one in verdicts if one.outcome in ("failed", "skipped")]
+    if failures:
+        lines += ["", "| did not pass | what it said |", "|---|---|"]
+        lines += [f"| {one.spec} | {one.reason.replace('|', '¦')[:200]} |" for one in failures]
+    return "\n".join(lines) + "\n"
+
+
+def write(out: Path, verdicts: Sequence[Verdict]) -> None:
+    """Write what became of the specs."""
+    with (out / "specs.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["group", "spec", "outcome", "reason", "length_s"])
+        for one in verdicts:
+            writer.writerow([one.group, one.spec, one.outcome, one.reason, f"{one.length_s:.1f}"])
+    (out / "table.md").write_text(table(verdicts), encoding="utf-8")
+
+
+def run_all(suite_: Suite, specs: Sequence[str], workers: int) -> list[Verdict]:
+    """Run specs, those that must be alone after all others."""
+    together = [spec for spec in specs if SERIAL not in spec]
+    alone = [spec for spec in specs if SERIAL in spec]
+    verdicts: list[Verdict] = []
+    for some, count in ((together, workers), (alone, 1)):
+        chunks = [some[start : start + CHUNK] for start in range(0, len(some), CHUNK)]
+        with ThreadPoolExecutor(count) as pool:
+            verdicts += [one for chunk in pool.map(suite_.run, chunks) for one in chunk]
+    return verdicts
+
+
+def main() -> int:
+    """Build, serve, run, and tell."""
+    parser = argparse.ArgumentParser(prog="conformance", description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, required=True, help="a folder for the results; emptied first")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only specs whose name has a match")
+    parser.add_argument("--all", action="store_true", help="the specs that need real containers, too")
+    parser.add_argument("--workers", type=int, default=4, help="processes of the suite at once (4)")
+    parser.add_argument("--platform", default="3x16,64Gi", help="the cluster (3x16,64Gi)")
+    parser.add_argument("--build-only", action="store_true", help="build the suite, and no more")
+    parser.add_argument("serve", nargs="*", help="more arguments for batkube serve, after --")
+    arguments = parser.parse_args()
+    binary = built(suite(), cache_folder(), lambda line: print(line, flush=True))
+    if arguments.build_only:
+        print(binary)
+        return 0
+    kubectl = built(program("kubectl@1.34.4"), cache_folder(), lambda line: print(line, flush=True))
+    shutil.rmtree(arguments.out, ignore_errors=True)
+    arguments.out.mkdir(parents=True)
+    with served(arguments.out, arguments.platform, arguments.serve) as kubeconfig:
+        suite_ = Suite(binary, kubeconfig, kubectl, arguments.out)
+        reasons = {} if arguments.all else beyond()
+        specs = [spec for spec in suite_.specs() if re.search(arguments.only, spec)]
+        verdicts = [Verdict(spec, "not run", reasons[spec]) for spec in specs if spec in reasons]
+        verdicts += run_all(suite_, [spec for spec in specs if spec not in reasons], arguments.workers)
+    write(arguments.out, sorted(verdicts))
+    print((arguments.out / "table.md").read_text(encoding="utf-8"))
+    return int(any(one.outcome == "failed" for one in verdicts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

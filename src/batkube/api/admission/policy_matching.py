@@ -1,0 +1,78 @@
+"""Which writes a policy is about: by kind, operation, name, and labels of the object and of its namespace.
+
+Kubernetes: apiserver/pkg/admission/plugin/policy/matching and plugin/webhook/predicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from batkube.api.admission.attempts import Attempt
+from batkube.cluster.selectors import selector_of
+from batkube.cluster.store import Key, KubeObject
+
+_ALL = "*"
+
+
+def matches(scope: KubeObject, attempt: Attempt) -> bool:
+    """Return whether a write is one that `scope` (matchConstraints, matchResources) means."""
+    if not (_namespace_matches(scope, attempt) and _object_matches(scope, attempt)):
+        return False
+    any_version = scope.get("matchPolicy", "Equivalent") == "Equivalent"
+    if any(_rule_matches(rule, attempt, any_version) for rule in scope.get("excludeResourceRules") or ()):
+        return False
+    rules = scope.get("resourceRules")
+    return not rules or any(_rule_matches(rule, attempt, any_version) for rule in rules)
+
+
+def _rule_matches(rule: KubeObject, attempt: Attempt, any_version: bool) -> bool:
+    resource, operation = attempt.resource, "CREATE" if attempt.old is None else "UPDATE"
+    names, scope = rule.get("resourceNames") or (), rule.get("scope", _ALL)
+    return (
+        _has(rule.get("operations") or (), operation)
+        and _has(rule.get("apiGroups") or (), resource.group)
+        and (any_version or _has(rule.get("apiVersions") or (), resource.version))
+        and _resource_matches(rule.get("resources") or (), resource.plural, attempt.subresource)
+        and (not names or (attempt.name or attempt.value.get("metadata", {}).get("name")) in names)
+        # A Namespace is of the cluster, though it is also in itself.
+        and (scope == _ALL or (scope == "Namespaced") == resource.namespaced)
+    )
+
+
+def _has(patterns: Collection[str], text: str) -> bool:
+    return _ALL in patterns or text in patterns
+
+
+def _resource_matches(patterns: Collection[str], plural: str, subresource: str) -> bool:
+    """Return whether a resource is meant: `pods`, `pods/*`, `*`, `*/scale`, `*/*`."""
+    for pattern in patterns:
+        name, slash, below = pattern.partition("/")
+        if name in (_ALL, plural) and (below in (_ALL, subresource) if slash else not subresource):
+            return True
+    return False
+
+
+def _namespace_matches(scope: KubeObject, attempt: Attempt) -> bool:
+    selector = scope.get("namespaceSelector")
+    if not selector:
+        return True
+    if attempt.resource.storage == "namespaces":
+        labels = attempt.value.get("metadata", {}).get("labels")
+    elif attempt.namespace:
+        namespace = attempt.store.get("namespaces", Key(attempt.namespace))
+        labels = None if namespace is None else namespace["metadata"].get("labels")
+    else:
+        return True  # objects of the cluster are in no namespace that could be left out
+    return selector_of(selector).matches(labels)
+
+
+def _object_matches(scope: KubeObject, attempt: Attempt) -> bool:
+    """Return whether the object as it is to be, or as it was, has the labels wanted."""
+    wanted = scope.get("objectSelector")
+    if not wanted:
+        return True
+    selector = selector_of(wanted)
+    return any(
+        one is not None and selector.matches((one.get("metadata") or {}).get("labels"))
+        for one in (attempt.value, attempt.old)
+    )

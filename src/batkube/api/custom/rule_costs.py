@@ -1,0 +1,87 @@
+"""What the rules of a definition may cost by estimate, each of them and all together, and what is said of too much.
+
+A rule is judged once for each value that its schema describes, so its estimate is multiplied by how many of them one
+object can have (Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go).
+"""
+
+from __future__ import annotations
+
+from batkube.api.cel.extents import Extent, capped
+from batkube.api.checks.problems import Problems
+from batkube.api.custom.extents import cardinality_most
+from batkube.api.custom.structural import RawSchema
+
+RULE_LIMIT = 10_000_000
+"""What one rule may cost by estimate (StaticEstimatedCostLimit)."""
+
+SCHEMA_LIMIT = 100_000_000
+"""What all rules of a schema may cost together (StaticEstimatedCRDCostLimit)."""
+
+#: How many rules are named when all together cost too much, and from which part of the limit on.
+_NAMED_MOST = 4
+_NAMED_FROM = SCHEMA_LIMIT // 100
+
+
+def elements_most(raw: RawSchema) -> int | None:
+    """Return how many values there can be below one value of a schema; None if nothing says so."""
+    kind = raw.get("type")
+    if kind == "array":
+        most = raw.get("maxItems")
+    elif kind == "object" and raw.get("additionalProperties") is not None:
+        most = raw.get("maxProperties")
+    else:
+        return 1
+    return None if most is None else max(0, most)
+
+
+def multiplied(cardinality: int | None, raw: RawSchema) -> int | None:
+    """Return how many values there can be one step further down."""
+    most = elements_most(raw)
+    return None if cardinality is None or most is None else capped(cardinality * most)
+
+
+def repeated(cost: int, cardinality: int | None, extent: Extent) -> int:
+    """Return what a rule costs for all values that one object can have."""
+    return capped(cost * (cardinality_most(extent) if cardinality is None else cardinality))
+
+
+def beyond(subject: str, cost: int, limit: int) -> str:
+    """Return what is said of a cost that is too high."""
+    factor = float(cost) / float(limit)
+    told = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    if factor > 100:
+        told = "more than 100x"
+    remedy = (
+        "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
+        "are declared"
+    )
+    return f"{subject} exceeds budget by factor of {told} ({remedy})"
+
+
+class RuleCosts:
+    """The estimates of one schema's rules, added up while they are checked."""
+
+    def __init__(self, problems: Problems, *, is_unchanged: bool) -> None:
+        self._problems = problems
+        #: A schema that is as it was keeps rules that are too dear each, but not if they are so together.
+        self._is_unchanged = is_unchanged
+        self._total = 0
+        self._dearest: list[tuple[int, str]] = []
+
+    def add(self, subject: str, cost: int, path: str) -> None:
+        """Count an expression, and refuse it if it is too dear by itself."""
+        if cost > RULE_LIMIT and not self._is_unchanged:
+            self._problems.forbidden(path, beyond(f"estimated {subject} cost", cost, RULE_LIMIT))
+        self._total = capped(self._total + cost)
+        if cost >= _NAMED_FROM:
+            self._dearest = sorted([*self._dearest, (cost, path)], key=lambda each: -each[0])[:_NAMED_MOST]
+
+    def check_total(self, path: str) -> None:
+        """Refuse the schema if its rules are too dear together; the dearest are named."""
+        if self._total <= SCHEMA_LIMIT:
+            return
+        told = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+        for _, place in self._dearest:
+            self._problems.forbidden(place, told)
+        subject = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        self._problems.forbidden(path, beyond(subject, self._total, SCHEMA_LIMIT))

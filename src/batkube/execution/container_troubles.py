@@ -1,0 +1,66 @@
+"""Why a container cannot be started, as a kubelet finds out: its image cannot be had, or its mounts make no sense.
+
+Kubernetes: pkg/kubelet/images/image_manager.go and kubelet_pods.go (makeMounts).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from batkube.cluster.event_recorder import EventType
+from batkube.cluster.store import KubeObject
+from batkube.execution.scripts.surroundings import variables_of
+from batkube.workloads.rules import Conduct
+
+_REFERENCE = re.compile(r"\$\(([^)]*)\)")
+
+
+class Trouble(NamedTuple):
+    """What is in the way of a container."""
+
+    reason: str
+    message: str
+    events: tuple[tuple[EventType, str, str], ...]
+    #: Reason and message from a moment later on, until it is tried again.
+    later: tuple[str, str] | None = None
+    #: Whether it is tried again ever more seldom.
+    is_backed_off: bool = False
+
+
+def trouble_of(pod: KubeObject, container: KubeObject, rule: Conduct) -> Trouble | None:
+    """Return why a container of which a rule says `rule` cannot be started now, or None."""
+    if rule.pull_fails:
+        return _missing_image(container["image"])
+    for mount in container.get("volumeMounts") or ():
+        problem = _bad_path(mount["subPathExpr"], pod, container) if mount.get("subPathExpr") else ""
+        if problem:
+            return Trouble("CreateContainerConfigError", problem, (("Warning", "Failed", f"Error: {problem}"),))
+    return None
+
+
+def _missing_image(image: str) -> Trouble:
+    problem = f'failed to pull image "{image}": not found'
+    events: tuple[tuple[EventType, str, str], ...] = (
+        ("Normal", "Pulling", f'Pulling image "{image}"'),
+        ("Warning", "Failed", f'Failed to pull image "{image}": not found'),
+        ("Warning", "Failed", "Error: ErrImagePull"),
+    )
+    later = "ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {problem}'
+    return Trouble("ErrImagePull", problem, events, later, is_backed_off=True)
+
+
+def _bad_path(expression: str, pod: KubeObject, container: KubeObject) -> str:
+    """Return what is wrong with the path that a subPathExpr stands for, or ""."""
+    variables = variables_of(pod, container)
+    missing = [name for name in _REFERENCE.findall(expression) if name not in variables]
+    if missing:
+        return f"missing value for {', '.join(f'{name!r}' for name in missing)}"
+    if any(variables[name] is None for name in _REFERENCE.findall(expression)):
+        return ""  # its value stands elsewhere, and is taken to be a good one
+    path = _REFERENCE.sub(lambda match: variables[match[1]] or "", expression)
+    if path.startswith("/"):
+        return f"error SubPath `{path}` must not be an absolute path"
+    if ".." in path.split("/"):
+        return f"unable to provision SubPath `{path}`: must not contain '..'"
+    return ""

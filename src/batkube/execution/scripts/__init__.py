@@ -1,0 +1,1 @@
+"""Shell scripts of containers, read for how long they take and how they end; nothing is executed."""

@@ -1,0 +1,67 @@
+"""The two schedulers that can join a cluster: KubeFlux, and any policy of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from batkube.cluster.courses import Courses
+from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.mapping import ResourceModel
+from batkube.cluster.world import World
+from batkube.emulation.access import Access
+from batkube.joining.joined import JoinedScheduler
+from batkube.joining.remote_client import RemoteClient
+from batkube.kernel.errors import InputError
+from batkube.kubeflux.scheduler import AuditSink, KubeFluxScheduler, KubeFluxSettings
+from batkube.policies.catalogue import load_policy
+from batkube.policies.scheduler import PolicyScheduler
+
+
+def joined_kubeflux(access: Access, settings: KubeFluxSettings, audit: AuditSink | None) -> JoinedScheduler:
+    """Return KubeFlux on a cluster."""
+
+    def maker(world: World, client: RemoteClient, events: EventRecorder) -> object:
+        return KubeFluxScheduler(world, client, events, settings, audit)
+
+    return JoinedScheduler(access, settings.scheduler_name, maker)
+
+
+def joined_policy(
+    access: Access, spec: str, arguments: Mapping[str, str], scheduler_name: str, *, seed: int = 0
+) -> JoinedScheduler:
+    """Return a policy on a cluster: every pod that asks for `scheduler_name` is a job of one pod."""
+    policy = load_policy(spec, arguments)
+
+    def maker(world: World, client: RemoteClient, events: EventRecorder) -> object:
+        return PolicyScheduler(
+            world,
+            policy,
+            world.streams.named("policy"),
+            model=ResourceModel.REQUESTS,
+            courses=Courses(),
+            client=client,
+            events=events,
+            scheduler_name=scheduler_name,
+        )
+
+    return JoinedScheduler(access, scheduler_name, maker, seed=seed)
+
+
+def audit_file(path: Path) -> tuple[IO[bytes], Callable[[list[dict[str, object]]], None]]:
+    """Open a file for what an auditor finds, a line of JSON each; return it and who writes to it."""
+    try:
+        file = path.open("wb")
+    except OSError as error:
+        raise InputError(path, problem=f"cannot be written: {error.strerror}", remedy="check --audit") from error
+
+    def write(lines: list[dict[str, object]]) -> None:
+        for line in lines:
+            file.write(msgspec.json.encode(line) + b"\n")
+        if lines:
+            file.flush()
+
+    return file, write

@@ -1,0 +1,84 @@
+"""What some jobs' waits and run times amount to beyond their means: the one definition for runs and for read files.
+
+Times are seconds. A number that the jobs cannot tell is None. The names are columns of schedule.csv and results.csv.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+#: τ: jobs shorter than this count as this long in the bounded slowdown (Feitelson and Rudolph, JSSPP 1998: 10 s).
+BOUND_S = 10.0
+#: What tells short jobs from long ones, and narrow ones from wide ones: an hour of run time and eight machines, as in
+#: S. Srinivasan, R. Kettimuthu, V. Subramani, P. Sadayappan, Characterization of backfilling strategies for parallel
+#: job scheduling, ICPP workshops 2002.
+SHORT_S, NARROW = 3600.0, 8
+CLASSES = ("short_narrow", "short_wide", "long_narrow", "long_wide")
+PERCENTILES = (90, 95, 99)
+#: What the columns of each resource's utilisation begin with; the resource's name follows.
+UTILISATION_OF = "utilisation_"
+
+
+class MeasuredJob(NamedTuple):
+    """A job that started and ended."""
+
+    wait_s: float
+    turnaround_s: float
+    execution_s: float
+    size: float
+    user: str
+
+    @property
+    def bounded_slowdown(self) -> float:
+        """max(1, turnaround / max(execution, τ))."""
+        return max(1.0, self.turnaround_s / max(self.execution_s, BOUND_S))
+
+    @property
+    def kind(self) -> str:
+        """Which of the `CLASSES` it belongs to."""
+        length = "short" if self.execution_s <= SHORT_S else "long"
+        return f"{length}_{'narrow' if self.size <= NARROW else 'wide'}"
+
+
+def measures_of(jobs: Sequence[MeasuredJob]) -> dict[str, float | None]:
+    """Return the measures by column."""
+    waits = sorted(job.wait_s for job in jobs)
+    slowdowns = sorted(job.bounded_slowdown for job in jobs)
+    by_user: dict[str, list[float]] = {}
+    by_class: dict[str, list[float]] = {kind: [] for kind in CLASSES}
+    for job in jobs:
+        by_user.setdefault(job.user, []).append(job.bounded_slowdown)
+        by_class[job.kind].append(job.wait_s)
+    return {
+        "median_waiting_time": percentile(waits, 50),
+        **{f"p{rank}_waiting_time": percentile(waits, rank) for rank in PERCENTILES},
+        "mean_bounded_slowdown": mean(slowdowns),
+        "p95_bounded_slowdown": percentile(slowdowns, 95),
+        **{f"mean_waiting_time_{kind}": mean(of_class) for kind, of_class in by_class.items()},
+        "fairness_by_user": jain_index(values)
+        if len(values := [math.fsum(one) / len(one) for one in by_user.values()]) > 1
+        else None,
+    }
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the mean; None of nothing."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def percentile(ordered: Sequence[float], rank: float) -> float | None:
+    """Return the percentile of sorted values, with linear interpolation between neighbours, as numpy does; or None."""
+    if not ordered:
+        return None
+    place = (len(ordered) - 1) * rank / 100
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def jain_index(values: Iterable[float]) -> float:
+    """Return Jain's fairness index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything."""
+    each = list(values)
+    return math.fsum(each) ** 2 / (len(each) * math.fsum(value**2 for value in each))

@@ -1,0 +1,246 @@
+"""The picture: what a scheduler believes of a cluster, as accounts per node and as a graph to match pods on.
+
+An account has what a node offers and what pods hold of it, pod by pod. From it follows how many whole cores, GiB and
+GPUs are free, and so many of the node's vertices are free in the graph; which ones is all the same. So a change of one
+pod touches one node, and two pictures with equal accounts are equal, whatever way they came about.
+
+fluence: what is free of a node is what is allocatable less what pods ask for, in whole cores and whole GiB.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from batkube.cluster.pods import is_finished, node_of_pod
+from batkube.cluster.references import key_of
+from batkube.cluster.resources import Amounts, allocatable_of, demand_of
+from batkube.cluster.store import Key, KubeObject
+from batkube.graph.booking import JobWindow
+from batkube.graph.inventory import (
+    FILTERS,
+    Inventory,
+    NodeNames,
+    NodeSupply,
+    NodeTally,
+    counts_of,
+    demand_in_vertices,
+    hold,
+    pods_jobspec,
+)
+from batkube.graph.matcher import GRAPH_END, Matcher, MatchOperation
+from batkube.graph.reshaping import drop_vertex
+from batkube.kernel.quantities import CPU, MEMORY, PODS
+
+ZONE, RACK = "topology.kubernetes.io/zone", "topology.kubernetes.io/rack"
+#: Nodes that fluence leaves out of its graph.
+_LEFT_OUT = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "fluence/skip")
+#: How long fluence books a pod for, in seconds.
+FIXED_DURATION_S = 3600
+#: Resources that no vertex stands for are none of the graph's business.
+_GENERIC = (CPU, MEMORY, PODS)
+
+
+class NodeOffer(NamedTuple):
+    """What the graph needs to know of a node: what it has, where it stands, and whether it takes pods."""
+
+    allocatable: tuple[tuple[str, int], ...]
+    zone: str
+    rack: str
+    is_open: bool
+
+
+def offer_of(node: KubeObject) -> NodeOffer | None:
+    """Return what a node offers; None for one that is left out of the graph."""
+    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
+    if any(label in labels for label in _LEFT_OUT):
+        return None
+    taints = node["spec"].get("taints") or ()
+    is_repelling = any(taint["effect"] in ("NoSchedule", "NoExecute") for taint in taints)
+    conditions = node.get("status", {}).get("conditions") or ()
+    is_ready = all(condition["status"] == "True" for condition in conditions if condition["type"] == "Ready")
+    is_open = is_ready and not node["spec"].get("unschedulable") and not is_repelling
+    allocatable = tuple(sorted((name, count) for name, count in allocatable_of(node).items() if _is_matched(name)))
+    return NodeOffer(allocatable, labels.get(ZONE, ""), labels.get(RACK, ""), is_open)
+
+
+def _is_matched(resource: str) -> bool:
+    return resource in _GENERIC or ("/" in resource and not resource.startswith("batkube.io/"))
+
+
+@dataclasses.dataclass(slots=True)
+class NodeAccount:
+    """What is believed of a node; `offer` is None for one that is not, or no longer, in the graph."""
+
+    offer: NodeOffer | None = None
+    held: dict[Key, Amounts] = dataclasses.field(default_factory=dict)
+
+    def taken(self) -> Amounts:
+        """Return what the pods on it hold together."""
+        sums: Amounts = {}
+        for demand in self.held.values():
+            for resource, amount in demand.items():
+                if amount and _is_matched(resource):
+                    sums[resource] = sums.get(resource, 0) + amount
+        return sums
+
+
+class Picture:
+    """Accounts of nodes, and the graph that follows from them."""
+
+    def __init__(self, policy: str = "lonode") -> None:
+        self._tally = NodeTally()
+        self._policy = policy
+        #: By name; a node that is gone and empty is forgotten.
+        self.accounts: dict[str, NodeAccount] = {}
+        self._node_of: dict[Key, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._inventory = Inventory(has_racks=True)
+        self._matcher = Matcher(self._inventory.graph, policy, filters=FILTERS, writer=self._tally)
+        #: Nodes whose vertices are to be put in order before the next match: whole ones, and how much is taken.
+        self._stale: dict[str, None] = {}
+        self._drawn: dict[str, tuple[NodeOffer, dict[str, int]]] = {}
+
+    @classmethod
+    def of(cls, nodes: Iterable[KubeObject], pods: Iterable[KubeObject], policy: str = "lonode") -> Picture:
+        """Return the picture of a cluster, made from all its nodes and pods."""
+        picture = cls(policy)
+        for node in nodes:
+            picture.set_node(node)
+        for pod in pods:
+            if node_of_pod(pod) and not is_finished(pod):
+                picture.place(key_of(pod), node_of_pod(pod), demand_of(pod))
+        return picture
+
+    # What is heard
+
+    def set_node(self, node: KubeObject) -> None:
+        """Take up a node, or what has become of it."""
+        name, offer = node["metadata"]["name"], offer_of(node)
+        account = self._account(name)
+        if account.offer != offer:
+            account.offer = offer
+            self._changed(name)
+
+    def drop_node(self, name: str) -> None:
+        """Let go of a node that is no more; pods that are still said to be on it are kept in mind."""
+        account = self.accounts.get(name)
+        if account is not None and account.offer is not None:
+            account.offer = None
+            self._changed(name)
+
+    def place(self, key: Key, node: str, demand: Amounts) -> None:
+        """Take note that a pod is on a node."""
+        before = self._node_of.get(key)
+        if before is not None and (before != node or self.accounts[node].held[key] != demand):
+            self.remove(key)
+        elif before is not None:
+            return
+        self._account(node).held[key] = demand
+        self._node_of[key] = node
+        self._changed(node)
+
+    def remove(self, key: Key) -> bool:
+        """Take note that a pod is gone, ended, or not there after all; return whether it was known."""
+        node = self._node_of.pop(key, None)
+        if node is None:
+            return False
+        del self.accounts[node].held[key]
+        self._changed(node)
+        return True
+
+    def knows(self, key: Key) -> bool:
+        """Tell whether a pod is believed to be on some node."""
+        return key in self._node_of
+
+    def _account(self, name: str) -> NodeAccount:
+        return self.accounts.setdefault(name, NodeAccount())
+
+    def _changed(self, name: str) -> None:
+        account = self.accounts[name]
+        if account.offer is None and not account.held:
+            del self.accounts[name]
+        self._stale[name] = None
+
+    # What is asked
+
+    def match(self, demands: list[Amounts], allowed: frozenset[str] | None = None) -> list[str] | None:
+        """Return a node for each pod of a group, which ask for the same; None if there is no room for all of them.
+
+        `allowed` are the nodes that the pods may go to, None for all.
+        """
+        self.draw()
+        demand = demand_in_vertices({name: count for name, count in demands[0].items() if _is_matched(name)})
+        if any(not self._inventory.graph.by_type.get(type) for type in demand):
+            return None
+        nodes = None if allowed is None else NodeNames(allowed)
+        jobspec = pods_jobspec(len(demands), demand, FIXED_DURATION_S, nodes=nodes)
+        self._matcher.match(jobspec, MatchOperation.WITHOUT_ALLOCATING, job=0)
+        counts = self._tally.take()
+        places = [name for name, got in counts.items() for _ in range(got["core"] // demand["core"])]
+        return places[: len(demands)] if len(places) >= len(demands) else None
+
+    def draw(self) -> None:
+        """Bring the graph up to date with the accounts."""
+        reshaped = False
+        for name in self._stale:
+            account = self.accounts.get(name)
+            reshaped |= self._reshape(name, None if account is None else account.offer)
+        if reshaped:
+            self._matcher.graph_changed()
+        for name in self._stale:
+            account = self.accounts.get(name)
+            if account is not None and account.offer is not None:
+                self._occupy(name, account)
+                self._matcher.set_status(self._inventory.path(name), is_up=account.offer.is_open)
+        self._stale.clear()
+
+    def _reshape(self, name: str, offer: NodeOffer | None) -> bool:
+        """Give a node the vertices that it offers; return whether the graph has changed."""
+        drawn = self._drawn.get(name)
+        shape = None if offer is None else offer._replace(is_open=True)
+        if (None if drawn is None else drawn[0]) == shape:
+            return False
+        if drawn is not None:
+            self._release(name)
+            drop_vertex(self._matcher, self._inventory.forget(name))
+            del self._drawn[name]
+        if shape is not None and offer is not None:
+            number = self._numbers.setdefault(name, len(self._numbers))
+            counts = counts_of(dict(offer.allocatable))
+            self._inventory.add(NodeSupply(name, number, counts, offer.zone, offer.rack))
+            self._drawn[name] = (shape, {})
+        return True
+
+    def _occupy(self, name: str, account: NodeAccount) -> None:
+        """Let as many vertices of a node be taken as are not free, the first ones of each type."""
+        offer, before = self._drawn[name]
+        taken, allocatable = account.taken(), dict(offer.allocatable)
+        free = counts_of({resource: count - taken.get(resource, 0) for resource, count in allocatable.items()})
+        wanted = {type: count - free.get(type, 0) for type, count in counts_of(allocatable).items()}
+        if wanted == before:
+            return
+        self._release(name)
+        vertices = [leaf for type, count in wanted.items() for leaf in self._inventory.leaves(name, type)[:count]]
+        hold(self._matcher, vertices, JobWindow(self._numbers[name] + 1, 0, GRAPH_END, 0))
+        self._drawn[name] = (offer, wanted)
+
+    def _release(self, name: str) -> None:
+        offer, taken = self._drawn[name]
+        if any(taken.values()):
+            self._matcher.cancel(self._numbers[name] + 1)
+            self._drawn[name] = (offer, {})
+
+    def free(self) -> dict[str, dict[str, int]]:
+        """Return how many vertices of each type are free on each node of the graph, by the graph itself."""
+        self.draw()
+        ledger = self._matcher.ledger
+        return {
+            name: {
+                type: sum(ledger.free(leaf, 0, 1) > 0 for leaf in self._inventory.leaves(name, type))
+                for type in counts_of(dict(self._drawn[name][0].allocatable))
+            }
+            for name in sorted(self._drawn)
+            if self._matcher.graph.is_up[self._inventory.node_vertices[name]]
+        }

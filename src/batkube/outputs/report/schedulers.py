@@ -1,0 +1,34 @@
+"""The part of a run's report about schedulers that shared the cluster: who had which jobs, and where they met."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+from batkube.outputs.pages.page import Section
+from batkube.outputs.pages.tables import Cell, Heading, table
+from batkube.outputs.results import Results
+
+_COUNTS = {
+    "jobs": "jobs",
+    "jobs_success": "succeeded",
+    "bindings": "bindings",
+    "bindings_refused": "bindings refused",
+    "pods_rejected": "pods rejected by kubelets",
+}
+
+
+def schedulers_section(results: Results) -> Section | None:
+    """Return what each of several schedulers did; None where there was one."""
+    path = results.path / "schedulers.csv"
+    if not path.is_file():
+        return None
+    heads = [Heading("scheduler"), *(Heading(title, is_number=True) for title in _COUNTS.values())]
+    heads.append(Heading("mean wait", "s", is_number=True))
+    lines: list[list[Any]] = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            counts = [Cell(f"{int(row[name]):,}", float(row[name])) for name in _COUNTS]
+            wait = row["mean_waiting_time"]
+            lines.append([row["scheduler"], *counts, Cell(f"{float(wait):,.2f}", float(wait)) if wait else Cell("–")])
+    return Section("schedulers", "Schedulers", table(heads, lines))

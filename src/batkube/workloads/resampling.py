@@ -1,0 +1,97 @@
+"""Other workloads like a recorded one: what replicates of an experiment on a trace are made of.
+
+A trace is one sample, and running it ten times is still one observation. Two ways of drawing more from it:
+
+* *windows*: a stretch of the trace, drawn uniformly in time or by jobs. Everything within it is as recorded, bursts and
+  sessions of users included; windows overlap where the trace is short, and then are not independent of each other.
+* *blocks*: the trace cut into whole days or weeks, of which so many are drawn with replacement and laid end to end
+  (a block bootstrap: H. R. Künsch, Annals of Statistics 17 (1989) 1217-1241). Blocks of whole days keep the daily
+  cycle, of whole weeks the weekly one; what lasts longer than a block is lost. More on resampling workloads:
+  N. Zakay and D. G. Feitelson, Concurrency and Computation: Practice and Experience 26 (2014) 2079-2105.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from msgspec.structs import replace as replace_fields
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, human
+from batkube.workloads.model import Job, Workload
+
+#: A window is drawn so often until there is a job in it.
+_TRIES = 1000
+
+
+def window_in_time(workload: Workload, length: Duration, rng: random.Random) -> Workload:
+    """Return the jobs submitted in a window of `length`, which begins at any second of the trace; it becomes 0."""
+    first, last = _span(workload)
+    _check_length(workload, length, last - first)
+    latest_s = (last - first - length) // NANOSECONDS_PER_SECOND
+    for _ in range(_TRIES):
+        begin = first + rng.randint(0, latest_s) * NANOSECONDS_PER_SECOND
+        jobs = [job for job in workload.jobs if begin <= job.submit < begin + length]
+        if jobs:
+            return _moved(workload, jobs, begin)
+    problem = f"none of {_TRIES:,} windows of {human(length)} has a job in it"
+    raise InputError(workload.source, problem=problem, remedy="ask for a longer window")
+
+
+def window_of_jobs(workload: Workload, count: int, rng: random.Random) -> Workload:
+    """Return `count` consecutive jobs, the first of which may be any; it is submitted at 0."""
+    if count > len(workload.jobs):
+        problem = f"has {len(workload.jobs):,} jobs, fewer than the window of {count:,}"
+        raise InputError(workload.source, problem=problem, remedy="ask for a smaller window")
+    begin = rng.randint(0, len(workload.jobs) - count)
+    jobs = workload.jobs[begin : begin + count]
+    return _moved(workload, jobs, jobs[0].submit)
+
+
+def blocks_in_a_row(workload: Workload, block: Duration, length: Duration, rng: random.Random) -> Workload:
+    """Return blocks of the trace, drawn with replacement and laid end to end until `length` is full.
+
+    A job is called after the place of its block and its own name, `2.17`: a block may come more than once. The rest of
+    the trace that fills no block is not drawn from.
+    """
+    first, last = _span(workload)
+    count = (last - first) // block
+    if count < 2:
+        problem = f"lasts {human(last - first)}, which is fewer than two blocks of {human(block)}"
+        raise InputError(workload.source, problem=problem, remedy="take shorter blocks, or a window")
+    if length < block:
+        problem = f"{human(length)} is less than a block of {human(block)}"
+        raise InputError(workload.source, problem=problem, remedy="let the length be a few blocks")
+    blocks: list[list[Job]] = [[] for _ in range(count)]
+    for job in workload.jobs:
+        number = (job.submit - first) // block
+        if number < count:
+            blocks[number].append(job)
+    jobs: list[Job] = []
+    for place in range(-(-length // block)):
+        number = rng.randrange(count)
+        offset = place * block - number * block - first
+        moved = (replace_fields(job, submit=Instant(job.submit + offset)) for job in blocks[number])
+        jobs += [replace_fields(job, name=f"{place + 1}.{job.name}") for job in moved if job.submit < length]
+    if not jobs:
+        raise InputError(workload.source, problem="no job is in the blocks drawn", remedy="take longer blocks")
+    return replace(workload, jobs=jobs, objects=())
+
+
+def _span(workload: Workload) -> tuple[Instant, Instant]:
+    if not workload.jobs:
+        raise InputError(workload.source, problem="has no jobs to draw from")
+    return workload.jobs[0].submit, workload.jobs[-1].submit
+
+
+def _check_length(workload: Workload, length: Duration, span: int) -> None:
+    if length <= 0 or length > span:
+        problem = f"lasts {human(span)} from the first submission to the last, and the window is {human(length)}"
+        raise InputError(workload.source, problem=problem, remedy="ask for a window within the trace")
+
+
+def _moved(workload: Workload, jobs: Sequence[Job], begin: int) -> Workload:
+    moved = [replace_fields(job, submit=Instant(job.submit - begin)) for job in jobs]
+    return replace(workload, jobs=moved, objects=())

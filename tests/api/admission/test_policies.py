@@ -1,0 +1,132 @@
+"""Admission policies judge what is written, where and as their bindings say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from batkube.api.requests.messages import Request, Response
+from conformance.direct import ADMIN, Direct
+
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+MAPS = "/api/v1/namespaces/default/configmaps"
+ON_MAPS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}
+
+
+@pytest.fixture
+def server() -> Direct:
+    return Direct()
+
+
+def policy(server: Direct, *validations: dict[str, str], **spec: Any) -> None:  # noqa: ANN401
+    body = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "rule"},
+        "spec": {"matchConstraints": {"resourceRules": [ON_MAPS]}, "validations": list(validations), **spec},
+    }
+    answer = server.ask("POST", f"{GROUP}/validatingadmissionpolicies", body)
+    assert answer.status == 201, answer.body
+
+
+def bind(server: Direct, *actions: str, **spec: Any) -> None:  # noqa: ANN401
+    body = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "bound"},
+        "spec": {"policyName": "rule", "validationActions": list(actions), **spec},
+    }
+    answer = server.ask("POST", f"{GROUP}/validatingadmissionpolicybindings", body)
+    assert answer.status == 201, answer.body
+
+
+def config(name: str, labels: dict[str, str] | None = None, **data: str) -> dict[str, Any]:
+    metadata = {"name": name, **({"labels": labels} if labels else {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def test_a_policy_without_binding_does_nothing(server: Direct) -> None:
+    policy(server, {"expression": "false"})
+    assert server.ask("POST", MAPS, config("a")).status == 201
+
+
+def test_what_breaks_a_policy_is_refused_in_the_words_of_the_real_server(server: Direct) -> None:
+    policy(server, {"expression": "object.data.size.startsWith('s')"})
+    bind(server, "Deny")
+    answer = server.ask("POST", MAPS, config("a", size="large"))
+    message = (
+        "ValidatingAdmissionPolicy 'rule' with binding 'bound' denied request: "
+        "failed expression: object.data.size.startsWith('s')"
+    )
+    assert (answer.status, answer.body["reason"]) == (422, "Invalid")
+    assert answer.body["message"] == f'configmaps "a" is forbidden: {message}'
+    assert answer.body["details"]["causes"] == [{"message": message}]
+    assert server.ask("POST", MAPS, config("a", size="small")).status == 201
+    assert server.ask("PUT", f"{MAPS}/a", config("a", size="large")).status == 422
+    assert server.ask("POST", "/api/v1/namespaces/default/secrets", {**config("s"), "kind": "Secret"}).status == 201
+
+
+def test_reasons_and_messages_are_the_policys_own(server: Direct) -> None:
+    told = {"expression": "false", "messageExpression": "'no ' + object.metadata.name", "reason": "Forbidden"}
+    policy(server, told)
+    bind(server, "Deny")
+    answer = server.ask("POST", MAPS, config("a"))
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
+    assert answer.body["message"].endswith("denied request: no a")
+
+
+def test_a_policy_may_only_warn(server: Direct) -> None:
+    policy(server, {"expression": "false", "message": "better not"})
+    bind(server, "Warn")
+    body = msgspec.json.encode(config("a"))
+    response = server.api.handle(Request("POST", MAPS, {}, {**ADMIN, "content-type": "application/json"}, body))
+    assert isinstance(response, Response)
+    assert response.status == 201
+    warning = "Validation failed for ValidatingAdmissionPolicy 'rule' with binding 'bound': better not"
+    assert any(warning in text for _, text in response.headers)
+
+
+def test_variables_may_use_those_before_them_and_are_evaluated_only_when_used(server: Direct) -> None:
+    variables = [
+        {"name": "size", "expression": "object.data.size"},
+        {"name": "isSmall", "expression": "variables.size == 'small'"},
+        {"name": "broken", "expression": "object.data.none"},
+    ]
+    policy(server, {"expression": "variables.isSmall"}, variables=variables)
+    bind(server, "Deny")
+    assert server.ask("POST", MAPS, config("a", size="small")).status == 201
+    assert server.ask("POST", MAPS, config("b", size="large")).status == 422
+
+
+@pytest.mark.parametrize(("failure", "status"), [("Fail", 422), ("Ignore", 201)])
+def test_what_cannot_be_judged_is_refused_or_passes(server: Direct, failure: str, status: int) -> None:
+    policy(server, {"expression": "object.data.none == 'x'"}, failurePolicy=failure)
+    bind(server, "Deny")
+    assert server.ask("POST", MAPS, config("a", size="1")).status == status
+
+
+def test_conditions_and_selectors_say_what_a_policy_is_about(server: Direct) -> None:
+    condition = {"name": "not-mine", "expression": "request.userInfo.username != 'alice'"}
+    policy(server, {"expression": "false"}, matchConditions=[condition])
+    bind(server, "Deny", matchResources={"objectSelector": {"matchLabels": {"judged": "yes"}}})
+    assert server.ask("POST", MAPS, config("a")).status == 201
+    assert server.ask("POST", MAPS, config("b", {"judged": "yes"})).status == 422
+
+
+def test_parameters_are_objects_of_the_kind_that_the_policy_names(server: Direct) -> None:
+    policy(
+        server,
+        {"expression": "int(object.data.size) <= int(params.data.most)"},
+        paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
+        matchConditions=[{"name": "others", "expression": "object.metadata.name != 'limits'"}],
+    )
+    assert server.ask("POST", MAPS, config("limits", most="3")).status == 201
+    bind(server, "Deny", paramRef={"name": "limits", "namespace": "default", "parameterNotFoundAction": "Deny"})
+    assert server.ask("POST", MAPS, config("b", size="3")).status == 201
+    assert server.ask("POST", MAPS, config("c", size="4")).status == 422
+    assert server.ask("DELETE", f"{MAPS}/limits").status == 200
+    missing = server.ask("POST", MAPS, config("a", size="1"))
+    assert missing.status == 422
+    assert "no params found for policy binding" in missing.body["message"]

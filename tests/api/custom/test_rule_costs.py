@@ -1,0 +1,131 @@
+"""What rules of a definition cost by estimate, beside the figures and the words of Kubernetes' own libraries.
+
+The recorded answers are those of apiextensions-apiserver 0.34.4 and cel-go 0.26.0 (scripts/record_rule_costs).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batkube.api.cel.costs import CostExceeded
+from batkube.api.cel.extents import MOST, Extent
+from batkube.api.cel.programs import CelProgram
+from batkube.api.cel.types import TEXT, list_of
+from batkube.api.custom.definitions import default_definition, validate_definition
+from batkube.api.custom.extents import REQUEST_BYTES, cardinality_most, extent_of
+from batkube.api.custom.rules import scope_of
+from batkube.api.custom.structural import structural
+from conformance.direct import Answer, Direct
+
+RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("rule_costs.json").read_text(encoding="utf-8"))
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEAR = "self.all(x, self.all(y, x == y))"
+
+
+def definition(schema: dict[str, Any], versions: int = 1) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.x.io"},
+        "spec": {
+            "group": "x.io",
+            "scope": "Cluster",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [
+                {
+                    "name": f"v{number + 1}",
+                    "served": True,
+                    "storage": number == 0,
+                    "schema": {"openAPIV3Schema": schema},
+                }
+                for number in range(versions)
+            ],
+        },
+    }
+
+
+def with_rule(schema: dict[str, Any], rule: str = DEAR) -> dict[str, Any]:
+    held = {**schema, "x-kubernetes-validations": [{"rule": rule}]}
+    return {"type": "object", "properties": {"spec": held}}
+
+
+def texts(**limits: int) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "string", "maxLength": 10}, **limits}
+
+
+def told(answer: Answer) -> list[str]:
+    if answer.status < 300:
+        return []
+    return [f"{cause['field']}: {cause['message']}" for cause in answer.body["details"]["causes"]]
+
+
+@pytest.mark.parametrize("rule", RECORD["costs"])
+def test_a_rule_is_estimated_as_by_cel_go(rule: str) -> None:
+    schema = structural(RECORD["schema"])
+    scope = scope_of(schema, is_resource=True, optional_old=False)
+    extent = extent_of(schema, is_resource=True)
+    assert scope is not None
+    assert extent is not None
+
+    assert CelProgram(rule, scope).cost_most(extent) == RECORD["costs"][rule]
+
+
+@pytest.mark.parametrize("number", range(len(RECORD["definitions"])))
+def test_a_definition_is_refused_in_the_real_servers_words(number: int) -> None:
+    case = RECORD["definitions"][number]
+
+    answer = Direct().ask("POST", DEFINITIONS, definition(case["schema"], case["versions"]))
+
+    assert told(answer) == case["errors"]
+    assert answer.status == (422 if case["errors"] else 201)
+
+
+def test_a_schema_that_is_as_it_was_keeps_rules_that_are_too_dear() -> None:
+    """What was stored before there were limits can still be changed elsewhere."""
+    before = definition(with_rule(texts(maxItems=1300)))
+    before["metadata"]["resourceVersion"] = "1"
+    default_definition(before)
+    after = copy.deepcopy(before)
+    after["spec"]["names"]["shortNames"] = ["th"]
+    dearer = copy.deepcopy(after)
+    dearer["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = with_rule(texts(maxItems=1301))
+
+    assert validate_definition(after, before) == []
+    assert "exceeds budget by factor of" in validate_definition(dearer, before)[0].message
+
+
+def test_what_a_request_can_hold_bounds_what_no_schema_does() -> None:
+    text = extent_of(structural({"type": "string"}))
+    numbers = extent_of(structural({"type": "array", "items": {"type": "integer"}}))
+
+    assert text is not None
+    assert numbers is not None
+    assert text.most == REQUEST_BYTES - 2
+    assert numbers.most == (REQUEST_BYTES - 2) // 2
+    assert cardinality_most(text) == REQUEST_BYTES // 3
+
+
+@given(st.lists(st.text(max_size=10), max_size=20))
+def test_no_evaluation_costs_more_than_the_estimate(values: list[str]) -> None:
+    """With objects as large as the schema allows, or smaller; the real estimate has the same purpose."""
+    extent = Extent(20, 2, Extent(40, 2))
+    for rule in (DEAR, "self.map(x, x + 'a').exists(y, y == 'b')", "self.filter(x, x.contains('a')).size() > 3"):
+        program = CelProgram(rule, {"self": list_of(TEXT)})
+        try:
+            program({"self": values})
+        except CostExceeded:
+            pytest.fail("beyond a call's limit")
+        assert program.cost <= program.cost_most(extent)
+
+
+def test_an_expression_without_end_costs_all_there_is() -> None:
+    rule = "".join(f"self.all(x{level}, " for level in range(12)) + "true" + ")" * 12
+
+    assert CelProgram(rule, {"self": list_of(TEXT)}).cost_most(Extent(REQUEST_BYTES, 2, Extent(40, 2))) == MOST

@@ -1,0 +1,190 @@
+"""Claims get volumes, and neither goes while it is in use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.controllers.conftest import Cluster
+
+CLAIM, VOLUME, CLASS = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
+
+
+def claim(name: str = "data", size: str = "1Gi", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default", "finalizers": ["kubernetes.io/pvc-protection"]},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec},
+        "status": {"phase": "Pending"},
+    }
+
+
+def volume(name: str, size: str = "1Gi", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "finalizers": ["kubernetes.io/pv-protection"]},
+        "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": size}, **spec},
+        "status": {"phase": "Pending"},
+    }
+
+
+def storage_class(mode: str = "Immediate", **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "provisioner": "disks.example.com",
+        "volumeBindingMode": mode,
+        **fields,
+    }
+
+
+def user(world: Cluster, name: str = "user", claim_name: str = "data") -> dict[str, Any]:
+    return world.pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}])
+
+
+def phases(world: Cluster) -> dict[str, str]:
+    return {one["metadata"]["name"]: one["status"]["phase"] for one in world.store.all(VOLUME).values()}
+
+
+def test_a_claim_gets_the_smallest_volume_that_suits_it(world: Cluster) -> None:
+    for name, size in (("large", "9Gi"), ("small", "1Gi"), ("middle", "3Gi")):
+        world.create(VOLUME, volume(name, size))
+    world.create(VOLUME, volume("other-class", "2Gi", storageClassName="slow"))
+    world.create(VOLUME, volume("block", "2Gi", volumeMode="Block"))
+    world.run(1)
+    assert set(phases(world).values()) == {"Available"}
+    world.create(CLAIM, claim(size="2Gi"))
+    world.run(1)
+    bound = world.get(CLAIM, "default/data")
+    assert bound["spec"]["volumeName"] == "middle"
+    assert bound["status"] == {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "3Gi"}}
+    assert bound["metadata"]["annotations"] == {
+        "pv.kubernetes.io/bind-completed": "yes",
+        "pv.kubernetes.io/bound-by-controller": "yes",
+    }
+    assert world.get(VOLUME, "middle")["spec"]["claimRef"]["uid"] == bound["metadata"]["uid"]
+    assert phases(world)["middle"] == "Bound"
+
+
+def test_a_claim_that_nothing_suits_says_so_and_is_bound_when_something_does(world: Cluster) -> None:
+    world.create(CLAIM, claim(size="2Gi"))
+    world.run(1)
+    assert world.get(CLAIM, "default/data")["status"]["phase"] == "Pending"
+    assert world.events("FailedBinding") == [
+        "no persistent volumes available for this claim and no storage class is set"
+    ]
+    world.create(VOLUME, volume("late", "2Gi"))
+    world.run(1)
+    assert world.get(CLAIM, "default/data")["status"]["phase"] == "Bound"
+
+
+def test_a_volume_that_is_reserved_goes_to_nobody_else(world: Cluster) -> None:
+    world.create(VOLUME, volume("reserved", claimRef={"namespace": "default", "name": "mine"}))
+    world.create(CLAIM, claim("other"))
+    world.run(1)
+    assert world.get(CLAIM, "default/other")["status"]["phase"] == "Pending"
+    world.create(CLAIM, claim("mine"))
+    world.run(1)
+    mine = world.get(CLAIM, "default/mine")
+    assert mine["status"]["phase"] == "Bound"
+    assert world.get(VOLUME, "reserved")["spec"]["claimRef"]["uid"] == mine["metadata"]["uid"]
+
+
+def test_a_claim_that_names_an_unsuitable_volume_is_told_why(world: Cluster) -> None:
+    world.create(VOLUME, volume("tiny", "1Mi"))
+    world.create(CLAIM, claim(volumeName="tiny"))
+    world.run(1)
+    assert world.events("VolumeMismatch") == ['Cannot bind to requested volume "tiny": requested PV is too small']
+
+
+def test_a_storage_class_makes_a_volume_that_goes_with_its_claim(world: Cluster) -> None:
+    world.create(CLASS, storage_class())
+    world.create(CLAIM, claim(storageClassName="fast"))
+    world.run(1)
+    bound = world.get(CLAIM, "default/data")
+    name = f"pvc-{bound['metadata']['uid']}"
+    assert (bound["spec"]["volumeName"], bound["status"]["phase"]) == (name, "Bound")
+    assert world.get(VOLUME, name)["spec"]["csi"] == {"driver": "disks.example.com", "volumeHandle": name}
+
+    world.delete(CLAIM, "default/data")
+    world.run(1)
+    assert not world.store.all(CLAIM)
+    assert not world.store.all(VOLUME)
+
+
+def test_a_volume_that_is_kept_outlives_its_claim(world: Cluster) -> None:
+    world.create(CLASS, storage_class(reclaimPolicy="Retain"))
+    world.create(CLAIM, claim(storageClassName="fast"))
+    world.run(1)
+    world.delete(CLAIM, "default/data")
+    world.run(1)
+    assert list(phases(world).values()) == ["Released"]
+
+
+@pytest.mark.parametrize("chosen_by", ["annotation", "pod"])
+def test_a_class_that_waits_makes_its_volume_when_a_node_was_chosen(world: Cluster, chosen_by: str) -> None:
+    world.create(CLASS, storage_class("WaitForFirstConsumer"))
+    key = world.create(CLAIM, claim(storageClassName="fast"))
+    world.run(1)
+    assert world.events("WaitForFirstConsumer") == ["waiting for first consumer to be created before binding"]
+    if chosen_by == "pod":
+        world.create("pods", user(world))
+    else:
+        node = next(iter(world.store.all("nodes")))
+        waiting = world.get(CLAIM, key)
+        metadata = {**waiting["metadata"], "annotations": {"volume.kubernetes.io/selected-node": node}}
+        world.api.update(CLAIM, {**waiting, "metadata": metadata}, world.now)
+    world.run(1)
+    assert world.get(CLAIM, key)["status"]["phase"] == "Bound"
+
+
+def test_a_waiting_claim_gets_a_volume_that_its_pods_node_reaches(world: Cluster) -> None:
+    world.create(CLASS, storage_class("WaitForFirstConsumer", provisioner="kubernetes.io/no-provisioner"))
+    nodes = list(world.store.all("nodes"))
+    for node in nodes:
+        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+        affinity = {"required": {"nodeSelectorTerms": [term]}}
+        world.create(VOLUME, volume(f"on-{node}", storageClassName="fast", nodeAffinity=affinity))
+    world.create(CLAIM, claim(storageClassName="fast"))
+    world.create("pods", {**user(world), "spec": {**user(world)["spec"], "nodeName": nodes[2]}})
+    world.run(1)
+    assert world.get(CLAIM, "default/data")["spec"]["volumeName"] == f"on-{nodes[2]}"
+
+
+def test_a_claim_stays_while_a_pod_uses_it(world: Cluster) -> None:
+    world.create(VOLUME, volume("disk"))
+    world.create(CLAIM, claim())
+    world.create("pods", user(world))
+    world.run(1)
+    world.delete(CLAIM, "default/data")
+    world.run(1)
+    assert "deletionTimestamp" in world.get(CLAIM, "default/data")["metadata"]
+    world.delete("pods", "default/user")
+    world.run(1)
+    assert not world.store.all(CLAIM)
+    assert phases(world) == {"disk": "Released"}
+
+
+def test_a_bound_volume_stays_until_its_claim_is_gone(world: Cluster) -> None:
+    world.create(VOLUME, volume("disk"))
+    world.create(CLAIM, claim())
+    world.run(1)
+    world.delete(VOLUME, "disk")
+    world.run(1)
+    assert phases(world) == {"disk": "Bound"}
+    world.delete(CLAIM, "default/data")
+    world.run(1)
+    assert not world.store.all(VOLUME)
+
+
+def test_a_claim_whose_volume_is_gone_is_lost(world: Cluster) -> None:
+    world.create(VOLUME, volume("disk"))
+    world.create(CLAIM, claim())
+    world.run(1)
+    assert phases(world) == {"disk": "Bound"}
+    world.store.delete(VOLUME, [*world.store.all(VOLUME)], world.now)
+    world.run(1)
+    assert world.get(CLAIM, "default/data")["status"]["phase"] == "Lost"

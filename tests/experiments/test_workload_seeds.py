@@ -1,0 +1,64 @@
+"""Seeds that are workloads: each is a replicate, and schedulers are compared on the same ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import batkube
+from batkube.kernel.errors import InputError
+
+
+def test_each_seed_of_an_experiment_is_another_workload_and_the_same_for_all_schedulers(tmp_path: Path) -> None:
+    found = batkube.experiment(
+        {
+            "base": {"workload": {"generate": "lublin", "jobs": 30, "machines": 16}, "platform": "16x1"},
+            "axes": {"scheduler": ["policy:fcfs", "policy:easy"]},
+            "seeds": 3,
+        },
+        tmp_path / "out",
+        jobs=1,
+    )
+
+    jobs = {(run["axes"]["scheduler"], run["seed"]): found.run(run["run"]).jobs for run in found.runs}
+    submits = {key: tuple(frame["submission_time"]) for key, frame in jobs.items()}
+    assert len(set(submits.values())) == 3
+    for seed in range(3):
+        assert submits["policy:fcfs", seed] == submits["policy:easy", seed]
+    assert len({run["digest"] for run in found.runs if run["axes"]["scheduler"] == "policy:fcfs"}) == 3
+
+
+def test_the_manifest_tells_how_the_workload_was_made(tmp_path: Path) -> None:
+    run = batkube.run(workload={"generate": "burst", "jobs": 4}, platform="2x1", seed=3, out=tmp_path / "run")
+
+    assert run.manifest["scenario"]["workload"] == [{"generate": "burst", "jobs": 4}]
+    assert run.manifest["seed"] == 3
+    assert len(run.jobs) == 4
+
+
+def test_a_trace_is_resampled_from_the_experiment_files_folder(tmp_path: Path) -> None:
+    (tmp_path / "trace.swf").write_text(
+        "".join(f"{n} {n * 60} 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 61)), encoding="utf-8"
+    )
+    file = tmp_path / "experiment.yaml"
+    file.write_text(
+        "base:\n  workload:\n    resample: trace.swf\n    window: 20jobs\n    seed: ${seed}\n"
+        "  platform: 4x1\nseeds: 2\n",
+        encoding="utf-8",
+    )
+
+    found = batkube.experiment(file, tmp_path / "out", jobs=1)
+
+    assert not found.failures
+    assert [len(found.run(run["run"]).jobs) for run in found.runs] == [20, 20]
+
+
+def test_a_bare_reference_within_braces_is_told_how_to_write(tmp_path: Path) -> None:
+    file = tmp_path / "experiment.yaml"
+    file.write_text("base:\n  workload: {generate: lublin, seed: ${seed}}\n  platform: 4x1\n", encoding="utf-8")
+
+    with pytest.raises(InputError) as error:
+        batkube.experiment(file, tmp_path / "out")
+
+    assert "in quotes, or leave it out" in str(error.value)

@@ -1,0 +1,60 @@
+"""KubeFlux in whole runs, beside another scheduler: with `none` the published fault, and the cures of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import batkube
+
+PODS = Path(__file__).resolve().parents[2] / "examples" / "kubeflux" / "pods.yaml"
+OTHERS = "others=policy-program --policy=first-fit"
+
+
+def audited(sync: str, out: Path) -> tuple[dict[str, tuple[str, str, float]], list[tuple[str, str, float]]]:
+    """Run the four pods; return phase, node and start of each, and the differences: kind, pod, since when."""
+    run = batkube.run(
+        workload=PODS,
+        platform="2x2,8Gi",
+        scheduler=["kubeflux", OTHERS],
+        scheduler_args={"sync": sync, "audit": "{folder}/audit.jsonl"},
+        out=out,
+    )
+    pods = {row.job_id: (row.phase, row.node, round(row.started, 3)) for row in run.pods.itertuples() if row.job_id}
+    lines = [json.loads(line) for line in (out / "scheduler" / "audit.jsonl").read_text().splitlines()]
+    return pods, [(line["kind"], line["pod"], line["at"] / 1e9) for line in lines if line["is"] == "new"]
+
+
+def test_without_news_room_is_lost_and_found_where_there_is_none(tmp_path: Path) -> None:
+    pods, differences = audited("none", tmp_path / "out")
+
+    # It takes b's node for free, and the kubelet refuses; then it takes both for taken until the bookings end.
+    assert pods["c"][:2] == ("Failed", "node-1")
+    assert pods["d"] == ("Succeeded", "node-0", 3620.001)
+    assert differences == [
+        ("blind spot", "default/w0-b", 10.002),
+        ("phantom", "default/w0-a", 60.002),
+        ("phantom", "default/w0-c", 100.002),
+    ]
+
+
+def test_hearing_of_its_own_pods_cures_phantoms_alone(tmp_path: Path) -> None:
+    pods, differences = audited("own", tmp_path / "out")
+
+    assert {phase for phase, _, _ in pods.values()} == {"Succeeded"}
+    assert differences == [("blind spot", "default/w0-b", 10.002)]
+
+
+@pytest.mark.parametrize("sync", ["rebuild", "deltas"])
+def test_a_picture_that_follows_the_cluster_is_true_at_every_instant(sync: str, tmp_path: Path) -> None:
+    pods, differences = audited(sync, tmp_path / "out")
+
+    assert pods == {
+        "a": ("Succeeded", "node-0", 0.001),
+        "b": ("Succeeded", "node-1", 10.001),
+        "c": ("Succeeded", "node-0", 100.001),
+        "d": ("Succeeded", "node-0", 800.001),
+    }
+    assert differences == []

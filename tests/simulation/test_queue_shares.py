@@ -1,0 +1,150 @@
+"""Queues that share a cluster: what Volcano's and Kueue's documentation promises of weights, quotas and cohorts.
+
+How many pods of each queue run at an instant is counted from pods.csv; every pod has one cpu.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from tests import opt_in
+
+import batkube
+
+SIXTEEN = "8x2,8Gi"
+VOLCANO = ("volcano@1.10.0", "volcano-controller-manager@1.10.0")
+KUEUE = ("kueue@0.10.0", "kube-scheduler@1.34.4")
+#: Volcano's default, and what takes back from queues that have more than their share.
+RECLAIMING = {
+    "actions": "enqueue, allocate, reclaim, backfill",
+    "tiers": [
+        {"plugins": [{"name": "priority"}, {"name": "gang"}, {"name": "conformance"}]},
+        {"plugins": [{"name": name} for name in ("drf", "predicates", "proportion", "nodeorder")]},
+    ],
+}
+PREEMPTING = {**RECLAIMING, "actions": "enqueue, allocate, preempt, backfill"}
+
+
+def run(
+    folder: Path, scheduler: str, jobs: list[dict[str, Any]], objects: list[dict[str, Any]], **more: object
+) -> pd.DataFrame:
+    """Run jobs of one pod and 10 minutes with queues of their own, for 7 minutes; return pods.csv."""
+    (folder / "queues.yaml").write_text(yaml.safe_dump_all(objects))
+    profiles = {"work": {"type": "delay", "delay": 600, "cpu": 1}}
+    (folder / "jobs.json").write_text(json.dumps({"nb_res": 1, "jobs": jobs, "profiles": profiles}))
+    return batkube.run(
+        workload=[folder / "queues.yaml", folder / "jobs.json"],
+        platform=SIXTEEN,
+        scheduler=scheduler,
+        until="7m",
+        out=folder / "out",
+        **more,
+    ).pods
+
+
+def jobs_of(queue: str, count: int, at: int, **more: object) -> list[dict[str, Any]]:
+    """Return so many jobs of a queue, which their names begin with."""
+    return [
+        {"id": f"{queue}{number}", "subtime": at, "res": 1, "profile": "work", "queue": queue, **more}
+        for number in range(count)
+    ]
+
+
+def running_at(pods: pd.DataFrame, second: float) -> dict[str, int]:
+    """Return how many pods of each queue run at an instant, by the letters that their jobs' names begin with."""
+    alive = pods[(pods["started"] <= second) & ~(pods["finished"] <= second)]
+    return alive.groupby(alive["job_id"].str.rstrip("0123456789")).size().to_dict()
+
+
+def queue(name: str, weight: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": weight, "reclaimable": True},
+    }
+
+
+def written(folder: Path, configuration: dict[str, Any]) -> Path:
+    path = folder / "configuration.yaml"
+    path.write_text(yaml.safe_dump(configuration))
+    return path
+
+
+def test_volcano_shares_a_full_cluster_by_the_weights_of_its_queues(tmp_path: Path) -> None:
+    opt_in.require_built(*VOLCANO)
+    jobs = [*jobs_of("light", 16, at=10), *jobs_of("heavy", 16, at=10)]
+
+    pods = run(tmp_path, VOLCANO[0], jobs, [queue("light", 1), queue("heavy", 3)])
+
+    assert running_at(pods, 60) == {"light": 4, "heavy": 12}
+
+
+def test_volcano_takes_back_what_a_queue_has_beyond_its_share_when_another_needs_it(tmp_path: Path) -> None:
+    opt_in.require_built(*VOLCANO)
+    jobs = [*jobs_of("light", 16, at=10), *jobs_of("heavy", 16, at=100)]
+
+    pods = run(
+        tmp_path,
+        VOLCANO[0],
+        jobs,
+        [queue("light", 1), queue("heavy", 3)],
+        scheduler_config=written(tmp_path, RECLAIMING),
+    )
+
+    assert running_at(pods, 90) == {"light": 16}, "nobody else needs it"
+    assert running_at(pods, 300) == {"light": 4, "heavy": 12}
+
+
+def test_volcano_preempts_within_a_queue_for_a_higher_priority(tmp_path: Path) -> None:
+    opt_in.require_built(*VOLCANO)
+    jobs = [*jobs_of("low", 16, at=10), *jobs_of("high", 6, at=100, priority=9)]
+    for job in jobs:
+        job["queue"] = "shared"
+
+    pods = run(tmp_path, VOLCANO[0], jobs, [queue("shared", 1)], scheduler_config=written(tmp_path, PREEMPTING))
+
+    assert running_at(pods, 90) == {"low": 16}
+    assert running_at(pods, 300) == {"low": 10, "high": 6}
+
+
+def cluster_queue(name: str, cpus: int, limit: int | None = None) -> dict[str, Any]:
+    """Return a ClusterQueue that may borrow from its cohort, and takes back what is borrowed from it."""
+    resource = {"name": "cpu", "nominalQuota": str(cpus), **({} if limit is None else {"borrowingLimit": str(limit)})}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": {
+            "cohort": "everybody",
+            "namespaceSelector": {},
+            "preemption": {"reclaimWithinCohort": "Any"},
+            "resourceGroups": [
+                {"coveredResources": ["cpu"], "flavors": [{"name": "default", "resources": [resource]}]}
+            ],
+        },
+    }
+
+
+def test_a_queue_of_kueue_borrows_what_its_cohort_leaves_and_gives_it_back(tmp_path: Path) -> None:
+    opt_in.require_built(*KUEUE)
+    jobs = [*jobs_of("eager", 16, at=10), *jobs_of("late", 16, at=100)]
+
+    pods = run(tmp_path, KUEUE[0], jobs, [cluster_queue("eager", 8), cluster_queue("late", 8)])
+
+    assert running_at(pods, 90) == {"eager": 16}
+    assert running_at(pods, 300) == {"eager": 8, "late": 8}
+
+
+def test_a_queue_of_kueue_borrows_no_more_than_its_limit(tmp_path: Path) -> None:
+    opt_in.require_built(*KUEUE)
+
+    pods = run(
+        tmp_path, KUEUE[0], jobs_of("eager", 16, at=10), [cluster_queue("eager", 8, limit=2), cluster_queue("late", 8)]
+    )
+
+    assert running_at(pods, 300) == {"eager": 10}
