@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -75,20 +76,7 @@ def report(
             problem="is neither a run's output folder nor an experiment's: it holds no jobs.csv and no experiment.json",
             remedy="give the --out of `batkube run` or of `batkube experiment`",
         )
-    if out is not None and not out.is_dir() and out.suffix.lower() not in (".html", ".htm"):
-        remedy = "end it in .html; figures for papers: --figures FOLDER --format pdf, tables: --tables FOLDER"
-        raise InputError(out, problem="is no name for a report, which is an HTML page", remedy=remedy)
-    if figures is not None and not is_experiment:
-        raise InputError(
-            "--figures", problem="is for experiments, and this is a run", remedy="draw a run with `batkube gantt`"
-        )
-    if tables is not None and not is_experiment:
-        remedy = "compare runs with `batkube compare DIR DIR --latex FILE`"
-        raise InputError("--tables", problem="is for experiments, and this is a run", remedy=remedy)
-    if columns is not None and tables is None:
-        raise InputError("--columns", problem="means nothing without --tables")
-    if width is not None and figures is None:
-        raise InputError("--width", problem="means nothing without --figures")
+    _refuse_idle(out, is_experiment, {"--figures": figures, "--tables": tables, "--columns": columns, "--width": width})
     from batkube.outputs.pages.page import page_place
 
     target = out or page_place(folder.parent if folder.is_file() else folder)
@@ -113,3 +101,20 @@ def report(
         names = [name.strip() for name in (columns or "").split(",") if name.strip()]
         for path in write_paper_tables(folder, tables, names):
             typer.echo(f"wrote {path}")
+
+
+def _refuse_idle(out: Path | None, is_experiment: bool, options: Mapping[str, object]) -> None:
+    """Refuse a name that is no page's, and options that would be passed over in silence."""
+    if out is not None and not out.is_dir() and out.suffix.lower() not in (".html", ".htm"):
+        remedy = "end it in .html; figures for papers: --figures FOLDER --format pdf, tables: --tables FOLDER"
+        raise InputError(out, problem="is no name for a report, which is an HTML page", remedy=remedy)
+    remedies = {
+        "--figures": "draw a run with `batkube gantt`",
+        "--tables": "compare runs with `batkube compare DIR DIR --latex FILE`",
+    }
+    for option, remedy in remedies.items():
+        if options[option] is not None and not is_experiment:
+            raise InputError(option, problem="is for experiments, and this is a run", remedy=remedy)
+    for option, needed in (("--columns", "--tables"), ("--width", "--figures")):
+        if options[option] is not None and options[needed] is None:
+            raise InputError(option, problem=f"means nothing without {needed}")
