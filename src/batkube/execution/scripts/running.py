@@ -17,7 +17,7 @@ from batkube.execution.scripts.syntax import (
     Chain,
     Each,
     Negation,
-    Node,
+    Statement,
     Sequence,
     ShellCommand,
     ShellLoop,
@@ -121,7 +121,7 @@ class _Run:
             raise NotUnderstood(f"nobody knows what `{self._guess}` does")
         return ScriptOutcome(self._time, self._values.status or 0, self._guess)
 
-    def _node(self, node: Node) -> None:
+    def _node(self, node: Statement) -> None:
         match node:
             case Sequence():
                 for one in node.nodes:
@@ -146,7 +146,7 @@ class _Run:
             case ShellCommand():
                 self._command(node)
 
-    def _conditionally(self, node: Node) -> None:
+    def _conditionally(self, node: Statement) -> None:
         self._conditions += 1
         self._node(node)
         self._conditions -= 1

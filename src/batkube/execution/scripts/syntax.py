@@ -27,16 +27,16 @@ class ShellCommand:
 class Chain:
     """`first && second`, `first || second`."""
 
-    first: Node
+    first: Statement
     operator: Literal["&&", "||"]
-    second: Node
+    second: Statement
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
     """`! command`."""
 
-    body: Node
+    body: Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Each:
 class Sequence:
     """Nodes one after the other."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[Statement, ...]
 
 
-Node = ShellCommand | Chain | Negation | Branching | ShellLoop | Each | Sequence
+Statement = ShellCommand | Chain | Negation | Branching | ShellLoop | Each | Sequence
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "}", ")"))
@@ -127,7 +127,7 @@ class _Parser:
 
     def sequence(self) -> Sequence:
         """Read commands up to the end, or to the word that closes what they stand in."""
-        nodes: list[Node] = []
+        nodes: list[Statement] = []
         while True:
             while self._take(";"):
                 pass
@@ -142,7 +142,7 @@ class _Parser:
                 raise NotUnderstood(f"`{_shown(self.tokens[self.position])}` is not read")
             nodes.append(node)
 
-    def _chain(self) -> Node:
+    def _chain(self) -> Statement:
         node = self._command()
         while True:
             if self._take("&&"):
@@ -155,7 +155,7 @@ class _Parser:
                 pass
             node = Chain(node, operator, self._command())
 
-    def _command(self) -> Node:
+    def _command(self) -> Statement:
         keyword = _plain(self._peek())
         if keyword in _UNREAD:
             raise NotUnderstood(f"`{keyword}` is not read")
