@@ -10,11 +10,10 @@ import contextlib
 import os
 import shlex
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
-from batkube.batsim.socket import Requester
+from batkube.batsim.socket import Requester, free_endpoint
 from batkube.kernel.errors import InputError
 from batkube.timing.orphans import ending_with_us
 from batkube.timing.processes import last_lines
@@ -52,7 +51,7 @@ class Link:
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / "log.txt"
         self._name = spec
-        endpoint = spec if is_endpoint(spec) else _free_endpoint()
+        endpoint = spec if is_endpoint(spec) else free_endpoint()
         if endpoint != spec:
             self._start(command_of(spec, endpoint), endpoint)
         self._requester = Requester(endpoint, patience_ns, self._last_words)
@@ -109,10 +108,3 @@ class Link:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-
-
-def _free_endpoint() -> str:
-    """Return an endpoint on the loopback that nobody uses; the scheduler is the one to listen there."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
