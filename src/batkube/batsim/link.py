@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -59,24 +60,22 @@ class Link:
     def _start(self, command: list[str], endpoint: str) -> None:
         self._name = Path(command[0]).name
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with self._log.open("wb") as file:
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    # It is the user's program, and lives in the user's surroundings.
-                    env={**os.environ, VARIABLE: endpoint},  # noqa: TID251 - as above
-                    start_new_session=True,
-                    preexec_fn=ending_with_us(),
-                )
-        except OSError as error:
+        if shutil.which(command[0]) is None:
             raise InputError(
                 f"batsim:{' '.join(command)}",
-                problem=f"cannot be started: {error.strerror or error}",
+                problem="cannot be started: there is no such program",
                 remedy="give a command that starts the scheduler, or the endpoint where it listens",
-            ) from error
+            )
+        with self._log.open("wb") as file:
+            self._process = subprocess.Popen(
+                # It is the user's program, and lives in the user's surroundings, with one variable more.
+                ["env", f"{VARIABLE}={endpoint}", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=ending_with_us(),
+            )
 
     def ask(self, text: str) -> bytes:
         """Send a message, and return the reply to it. Raises RunFailed when none comes."""
