@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
-from batkube.batsim.socket import Requester
+from batkube.batsim.socket import Requester, free_endpoint
 from batkube.kernel.errors import InputError
 from batkube.timing.orphans import ending_with_us
 from batkube.timing.processes import last_lines
@@ -52,7 +52,7 @@ class Link:
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / "log.txt"
         self._name = spec
-        endpoint = spec if is_endpoint(spec) else _free_endpoint()
+        endpoint = spec if is_endpoint(spec) else free_endpoint()
         if endpoint != spec:
             self._start(command_of(spec, endpoint), endpoint)
         self._requester = Requester(endpoint, patience_ns, self._last_words)
@@ -60,24 +60,22 @@ class Link:
     def _start(self, command: list[str], endpoint: str) -> None:
         self._name = Path(command[0]).name
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with self._log.open("wb") as file:
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    # It is the user's program, and lives in the user's surroundings.
-                    env={**os.environ, VARIABLE: endpoint},  # noqa: TID251 - as above
-                    start_new_session=True,
-                    preexec_fn=ending_with_us(),
-                )
-        except OSError as error:
+        if shutil.which(command[0]) is None:
             raise InputError(
                 f"batsim:{' '.join(command)}",
-                problem=f"cannot be started: {error.strerror or error}",
+                problem="cannot be started: there is no such program",
                 remedy="give a command that starts the scheduler, or the endpoint where it listens",
-            ) from error
+            )
+        with self._log.open("wb") as file:
+            self._process = subprocess.Popen(
+                # It is the user's program, and lives in the user's surroundings, with one variable more.
+                ["env", f"{VARIABLE}={endpoint}", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=ending_with_us(),
+            )
 
     def ask(self, text: str) -> bytes:
         """Send a message, and return the reply to it. Raises RunFailed when none comes."""
@@ -109,10 +107,3 @@ class Link:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-
-
-def _free_endpoint() -> str:
-    """Return an endpoint on the loopback that nobody uses; the scheduler is the one to listen there."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"

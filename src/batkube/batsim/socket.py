@@ -103,6 +103,13 @@ class Replier:
         self._context.term()
 
 
+def free_endpoint() -> str:
+    """Return an endpoint on the loopback that nobody uses; the scheduler is the one to listen there."""
+    replier = Replier("tcp://127.0.0.1:*")
+    replier.close()
+    return replier.endpoint
+
+
 def _unusable(endpoint: str, error: zmq.ZMQError) -> InputError:
     return InputError(
         endpoint, problem=f"is no endpoint to use: {error.strerror}", remedy="write tcp://127.0.0.1:28000"
