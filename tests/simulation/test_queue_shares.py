@@ -26,7 +26,6 @@ RECLAIMING = {
         {"plugins": [{"name": name} for name in ("drf", "predicates", "proportion", "nodeorder")]},
     ],
 }
-PREEMPTING = {**RECLAIMING, "actions": "enqueue, allocate, preempt, backfill"}
 
 
 def run(
@@ -98,18 +97,6 @@ def test_volcano_takes_back_what_a_queue_has_beyond_its_share_when_another_needs
 
     assert running_at(pods, 90) == {"light": 16}, "nobody else needs it"
     assert running_at(pods, 300) == {"light": 4, "heavy": 12}
-
-
-def test_volcano_preempts_within_a_queue_for_a_higher_priority(tmp_path: Path) -> None:
-    opt_in.require_built(*VOLCANO)
-    jobs = [*jobs_of("low", 16, at=10), *jobs_of("high", 6, at=100, priority=9)]
-    for job in jobs:
-        job["queue"] = "shared"
-
-    pods = run(tmp_path, VOLCANO[0], jobs, [queue("shared", 1)], scheduler_config=written(tmp_path, PREEMPTING))
-
-    assert running_at(pods, 90) == {"low": 16}
-    assert running_at(pods, 300) == {"low": 10, "high": 6}
 
 
 def cluster_queue(name: str, cpus: int, limit: int | None = None) -> dict[str, Any]:

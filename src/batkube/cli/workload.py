@@ -132,12 +132,7 @@ def convert(
         workload = conversions.first_jobs(workload, first)
     if shift:
         workload = conversions.shift_to_zero(workload)
-    if rate is not None:
-        workload = conversions.scale_arrival_rate(workload, option_values.factor("--rate", rate))
-    if compress is not None:
-        workload = conversions.compress_time(workload, option_values.factor("--compress", compress))
-    if trim is not None:
-        workload = conversions.trim_run_times(workload, option_values.time("--trim", trim))
+    workload = _timed(workload, rate, compress, trim)
     workload = _resized(workload, cores_per_machine, cpu_norm, cpu_max)
     workload = _limited(workload, no_walltime, walltime_factor, walltime_from_runtime)
     if scheduler is not None:
@@ -277,6 +272,17 @@ def _window(workload: Workload, begin: str | None, end: str | None) -> Workload:
             "--from", problem=f"{begin} is later than --to {end}", remedy=f"swap them: --from {end} --to {begin}"
         )
     return conversions.window(workload, Instant(since), None if until is None else Instant(until))
+
+
+def _timed(workload: Workload, rate: str | None, compress: str | None, trim: str | None) -> Workload:
+    """Change when jobs come, and how long they run."""
+    if rate is not None:
+        workload = conversions.scale_arrival_rate(workload, option_values.factor("--rate", rate))
+    if compress is not None:
+        workload = conversions.compress_time(workload, option_values.factor("--compress", compress))
+    if trim is not None:
+        workload = conversions.trim_run_times(workload, option_values.time("--trim", trim))
+    return workload
 
 
 def _resized(workload: Workload, cores: int | None, cpu_norm: str | None, cpu_max: str | None) -> Workload:
