@@ -21,28 +21,28 @@ _FORMAT_SIZE_MOST = 64
 _FORMAT_REGEX_SIZE = 128
 
 
-class Entry(NamedTuple):
+class ElementSizes(NamedTuple):
     """How large the elements of a list or a map are."""
 
     is_list: bool
     key: Size
     value: Size
 
-    def or_entry(self, other: Entry | None) -> Entry | None:
+    def or_entry(self, other: ElementSizes | None) -> ElementSizes | None:
         """Return what holds for the elements of both; None if one is not known."""
         if other is None:
             return None
-        return Entry(self.is_list, self.key.or_size(other.key), self.value.or_size(other.value))
+        return ElementSizes(self.is_list, self.key.or_size(other.key), self.value.or_size(other.value))
 
 
-class Part(NamedTuple):
+class SizedPart(NamedTuple):
     """What is known of a part of an expression."""
 
     node: Node
     type: CelType
     cost: int
     size: Size | None = None
-    entry: Entry | None = None
+    entry: ElementSizes | None = None
     #: Where in the variables it comes from; () if it is computed.
     path: tuple[str, ...] = ()
 
@@ -52,13 +52,13 @@ class Part(NamedTuple):
         return UNKNOWN if self.size is None else self.size
 
 
-class Call(NamedTuple):
+class OverloadCall(NamedTuple):
     """A call of one overload of a function."""
 
     name: str
     parameters: tuple[CelType, ...]
-    target: Part | None
-    arguments: list[Part]
+    target: SizedPart | None
+    arguments: list[SizedPart]
     root: Extent
 
     @property
@@ -80,26 +80,26 @@ class CallEstimate(NamedTuple):
     size: Size | None = None
 
 
-Estimate = Callable[[Call], CallEstimate]
+Estimate = Callable[[OverloadCall], CallEstimate]
 
 
-def _one(call: Call) -> CallEstimate:
+def _one(call: OverloadCall) -> CallEstimate:
     return CallEstimate(1)
 
 
-def _read_text(call: Call) -> CallEstimate:
+def _read_text(call: OverloadCall) -> CallEstimate:
     return CallEstimate(scaled(call.first.most, _TEXT))
 
 
-def _changed_text(call: Call) -> CallEstimate:
+def _changed_text(call: OverloadCall) -> CallEstimate:
     return CallEstimate(scaled(call.first.most, _TEXT), call.first)
 
 
-def _read_twice(call: Call) -> CallEstimate:
+def _read_twice(call: OverloadCall) -> CallEstimate:
     return CallEstimate(scaled(call.first.most, 2 * _TEXT))
 
 
-def _traversed(call: Call) -> CallEstimate:
+def _traversed(call: OverloadCall) -> CallEstimate:
     """Each element is looked at, or each character of a text."""
     assert call.target is not None
     if not call.target.type.parts:
@@ -111,7 +111,7 @@ def _traversed(call: Call) -> CallEstimate:
     return CallEstimate(capped(call.first.most * each))
 
 
-def _replaced(call: Call) -> CallEstimate:
+def _replaced(call: OverloadCall) -> CallEstimate:
     """The result is longest if the shortest texts are replaced by the longest, and the other way round."""
     size, old, new = call.first, call.second, call.arguments[1].extent
     if old.least == 0:
@@ -130,7 +130,7 @@ def _quotient(number: int, divisor: int) -> int:
     return -(-number // divisor)
 
 
-def _split(call: Call) -> CallEstimate:
+def _split(call: OverloadCall) -> CallEstimate:
     most = call.first.most
     if len(call.arguments) > 1 and isinstance(call.arguments[1].node, Constant):
         limit = call.arguments[1].node.value
@@ -138,7 +138,7 @@ def _split(call: Call) -> CallEstimate:
     return CallEstimate(scaled(call.first.most, 2 * _TEXT), Size(0, most))
 
 
-def _joined(call: Call) -> CallEstimate:
+def _joined(call: OverloadCall) -> CallEstimate:
     assert call.target is not None
     path = (*call.target.path, ITEMS) if call.target.path else ()
     size = call.first.times(call.root.at(path) or UNKNOWN)
@@ -148,25 +148,25 @@ def _joined(call: Call) -> CallEstimate:
     return CallEstimate(scaled(size.most, _TEXT), size)
 
 
-def _searched(call: Call) -> CallEstimate:
+def _searched(call: OverloadCall) -> CallEstimate:
     text = scaled(capped(call.first.most + 1), _TEXT)
     return CallEstimate(capped(text * scaled(call.second.most, _REGEX)))
 
 
-def _all_matches(call: Call) -> CallEstimate:
+def _all_matches(call: OverloadCall) -> CallEstimate:
     return CallEstimate(_searched(call).cost, Size(0, call.first.most))
 
 
-def _contained(call: Call) -> CallEstimate:
+def _contained(call: OverloadCall) -> CallEstimate:
     return CallEstimate(capped(scaled(call.first.most, _TEXT) * scaled(call.second.most, _TEXT)))
 
 
-def _of_network(call: Call) -> CallEstimate:
+def _of_network(call: OverloadCall) -> CallEstimate:
     """The address of a network is at hand; that of a text is read."""
     return CallEstimate(1) if call.target is not None else _read_text(call)
 
 
-def _holds(call: Call) -> CallEstimate:
+def _holds(call: OverloadCall) -> CallEstimate:
     cost = scaled(2 * _ADDRESS.most, _TEXT)
     if call.name == "containsCIDR":
         cost += scaled(_ADDRESS.most, _TEXT) + 1
@@ -175,45 +175,45 @@ def _holds(call: Call) -> CallEstimate:
     return CallEstimate(cost)
 
 
-def _formatted(call: Call) -> CallEstimate:
+def _formatted(call: OverloadCall) -> CallEstimate:
     return CallEstimate(scaled(scaled(call.second.most, _TEXT), _FORMAT_REGEX_SIZE * _REGEX))
 
 
 def _product(factor: int) -> Estimate:
-    def estimate(call: Call) -> CallEstimate:
+    def estimate(call: OverloadCall) -> CallEstimate:
         product = capped(call.first.most * call.second.most)
         return CallEstimate(capped(scaled(product, factor) + 1))
 
     return estimate
 
 
-def _to_bytes(call: Call) -> CallEstimate:
+def _to_bytes(call: OverloadCall) -> CallEstimate:
     if call.parameters[0].name != "string":
         return CallEstimate(1)
     # Go's product is not guarded here.
     return CallEstimate(scaled(call.first.most, _TEXT), Size(call.first.least, call.first.most * 4 % 2**64))
 
 
-def _to_text(call: Call) -> CallEstimate:
+def _to_text(call: OverloadCall) -> CallEstimate:
     if call.parameters[0].name != "bytes":
         return CallEstimate(1)
     return CallEstimate(scaled(call.first.most, _TEXT), Size(call.first.least // 4, call.first.most))
 
 
-def _quoted(call: Call) -> CallEstimate:
+def _quoted(call: OverloadCall) -> CallEstimate:
     most = (call.first.most * 2 + 2) % 2**64
     return CallEstimate(scaled(call.first.most, _TEXT), Size((call.first.least + 2) % 2**64, most))
 
 
-def _by_second(call: Call) -> CallEstimate:
+def _by_second(call: OverloadCall) -> CallEstimate:
     return CallEstimate(scaled(call.second.most, _TEXT))
 
 
-def _among(call: Call) -> CallEstimate:
+def _among(call: OverloadCall) -> CallEstimate:
     return CallEstimate(scaled(call.second.most, 1) if call.parameters[1].name == "list" else 1)
 
 
-def _added(call: Call) -> CallEstimate:
+def _added(call: OverloadCall) -> CallEstimate:
     kind = call.parameters[0].name
     if kind not in ("string", "bytes", "list"):
         return CallEstimate(1)
@@ -221,15 +221,15 @@ def _added(call: Call) -> CallEstimate:
     return CallEstimate(1 if kind == "list" else scaled(size.most, _TEXT), size)
 
 
-def _compared(call: Call) -> CallEstimate:
+def _compared(call: OverloadCall) -> CallEstimate:
     return CallEstimate(scaled(min(call.first.most, call.second.most), _TEXT))
 
 
-def _ordered(call: Call) -> CallEstimate:
+def _ordered(call: OverloadCall) -> CallEstimate:
     return _compared(call) if call.parameters[0].name in ("string", "bytes") else CallEstimate(1)
 
 
-def _equal(call: Call) -> CallEstimate:
+def _equal(call: OverloadCall) -> CallEstimate:
     kind = call.arguments[0].type
     if kind == call.arguments[1].type:
         if kind.name in ("net.IP", "net.CIDR", "kubernetes.Quantity"):
@@ -269,6 +269,6 @@ _ESTIMATES: dict[str, Estimate] = {
 }
 
 
-def estimated(call: Call) -> CallEstimate:
+def estimated(call: OverloadCall) -> CallEstimate:
     """Return what a call costs at most, without its arguments, and how large its result is if that is known."""
     return _ESTIMATES.get(call.name, _one)(call)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from batkube.api.cel.call_estimates import Call, Entry, Part, estimated
+from batkube.api.cel.call_estimates import ElementSizes, OverloadCall, SizedPart, estimated
 from batkube.api.cel.checking import Types, overloads
 from batkube.api.cel.costs import LIST, MAP
 from batkube.api.cel.extents import INDICES, ITEMS, KEYS, MOST, ONE, UNKNOWN, VALUES, Extent, Size, capped
@@ -62,7 +62,7 @@ class _Estimator:
     def __init__(self, types: Types, root: Extent) -> None:
         self._types = types
         self._root = root
-        self._by_node: dict[type[Node], Callable[[Any, Locals], Part]] = {
+        self._by_node: dict[type[Node], Callable[[Any, Locals], SizedPart]] = {
             Constant: self._literal,
             Name: self._name,
             Select: self._select,
@@ -73,7 +73,7 @@ class _Estimator:
             FunctionCall: self._call,
         }
 
-    def part(self, node: Node, variables: Locals) -> Part:
+    def part(self, node: Node, variables: Locals) -> SizedPart:
         """Return what is known of a part of the expression."""
         return self._by_node[type(node)](node, variables)
 
@@ -87,64 +87,64 @@ class _Estimator:
             return size
         return ONE if _is_scalar(kind) else other
 
-    def _literal(self, node: Constant, variables: Locals) -> Part:
-        return Part(node, self._type(node), 0, _constant_size(node.value))
+    def _literal(self, node: Constant, variables: Locals) -> SizedPart:
+        return SizedPart(node, self._type(node), 0, _constant_size(node.value))
 
-    def _name(self, node: Name, variables: Locals) -> Part:
+    def _name(self, node: Name, variables: Locals) -> SizedPart:
         kind = self._type(node)
         local = variables.get(node.name) or Local((node.name,), None)
-        return Part(node, kind, 1, self._size(kind, local.path, local.size), path=local.path)
+        return SizedPart(node, kind, 1, self._size(kind, local.path, local.size), path=local.path)
 
-    def _select(self, node: Select, variables: Locals) -> Part:
+    def _select(self, node: Select, variables: Locals) -> SizedPart:
         kind, operand = self._type(node), self.part(node.operand, variables)
         if node.tests:
             # Asking whether a field is there is free (apiserver/pkg/cel/environment/base.go, PresenceTestHasCost).
-            return Part(node, kind, operand.cost, ONE)
+            return SizedPart(node, kind, operand.cost, ONE)
         if node.optional:
-            return Part(node, kind, capped(operand.cost + 1), self._size(kind))
+            return SizedPart(node, kind, capped(operand.cost + 1), self._size(kind))
         is_paid_for = operand.type.name == "map" or operand.type.fields is not None
         path = (*operand.path, node.field)
-        return Part(node, kind, capped(operand.cost + is_paid_for), self._size(kind, path), path=path)
+        return SizedPart(node, kind, capped(operand.cost + is_paid_for), self._size(kind, path), path=path)
 
-    def _index(self, node: Index, variables: Locals) -> Part:
+    def _index(self, node: Index, variables: Locals) -> SizedPart:
         kind, operand, index = self._type(node), self.part(node.operand, variables), self.part(node.index, variables)
         cost = capped(operand.cost + index.cost + 1)
         if node.optional or operand.type.name == "optional_type":
-            return Part(node, kind, cost, self._size(kind))
+            return SizedPart(node, kind, cost, self._size(kind))
         path = (*operand.path, ITEMS if operand.type.name == "list" else VALUES)
         size = operand.entry.value if operand.entry is not None else self._size(kind, path)
-        return Part(node, kind, cost, size, path=path)
+        return SizedPart(node, kind, cost, size, path=path)
 
-    def _list(self, node: ListOf, variables: Locals) -> Part:
+    def _list(self, node: ListOf, variables: Locals) -> SizedPart:
         items = [self.part(item, variables) for item in node.items]
         size = Size(len(items), len(items))
         cost = capped(sum(item.cost for item in items) + LIST)
-        return Part(node, self._type(node), cost, size, Entry(True, ONE, _any_size(items)))
+        return SizedPart(node, self._type(node), cost, size, ElementSizes(True, ONE, _any_size(items)))
 
-    def _map(self, node: MapOf, variables: Locals) -> Part:
+    def _map(self, node: MapOf, variables: Locals) -> SizedPart:
         keys = [self.part(key, variables) for key, _ in node.entries]
         values = [self.part(value, variables) for _, value in node.entries]
         size = Size(len(keys), len(keys))
         cost = capped(sum(part.cost for part in keys + values) + MAP)
-        return Part(node, self._type(node), cost, size, Entry(False, _any_size(keys), _any_size(values)))
+        return SizedPart(node, self._type(node), cost, size, ElementSizes(False, _any_size(keys), _any_size(values)))
 
     # Functions and operators
 
-    def _call(self, node: FunctionCall, variables: Locals) -> Part:
+    def _call(self, node: FunctionCall, variables: Locals) -> SizedPart:
         name, target_node = called(node)
         kind = self._type(node)
         arguments = [self.part(argument, variables) for argument in node.arguments]
         if name == "dyn":
             return arguments[0]._replace(node=node, type=kind, cost=capped(arguments[0].cost + 1), path=())
         if name in ("_&&_", "_||_"):
-            return Part(node, kind, capped(sum(argument.cost for argument in arguments)), ONE)
+            return SizedPart(node, kind, capped(sum(argument.cost for argument in arguments)), ONE)
         if name == "_?_:_":
             return self._conditional(node, kind, arguments)
         target = self.part(target_node, variables) if target_node is not None else None
         parts = ([target] if target is not None else []) + arguments
         size, cost = None, 0
         for signature in overloads(name, target is not None, [part.type for part in parts]):
-            estimate = estimated(Call(name, signature.parameters, target, arguments, self._root))
+            estimate = estimated(OverloadCall(name, signature.parameters, target, arguments, self._root))
             cost = max(cost, estimate.cost)
             if estimate.size is not None:
                 size = estimate.size if size is None else size.or_size(estimate.size)
@@ -153,17 +153,17 @@ class _Estimator:
         entry = arguments[0].entry if name == "_+_" else None
         if entry is not None:
             entry = entry.or_entry(arguments[1].entry)
-        return Part(node, kind, capped(sum(part.cost for part in parts) + cost), size, entry)
+        return SizedPart(node, kind, capped(sum(part.cost for part in parts) + cost), size, entry)
 
-    def _conditional(self, node: Node, kind: CelType, arguments: list[Part]) -> Part:
+    def _conditional(self, node: Node, kind: CelType, arguments: list[SizedPart]) -> SizedPart:
         condition, first, second = arguments
         cost = capped(condition.cost + max(first.cost, second.cost))
         entry = first.entry.or_entry(second.entry) if first.entry is not None else None
-        return Part(node, kind, cost, first.extent.or_size(second.extent), entry)
+        return SizedPart(node, kind, cost, first.extent.or_size(second.extent), entry)
 
     # Macros
 
-    def _macro(self, node: Macro, variables: Locals) -> Part:
+    def _macro(self, node: Macro, variables: Locals) -> SizedPart:
         kind, target = self._type(node), self.part(node.target, variables)
         if node.name in ("optMap", "optFlatMap"):
             return self._optional(node, kind, target, variables)
@@ -180,37 +180,37 @@ class _Estimator:
         elif node.name == "filter":
             element = self._element(node, target)
             each, once = bodies[0].cost + _ADDING_AN_ITEM + 1, LIST + 1
-            entry = Entry(True, ONE, Size(0, element.most))
+            entry = ElementSizes(True, ONE, Size(0, element.most))
         else:
             each, once = tested + _ADDING_AN_ITEM + bodies[-1].cost, LIST + 1
-            entry = Entry(True, ONE, Size(0, bodies[-1].extent.most))
+            entry = ElementSizes(True, ONE, Size(0, bodies[-1].extent.most))
         cost = capped(target.cost + once + capped(target.extent.most * capped(each)))
-        return Part(node, kind, cost, size, entry)
+        return SizedPart(node, kind, cost, size, entry)
 
-    def _element(self, node: Macro, target: Part) -> Size:
+    def _element(self, node: Macro, target: SizedPart) -> Size:
         """Return the size of what `filter` keeps."""
         local = _elements(node, target)[node.variables[0]]
         kind = target.type.parts[0] if target.type.parts else DYN
         return self._size(kind, local.path, local.size) or UNKNOWN
 
-    def _optional(self, node: Macro, kind: CelType, target: Part, variables: Locals) -> Part:
+    def _optional(self, node: Macro, kind: CelType, target: SizedPart, variables: Locals) -> SizedPart:
         """Return what `optMap` costs: the optional is asked twice, and its value bound to a name."""
         inner = target.type.parts[0] if target.type.name == "optional_type" else DYN
         body = self.part(node.bodies[0], {**variables, node.variables[0]: Local((), self._size(inner))})
         bound = LIST + target.cost + 1 + body.cost + (node.name == "optMap")
         nothing = self._size(kind) or UNKNOWN
         size = (body.extent if node.name == "optFlatMap" else nothing).or_size(nothing)
-        return Part(node, kind, capped(target.cost + 1 + bound), size)
+        return SizedPart(node, kind, capped(target.cost + 1 + bound), size)
 
 
-def _any_size(parts: list[Part]) -> Size:
+def _any_size(parts: list[SizedPart]) -> Size:
     """Return the size of any of some parts."""
     if not parts:
         return Size(0, 0)
     return Size(min(MOST, *(part.extent.least for part in parts)), max(0, *(part.extent.most for part in parts)))
 
 
-def _elements(node: Macro, target: Part) -> Locals:
+def _elements(node: Macro, target: SizedPart) -> Locals:
     """Return the variables of a macro: an item or a key, or index and item, or key and value."""
     is_list = target.entry.is_list if target.entry is not None else target.type.name == "list"
     key = Local((*target.path, INDICES if is_list else KEYS), target.entry.key if target.entry else None)
