@@ -53,7 +53,7 @@ def test_the_ranges_written_down_are_those_of_the_recorded_runs(
     assert [(job["id"], job["subtime"], job["res"]) for job in jobs] == list(planned)
 
 
-#: The recorded pods of `four` came one after another, gangs in turn; ours come gang by gang at one instant. Coscheduling
+#: The recorded pods of `four` came one after another, gangs in turn; ours come gang by gang at one instant. The program
 #: then compares less, and its first gang starts after 3 s instead of 6.
 SOONER = pytest.mark.xfail(reason="makespan 5.5 % and mean wait 11 % below the recorded ranges")
 
