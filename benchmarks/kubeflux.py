@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from batkube.cluster.store import Key, KubeObject
-from batkube.kubeflux.picture import Picture
+from batkube.kubeflux.picture import ClusterPicture
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "kubeflux.md"
@@ -52,7 +52,7 @@ def measured(count: int, seconds: float) -> str:
     accounts_s = 0.0
     while rounds < 2 or time.process_time() - began_s < seconds:
         before_s = time.process_time()
-        picture = Picture.of(nodes, pods)
+        picture = ClusterPicture.of(nodes, pods)
         accounts_s += time.process_time() - before_s
         assert picture.match(demand)
         rounds += 1

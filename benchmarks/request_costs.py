@@ -1,13 +1,11 @@
-"""What requests cost in two trees of Batkube, side by side in one run: has a change made `serve` or `run` dearer?
+"""What requests cost with this source and with that of an earlier commit, asked in turn: has `serve` become dearer?
 
-    git archive c9df1ff | tar x -C /tmp/before
-    python benchmarks/request_costs.py /tmp/before . [--rounds 7] [--instructions]
+    python benchmarks/request_costs.py c9df1ff [--rounds 7]
 
-Both trees are served at once (`serve --bare`), over TLS and as plain HTTP, and are asked in turn, so that whatever else
-the machine does meets both. Each round starts anew, as two starts of one tree differ by some per cent. Counted is the
-CPU time of the server alone, as the kernel's scheduler accounts it, and of `batkube run` of a burst of jobs as a whole.
-With `--instructions` the servers run in valgrind and instructions are counted instead: it takes minutes and leaves out
-the kernel, but the same is counted on a machine that is busy with other things.
+Both are served at once (`serve --bare`), over TLS and as plain HTTP, and each request goes to the one and then to the
+other, so that whatever else the machine does meets both. Each round starts anew, as two starts of one source differ by
+some per cent. Counted is the CPU time of the server alone, as the kernel's scheduler accounts it, and of `batkube run`
+of a burst of jobs as a whole.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -33,6 +31,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 from api import PODS, binding, pod, request  # noqa: E402 - it lies beside this file
 from conformance.real_server import free_ports  # noqa: E402 - it lies with the tests
+from side_by_side import source_of  # noqa: E402 - it lies beside this file
 
 _STATUS = json.dumps({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}).encode()
 _MERGE = "application/strategic-merge-patch+json"
@@ -44,13 +43,14 @@ OPERATIONS: dict[str, Callable[[int], bytes]] = {
     "get": lambda number: request("GET", f"{PODS}/pod-{number}"),
 }
 _BURST = ["--platform", "16x1", "--scheduler", "policy:fcfs"]
+_BURST_JOBS = 2000
 _PIECE = 1 << 16
 
 
 class Server:
     """A server of one tree, and what it has used."""
 
-    def __init__(self, tree: Path, folder: Path, *, is_counted: bool) -> None:
+    def __init__(self, source: Path, folder: Path) -> None:
         self._folder = folder
         folder.mkdir()
         tokens = folder / "tokens.csv"
@@ -58,12 +58,7 @@ class Server:
         (self.port,) = free_ports(1)
         command = [sys.executable, "-m", "batkube", "serve", "--bare", "--quiet"]
         command += ["--out", str(folder / "out"), "--port", str(self.port), "--token-auth-file", str(tokens)]
-        self._is_counted = is_counted
-        if is_counted:
-            command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/counts", *command]
-        self.process = subprocess.Popen(
-            command, env=environment(tree), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self.process = subprocess.Popen(command, env=environment(source), stdout=subprocess.DEVNULL)
 
     def wait(self) -> None:
         """Wait until requests are accepted."""
@@ -71,18 +66,10 @@ class Server:
             if self.process.poll() is not None:
                 raise SystemExit(f"the server in {self._folder} has ended")
             time.sleep(0.05)
-        self.used()
 
-    def used(self) -> float:
-        """Return what it has used: CPU nanoseconds since it started, or instructions since this was last asked."""
-        if not self._is_counted:
-            return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0])
-        before = set(self._folder.glob("counts.*"))
-        subprocess.run(["callgrind_control", "-d", str(self.process.pid)], check=True, capture_output=True)
-        (dump,) = set(self._folder.glob("counts.*")) - before
-        totals = re.search(r"^(?:totals|summary): (\d+)", dump.read_text(), re.MULTILINE)
-        assert totals is not None, "callgrind tells how many instructions there were"
-        return int(totals[1])
+    def used_ns(self) -> int:
+        """Return the CPU time that it has used."""
+        return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0])
 
     def end(self) -> None:
         """Stop it."""
@@ -90,15 +77,15 @@ class Server:
         self.process.wait()
 
 
-def environment(tree: Path) -> dict[str, str]:
-    """Return an environment in which that tree is the one that is run."""
-    return {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONHASHSEED": "0"}
+def environment(source: Path) -> dict[str, str]:
+    """Return an environment in which that source is the one that is run."""
+    return {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
 
 
 @contextlib.contextmanager
-def servers(trees: list[Path], folder: Path, *, is_counted: bool) -> Iterator[list[Server]]:
-    """Serve each of the trees."""
-    running = [Server(tree, folder / str(number), is_counted=is_counted) for number, tree in enumerate(trees)]
+def servers(sources: Sequence[Path], folder: Path) -> Iterator[list[Server]]:
+    """Serve with each of the sources."""
+    running = [Server(source, folder / str(number)) for number, source in enumerate(sources)]
     try:
         for server in running:
             server.wait()
@@ -132,61 +119,60 @@ class Client:
             left -= len(self._socket.recv(_PIECE))
 
 
-def asked(running: list[Server], requests: int, *, is_counted: bool) -> list[dict[str, float]]:
-    """Ask the servers in turn; return for each what an operation used, on average."""
+def asked(running: Sequence[Server], requests: int) -> list[dict[str, float]]:
+    """Ask the servers in turn; return for each how many CPU nanoseconds an operation took, on average."""
     found: list[dict[str, float]] = [{} for _ in running]
     for is_tls in (True, False):
         clients = [Client(server.port, is_tls=is_tls) for server in running]
         first = requests * (1 + is_tls)
         for name, make in OPERATIONS.items():
-            before = [server.used() for server in running]
+            before = [server.used_ns() for server in running]
             for number in range(first, first + requests):
                 for client in clients:
                     client.ask(make(number))
             for each, server, base in zip(found, running, before, strict=True):
-                used = server.used() - (0 if is_counted else base)
-                each[f"{name}, {'TLS' if is_tls else 'plain'}"] = used / requests
+                each[f"{name}, {'TLS' if is_tls else 'plain'}"] = (server.used_ns() - base) / requests
     return found
 
 
-def burst(tree: Path, folder: Path) -> float:
-    """Return the CPU nanoseconds of `batkube run` of a burst of jobs."""
+def burst_ns(source: Path, folder: Path) -> float:
+    """Return the CPU time of `batkube run` of a burst of jobs."""
     workload = folder / "burst.json"
-    jobs = [{"id": str(number), "profile": "p", "res": 1, "subtime": 0} for number in range(2000)]
+    jobs = [{"id": str(number), "profile": "p", "res": 1, "subtime": 0} for number in range(_BURST_JOBS)]
     workload.write_text(json.dumps({"nb_res": 16, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 170}}}))
-    out = folder / f"burst-{time.monotonic_ns()}"
     command = [sys.executable, "-m", "batkube", "run", "--workload", str(workload), *_BURST, "--quiet"]
-    process = subprocess.Popen([*command, "--out", str(out)], env=environment(tree), stdout=subprocess.DEVNULL)
+    command += ["--out", str(folder / f"burst-{time.monotonic_ns()}")]
+    process = subprocess.Popen(command, env=environment(source), stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
-        raise SystemExit(f"batkube run of {tree} has failed")
+        raise SystemExit(f"batkube run with {source} has failed")
     return (usage.ru_utime + usage.ru_stime) * 1e9
 
 
 def main() -> None:
     """Measure both and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("trees", type=Path, nargs=2, metavar="TREE", help="the one before, and the one after")
+    parser.add_argument("commit", help="the one to compare with")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--requests", type=int, default=1000, help="of each kind and round")
-    parser.add_argument("--instructions", action="store_true", help="count instructions in valgrind, in one round")
     options = parser.parse_args()
-    trees = [tree.resolve() for tree in options.trees]
     rounds: list[list[dict[str, float]]] = []
-    for _ in range(1 if options.instructions else options.rounds):
-        with tempfile.TemporaryDirectory() as name:
-            with servers(trees, Path(name), is_counted=options.instructions) as running:
-                found = asked(running, options.requests, is_counted=options.instructions)
-            if not options.instructions:
-                for each, tree in zip(found, trees, strict=True):
-                    each["run of a burst of 2,000 jobs"] = burst(tree, Path(name))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sources = [source_of(options.commit, folder), HERE.parent / "src"]
+        for number in range(options.rounds):
+            inner = folder / f"round-{number}"
+            inner.mkdir()
+            with servers(sources, inner) as running:
+                found = asked(running, options.requests)
+            for each, source in zip(found, sources, strict=True):
+                each[f"run of a burst of {_BURST_JOBS:,} jobs"] = burst_ns(source, inner)
             rounds.append(found)
-    unit, scale = ("thousand instructions", 1e3) if options.instructions else ("CPU µs", 1e3)
-    print(f"| {unit}, least (median) of {len(rounds)} | before | after | difference |\n|---|---|---|---|")
+    print(f"| CPU µs, least (median) of {len(rounds)} | {options.commit} | now | difference |\n|---|---|---|---|")
     for name in rounds[0][0]:
-        before, after = ([each[side][name] / scale for each in rounds] for side in (0, 1))
-        told = [f"{min(figures):,.0f} ({statistics.median(figures):,.0f})" for figures in (before, after)]
-        least, middle = min(after) / min(before) - 1, statistics.median(after) / statistics.median(before) - 1
+        then, now = ([each[side][name] / 1000 for each in rounds] for side in (0, 1))
+        told = [f"{min(figures):,.0f} ({statistics.median(figures):,.0f})" for figures in (then, now)]
+        least, middle = min(now) / min(then) - 1, statistics.median(now) / statistics.median(then) - 1
         print(f"| {name} | {told[0]} | {told[1]} | {least:+.1%} ({middle:+.1%}) |")
 
 

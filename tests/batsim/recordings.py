@@ -57,8 +57,11 @@ class Recording:
         path = self._run / f"out_{name}.csv"
         return read_table(path) if path.exists() else []
 
-    def scheduler(self) -> RecordedScheduler:
-        """Return the scheduler that took part, new."""
+    def scheduler(self) -> RecordedScheduler | Playback:
+        """Return the scheduler that took part, new; of one that is not here, what it said."""
+        if "pybatsim" in self.command:
+            lines = map(json.loads, (self._run / "messages.jsonl").read_text().splitlines())
+            return Playback([line["raw"] for line in lines if line["dir"] != "batsim->sched"])
         return RecordedScheduler(getattr(_module(self.folder / "sched.py"), self.policy)())
 
 
@@ -74,6 +77,19 @@ class RecordedScheduler:
         self.heard.append(text)
         reply, _ = self._policy.handle(json.loads(text))
         return json.dumps(reply).encode()
+
+
+class Playback:
+    """Says again what a scheduler said."""
+
+    def __init__(self, replies: Sequence[str]) -> None:
+        self._replies = iter(replies)
+        self.heard: list[str] = []
+
+    def ask(self, text: str) -> bytes:
+        """Return the next reply."""
+        self.heard.append(text)
+        return next(self._replies).encode()
 
 
 def _module(path: Path) -> ModuleType:
@@ -132,7 +148,8 @@ def differences(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) 
 
 
 def _agree(name: str, mine: str, other: str) -> bool:
-    if mine == other:
+    # Less than a nanosecond after the start there is a mean power for Batsim, and no time yet for us.
+    if mine == other or (name == "epower" and mine == "NA"):
         return True
     try:
         ours, theirs = float(mine), float(other)

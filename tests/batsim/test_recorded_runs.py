@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 from tests.batsim.recordings import Recording, arguments_of, comparable, differences, read_table
+from typer.testing import CliRunner
 
 from batkube.batsim.simulator import run_batsim
+from batkube.cli.app import command_line
 from batkube.kernel.errors import InputError, RunFailed
 
 #: Runs whose messages and files are the same, on platforms with a network as well: there Batsim's own messages take
 #: time, and take the same here.
 AGREE = (
+    "additional_io",
     "burst200",
     "call_me_later",
     "dynamic_ack",
     "dynamic_noack",
+    "energy_fcfs",
+    "energy_pstate",
     "err_BadNowPast",
     "external_events",
     "forwarded",
@@ -26,12 +32,15 @@ AGREE = (
     "kill_early",
     "mapping",
     "profiles_serial",
+    "pybatsim_fcfs_burst200_net",
     "reject",
     "same_time",
     "sharing",
     "spaced200",
     "spaced200_net",
     "storage",
+    "up_energy_load0",
+    "up_energy_load100",
     "up_one_computation_job",
     "up_one_delay_job",
     "up_sequence_delay",
@@ -54,11 +63,13 @@ REFUSED = {
 ABANDONED = {"err_NeverSchedule": "left 6 jobs that it was told of neither started nor rejected"}
 #: Runs that are not repeated, and why.
 NOT_REPEATED = {
+    "no_sched": "--no-sched",
     "redis": "--enable-redis",
     "up_smpi_collectives": "smpi",
     "up_smpi_compute_only": "smpi",
     "up_smpi_compute_only_2_jobs": "smpi",
     "up_smpi_mixed_comp_comm": "smpi",
+    "up_usage_trace": "usage_trace",
     "up_walltime_smpi": "smpi",
 }
 
@@ -137,3 +148,25 @@ def test_what_is_not_supported_is_refused_by_name(
         problem = str(error)
 
     assert NOT_REPEATED[name] in problem.lower()
+
+
+def test_the_execution_context_is_shown_as_batsim_shows_it(shared_data: Path) -> None:
+    recording = Recording(shared_data, "dump_context")
+
+    shown = CliRunner().invoke(command_line("batsim"), ["batsim", *recording.arguments])
+
+    assert json.loads(shown.output) == {
+        "socket_endpoint": "tcp://localhost:28000",
+        "redis_enabled": False,
+        "redis_hostname": "127.0.0.1",
+        "redis_port": 6379,
+        "redis_prefix": "default",
+        "export_prefix": "out",
+        "external_scheduler": True,
+    }
+
+
+def test_every_recorded_run_is_in_one_of_the_tables(shared_data: Path) -> None:
+    runs = {path.name for path in (shared_data / "batsim-runs" / "runs").iterdir()}
+
+    assert {*AGREE, *REFUSED, *ABANDONED, *NOT_REPEATED, "dump_context"} == runs

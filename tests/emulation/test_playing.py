@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from batkube.emulation import playing
+from batkube.emulation import following, playing
 from batkube.emulation.access import Access, RefusedByCluster, Unreachable
 from batkube.emulation.manifests import LABEL_NUMBER, Style
 from batkube.emulation.playing import Player, PlayStage, RunClock
@@ -78,6 +78,7 @@ def _as_access(cluster: Any) -> Access:  # noqa: ANN401
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits before trying again."""
     monkeypatch.setattr(playing, "pause", lambda _: None)
+    monkeypatch.setattr(following, "pause", lambda _: None)
 
 
 def ends_at_once(_: FakeCluster, __: str) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import Instant
-from batkube.kubeflux.picture import Picture
+from batkube.kubeflux.picture import ClusterPicture
 from batkube.kubeflux.synchronisation import PictureKeeper, SyncMode
 
 NAME = "kubeflux"
@@ -92,7 +92,7 @@ def test_deltas_leave_the_same_picture_as_making_it_anew(history: list[tuple[str
         _carry_out(cluster, keeper, step, what, value)
     cluster.catch_up()
 
-    rebuilt = Picture.of(cluster.truth[NODE].values(), cluster.truth[POD].values())
+    rebuilt = ClusterPicture.of(cluster.truth[NODE].values(), cluster.truth[POD].values())
     assert keeper.picture.accounts == rebuilt.accounts
     assert keeper.picture.free() == rebuilt.free()
 
@@ -133,7 +133,7 @@ def _milli(cpu: str) -> int:
 def test_a_match_is_where_there_is_room() -> None:
     nodes = [a_node("n0"), a_node("n1", "8"), a_node("n2", is_open=False)]
     held = [a_pod("other", "2500m", "n0", "others", "Running")]
-    picture = Picture.of(nodes, held)
+    picture = ClusterPicture.of(nodes, held)
 
     assert picture.free() == {"n0": {"core": 1, "memory": 8}, "n1": {"core": 8, "memory": 8}}
     assert picture.match([{"cpu": 2000}] * 4) == ["n1"] * 4

@@ -96,7 +96,7 @@ def test_a_walltime_ends_work_that_flows_and_an_eviction_does(simulate: Simulate
     [
         ("smpi", "xml", "SMPI trace, for which a real Batsim is needed"),
         ("recv", "xml", "scheduler of Batsim's protocol"),
-        ("talk", "4x1", "gives no speed"),
+        ("talk", "4x1", "gives no speed for machine"),
     ],
 )
 def test_what_cannot_be_run_is_refused_by_name(
@@ -174,3 +174,11 @@ def test_two_runs_write_the_same_bytes(simulate: Simulate, tmp_path: Path) -> No
         texts.append([(tmp_path / folder / name).read_bytes() for name in names])
 
     assert texts[0] == texts[1]
+
+
+def test_machines_that_come_during_the_run_have_no_network(simulate: Simulate, tmp_path: Path) -> None:
+    events = tmp_path / "events.yaml"
+    events.write_text("events:\n  - at: 5\n    add: 1x1\n    names: late\n")
+
+    with pytest.raises(batkube.InputError, match="no speed for machine 'late-0'"):
+        simulate([job("j", "talk", 2)], PROFILES, platform=platform(tmp_path), events=str(events))

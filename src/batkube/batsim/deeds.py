@@ -30,7 +30,6 @@ from batkube.batsim.messages import (
     RegisterProfile,
     RejectJob,
     RequestedCall,
-    ResourceStateChanged,
     SetJobMetadata,
     SetResourceState,
     ToJobMessage,
@@ -64,7 +63,7 @@ class Executor(Protocol):
         """Stop a job that runs: its state says that it was killed once the server hears of it."""
 
 
-class Power(Protocol):
+class PowerSupply(Protocol):
     """What machines draw, and the states they can be switched to."""
 
     def consumed(self, now: Instant) -> float:
@@ -86,7 +85,7 @@ class Deeds:
         workloads: Workloads,
         server: BatsimServer,
         executor: Executor,
-        power: Power | None = None,
+        power: PowerSupply | None = None,
     ) -> None:
         self._scene = scene
         self._mailbox = mailbox
@@ -260,16 +259,6 @@ class Deeds:
                 yield Enter(script, machine.name)
                 self._server.pending["switches"] += 1
         self._machines.on_change(self._scene.now)
-
-    def switched(self, machines: int, state: int, *, at_once: bool) -> None:
-        """All machines of one request are in their new state."""
-        if not at_once:
-            self._machines.on_change(self._scene.now)
-        self._server.tell(ResourceStateChanged(at=self._scene.now, machines=machines, state=str(state)))
-
-    def switch_ended(self) -> None:
-        """One machine is through with its switch."""
-        self._server.pending["switches"] -= 1
 
     def _to_answer(self, event: Query) -> News:
         for question in event.requests:

@@ -22,7 +22,8 @@ from batkube.batsim.messages import ExecuteJob, Json
 from batkube.batsim.progress import JobProgress
 from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import BatsimServer
-from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.execution.energy_book import EnergyBook
+from batkube.kernel.instants import Duration, seconds
 from batkube.workloads.model import Composed, Delay, Foreign, Profile
 
 Work = Generator[ActorWish, object, int]
@@ -55,16 +56,6 @@ class Tasks(Protocol):
         """Return the wish that what a job computes is cancelled; None when it is not computing."""
 
 
-class JobMeter(Protocol):
-    """Reads how much energy machines have used."""
-
-    def job_begins(self, machines: int, now: Instant) -> float:
-        """Write down that a job begins, and return the joules of its machines so far."""
-
-    def job_ends(self, machines: int, now: Instant) -> float:
-        """Write down that a job ends, and return the joules of its machines so far."""
-
-
 class JobExecutor:
     """Carries jobs out on machines."""
 
@@ -76,7 +67,7 @@ class JobExecutor:
         machines: Machines,
         workloads: Workloads,
         tasks: Tasks | None,
-        meter: JobMeter | None,
+        book: EnergyBook | None,
     ) -> None:
         self._scene = scene
         self._mailbox = mailbox
@@ -84,15 +75,15 @@ class JobExecutor:
         self._machines = machines
         self._workloads = workloads
         self._tasks = tasks
-        self._meter = meter
+        self._book = book
 
     def run(self, live: LiveJob, execution: ExecuteJob) -> Script:
         """Carry a job out, and have the server told of its end unless it is killed."""
         now = self._scene.now
         live.began, live.machines = now, execution.machines
         live.progress = JobProgress(live.job.profile.name)
-        if self._meter is not None:
-            live.energy = self._meter.job_begins(live.machines, now)
+        if self._book is not None:
+            self._book.begin_job(live.id, self._hosts(live), now)
         self._machines.begin(live.id, live.machines, now)
         allowance = Allowance(live.job.walltime)
         code = yield from self._work(live.job.profile, live, execution, allowance, live.progress)
@@ -106,8 +97,12 @@ class JobExecutor:
         live.state = state
         self._machines.end(live.id, live.machines, now)
         live.length = Duration(now - live.began) or _SHORTEST_LENGTH
-        if self._meter is not None:
-            live.energy = self._meter.job_ends(live.machines, now) - (live.energy or 0.0)
+        if self._book is not None:
+            self._book.end_job(live.id, self._hosts(live), now)
+            live.energy = self._book.joules_of.pop(live.id)
+
+    def _hosts(self, live: LiveJob) -> list[str]:
+        return [machine.name for machine in self._machines.among(live.machines)]
 
     def stop(self, live: LiveJob) -> Script:
         """Stop a job: what computes is cancelled and ends by itself, whatever else it does is cut off."""

@@ -25,6 +25,7 @@ from batkube.batsim.messages import (
     JsonObject,
     Message,
     Notify,
+    ResourceStateChanged,
     SimulationBegins,
     SimulationEnds,
 )
@@ -220,3 +221,9 @@ class BatsimServer:
                     )
                 state = MachineState.COMPUTING if machine.jobs else MachineState.IDLE
             self._machines.change(machine, state, self._scene.now)
+
+    def switched(self, machines: int, state: int, *, at_once: bool) -> None:
+        """All machines of one request are in their new state."""
+        if not at_once:
+            self._machines.on_change(self._scene.now)
+        self.tell(ResourceStateChanged(at=self._scene.now, machines=machines, state=str(state)))

@@ -14,10 +14,13 @@ from batkube.batsim.jobs import Workloads
 from batkube.batsim.machines import Machines
 from batkube.batsim.messages import Notify
 from batkube.batsim.options import Options
+from batkube.batsim.power import MachinePower
 from batkube.batsim.server import BatsimServer
 from batkube.batsim.sources import EVENTS, JOBS, source_of_events, source_of_jobs
 from batkube.batsim.tables import Tables
 from batkube.batsim.tasks import FluidTasks
+from batkube.execution.energy_book import EnergyBook
+from batkube.execution.meters import Meters
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import human
 from batkube.platforms.network import Network
@@ -53,12 +56,19 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler, table
     )
     tasks = FluidTasks(scene, inputs.network, inputs.machines)
     scene.clockwork = tasks
-    executor = JobExecutor(scene, mailbox, server, inputs.machines, workloads, tasks, None)
-    deeds = Deeds(scene, mailbox, inputs.options, inputs.machines, workloads, server, executor)
+    book = power = None
+    if inputs.options.has_energy:
+        names = [machine.name for machine in inputs.machines.all]
+        tasks.meters = Meters(tasks.plant, names)
+        tables.book = book = EnergyBook(tasks.meters, names)
+        power = MachinePower(scene, mailbox, server, inputs.machines, book)
+    executor = JobExecutor(scene, mailbox, server, inputs.machines, workloads, tasks, book)
+    deeds = Deeds(scene, mailbox, inputs.options, inputs.machines, workloads, server, executor, power)
     conversation = Conversation(scene, mailbox, scheduler, deeds.deed, server.ready)
     master = inputs.machines.master
     for name in inputs.documents:
-        scene.enter(source_of_jobs(scene, mailbox, server, workloads.jobs_of(name)), master)
+        jobs = workloads.jobs_of(name)
+        scene.enter(source_of_jobs(scene, mailbox, server, jobs, tables.first_submission), master)
     for events in inputs.events:
         scene.enter(source_of_events(scene, mailbox, server, events), master)
     scene.enter(server.script(beginning(inputs.machines, inputs.documents, inputs.options, workloads)), master)

@@ -39,7 +39,6 @@ class Arguments:
     events: Sequence[Path] = ()
     options: Options = field(default_factory=Options)
     has_machine_states: bool = True
-    has_scheduler: bool = True
     #: How long a reply may take in real time; None for ever, as with Batsim.
     patience_ns: int | None = None
 

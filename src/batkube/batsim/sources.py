@@ -29,10 +29,18 @@ def hello() -> Script:
     yield from ()
 
 
-def source_of_jobs(scene: Scene, mailbox: Mailbox, server: BatsimServer, jobs: Sequence[LiveJob]) -> Script:
-    """Submit the jobs of a file."""
+def source_of_jobs(
+    scene: Scene,
+    mailbox: Mailbox,
+    server: BatsimServer,
+    jobs: Sequence[LiveJob],
+    on_first: Callable[[Instant], None] = lambda now: None,
+) -> Script:
+    """Submit the jobs of a file; `on_first` is told when the first is due."""
 
     def news(due: Sequence[LiveJob]) -> News:
+        if due[0] is jobs[0]:
+            on_first(scene.now)
         return functools.partial(server.submitted, due)
 
     return _source(scene, mailbox, server, JOBS, jobs, lambda live: live.job.submit, news)

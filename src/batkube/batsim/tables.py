@@ -17,8 +17,10 @@ from typing import TextIO
 
 from batkube.batsim.jobs import JobState, LiveJob
 from batkube.batsim.machines import Machines, MachineState
+from batkube.execution.energy_book import EnergyBook
 from batkube.kernel.instants import Duration, Instant, as_float_s, format_seconds
 from batkube.kernel.intervals import format_intervals
+from batkube.outputs.files.energy_csv import write_consumed_energy, write_pstate_changes
 from batkube.outputs.files.jobs_csv import BATSIM_COLUMNS
 
 _STATES = (
@@ -48,9 +50,10 @@ class Tables(AbstractContextManager["Tables"]):
         self._totals = Totals()
         #: Real seconds: how long the scheduler thought, and how long all of it took.
         self.scheduling_time = self.simulation_time = 0.0
-        #: Joules from the first submission to the last end of a job; and how often machines were switched.
-        self.energy = 0.0
-        self.switch_requests = self.machine_switches = 0
+        #: Where energy is counted.
+        self.book: EnergyBook | None = None
+        #: What all machines had used when the first job was submitted.
+        self._first_joules: float | None = None
 
     def open(self, name: str, header: str) -> TextIO:
         """Begin the file `PREFIX_name.csv`."""
@@ -63,8 +66,16 @@ class Tables(AbstractContextManager["Tables"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._write_schedule()
+        if self.book is not None:
+            write_consumed_energy(Path(f"{self._prefix}_consumed_energy.csv"), self.book.readings)
+            write_pstate_changes(Path(f"{self._prefix}_pstate_changes.csv"), self.book.pstate_changes)
         for file in self._files:
             file.close()
+
+    def first_submission(self, now: Instant) -> None:
+        """Read the meters when the first job of all is submitted: the schedule's energy counts from there."""
+        if self.book is not None and self._first_joules is None:
+            self._first_joules = self.book.meters.total(now)
 
     def record(self, live: LiveJob) -> None:
         """Write the row of a job that is over."""
@@ -78,14 +89,14 @@ class Tables(AbstractContextManager["Tables"]):
             self._states.write(f"{as_float_s(now):g},{numbers}\n")
 
     def _write_schedule(self) -> None:
-        totals, times = self._totals, self._machines.times
+        totals, times, book = self._totals, self._machines.times, self.book
         row = {
             "batsim_version": BATSIM_VERSION,
-            "consumed_joules": f"{self.energy:.6f}",
+            "consumed_joules": f"{0.0 if book is None else book.last_job_joules - (self._first_joules or 0.0):.6f}",
             **totals.cells(),
             "nb_computing_machines": str(len(self._machines.all)),
-            "nb_grouped_switches": str(self.switch_requests),
-            "nb_machine_switches": str(self.machine_switches),
+            "nb_grouped_switches": str(0 if book is None else book.requests),
+            "nb_machine_switches": str(0 if book is None else book.switches),
             "scheduling_time": f"{self.scheduling_time:.6f}",
             "simulation_time": f"{self.simulation_time:.6f}",
             **{f"time_{state}": format_seconds(times[state]) for state in MachineState},

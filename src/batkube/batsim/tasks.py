@@ -8,30 +8,27 @@ Imitated: Batsim 4.2.1, src/task_execution.cpp.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import functools
+from collections.abc import Mapping
 
 from batkube.batsim.actors import Actor, ActorWish, Scene
 from batkube.batsim.execution import CANCELLED, WALLTIME_REACHED, Allowance, Work
 from batkube.batsim.jobs import LiveJob
 from batkube.batsim.machines import Machines
-from batkube.batsim.messages import ExecuteJob, Json
+from batkube.batsim.messages import ExecuteJob, JsonObject
 from batkube.batsim.progress import JobProgress
 from batkube.batsim.refusal import Refusal
+from batkube.execution.meters import Meters
 from batkube.execution.plant import Plant
+from batkube.execution.shapes import NotModelled, TaskShape, shape_of
 from batkube.fluid.flow import Flow
 from batkube.fluid.tasks import Task
+from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, Instant
+from batkube.kernel.intervals import parse_intervals
 from batkube.platforms.network import Network
-from batkube.workloads.model import Foreign, Parallel, ParallelHomogeneous, ParallelHomogeneousTotal, Profile
-
-
-class Load(NamedTuple):
-    """What a task does: a host for each executor, the flops of each, the bytes from each (row) to each (column)."""
-
-    hosts: Sequence[str]
-    flops: Sequence[float]
-    sent_bytes: Sequence[float]
+from batkube.workloads.batsim import read_registered_profile
+from batkube.workloads.model import Profile
 
 
 class FluidTasks:
@@ -42,6 +39,8 @@ class FluidTasks:
         self._machines = machines
         self._flow = Flow()
         self.plant = Plant(network, self._flow)
+        #: Who counts what tasks cost, where energy is counted.
+        self.meters: Meters | None = None
         #: Who waits for which task; and the tasks of jobs.
         self._waiting: dict[Task, Actor] = {}
         self._tasks: dict[str, Task] = {}
@@ -54,8 +53,12 @@ class FluidTasks:
 
     def advance(self, now: Instant) -> None:
         """Let end what is due, and those go on who waited for it."""
-        for task in self._flow.advance(now):
+        for task in self._flow.advance(now, self._end_task):
             self._scene.go_on(self._waiting.pop(task), 0)
+
+    def _end_task(self, task: Task, now: Instant) -> None:
+        if self.meters is not None:
+            self.meters.end_task(task, now)
 
     def settle(self, now: Instant) -> None:
         """Work out what the acts of this instant mean for the dates."""
@@ -67,8 +70,7 @@ class FluidTasks:
         self, profile: Profile, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
     ) -> Work:
         """Run a profile that computes or communicates, to its end, its walltime or until it is cancelled."""
-        load = self._load(profile, live, execution)
-        task = self.plant.task(f"{live.id} {profile.name}", *load)
+        task = self.plant.task(f"{live.id} {profile.name}", *self._shape(profile, live, execution))
         progress.begin_task(task.progress)
         self._tasks[live.id] = task
         began = self._scene.now
@@ -88,6 +90,8 @@ class FluidTasks:
         """Begin a task that an actor waits for, at most for `limit`."""
         now = self._scene.now
         self._waiting[task] = actor
+        if self.meters is not None:
+            self.meters.begin_task(task, now)
         self._flow.begin(task, now)
         if limit is not None:
             self._scene.book(Instant(now + limit), lambda: self.break_off(task, WALLTIME_REACHED))
@@ -96,90 +100,70 @@ class FluidTasks:
         """End a task before it is through, unless it is."""
         actor = self._waiting.pop(task, None)
         if actor is not None:
+            self._end_task(task, self._scene.now)
             self._flow.cancel(task, self._scene.now)
             self._scene.go_on(actor, code)
 
     # What profiles mean
 
-    def _load(self, profile: Profile, live: LiveJob, execution: ExecuteJob) -> Load:
-        hosts = self._hosts(execution)
-        load = self._load_of(profile, hosts, execution.storage)
-        if load is None:
-            kind = profile.kind if isinstance(profile, Foreign) else type(profile).__name__
-            raise Refusal(f"Cannot execute job {live.id}: profile '{profile.name}' is of type '{kind}', not modelled")
-        return load if execution.io_job is None else self._with_transfers(load, live, execution)
-
-    def _hosts(self, execution: ExecuteJob) -> list[str]:
-        """Return the host of each executor."""
+    def _shape(self, profile: Profile, live: LiveJob, execution: ExecuteJob) -> TaskShape:
         names = [machine.name for machine in self._machines.among(execution.machines)]
-        return names if execution.mapping is None else [names[place] for place in execution.mapping]
+        hosts = names if execution.mapping is None else [names[place] for place in execution.mapping]
+        storage = functools.partial(self._storage, execution.storage)
+        try:
+            shape = shape_of(profile, hosts, storage)
+            if execution.io_job is None:
+                return shape
+            return _together(shape, shape_of(_profile_beside(execution.io_job), self._hosts_beside(execution), storage))
+        except NotModelled as error:
+            raise Refusal(f"Cannot execute job {live.id}: its profile '{profile.name}' {error}") from None
 
-    def _load_of(self, profile: Profile, hosts: Sequence[str], storage: Mapping[str, int] | None) -> Load | None:
-        count = len(hosts)
-        match profile:
-            case Parallel():
-                if len(profile.cpu_flops) != count:
-                    raise Refusal(
-                        f"the number of resources given by the allocation ({count}) is different from the number of "
-                        f"resouces given by the profile data ({len(profile.cpu_flops)})"
-                    )
-                return Load(hosts, profile.cpu_flops, profile.com_bytes)
-            case ParallelHomogeneous():
-                return Load(hosts, [profile.cpu_flops] * count, _all_to_all(count, profile.com_bytes))
-            case ParallelHomogeneousTotal():
-                flops, sent = profile.cpu_flops / count, profile.com_bytes / count
-                return Load(hosts, [flops] * count, _all_to_all(count, sent))
-            case Foreign(kind="parallel_homogeneous_pfs"):
-                label = str(profile.fields.get("storage", "pfs"))
-                read, write = (_amount(profile.fields, key) for key in ("bytes_to_read", "bytes_to_write"))
-                everyone = [*hosts, self._storage(label, storage)]
-                return Load(everyone, [0.0] * (count + 1), _with_storage(count, read, write))
-            case Foreign(kind="data_staging"):
-                ends = [self._storage(str(profile.fields.get(key)), storage) for key in ("from", "to")]
-                return Load(ends, [0.0, 0.0], [0.0, _amount(profile.fields, "nb_bytes"), 0.0, 0.0])
-        return None
+    def _hosts_beside(self, execution: ExecuteJob) -> list[str]:
+        """Return the hosts of the profile that runs beside a job's own."""
+        machines = parse_intervals(str((execution.io_job or {}).get("alloc", "")))
+        if not machines or not self._machines.exist(machines):
+            raise Refusal("Invalid JSON message: bad IO allocation")
+        return [machine.name for machine in self._machines.among(machines)]
 
-    def _storage(self, label: str, storage: Mapping[str, int] | None) -> str:
+    def _storage(self, storage: Mapping[str, int] | None, label: str) -> str:
         """Return the host that a label means; the only one where the scheduler says nothing."""
-        hosts = [machine for machine in self._machines.all if machine.is_storage]
+        hosts = {machine.id: machine.name for machine in self._machines.all if machine.is_storage}
         if not storage:
             if len(hosts) != 1:
                 raise Refusal("No storage/host mapping given and there is no (or more than one) storage node available")
-            return hosts[0].name
+            return next(iter(hosts.values()))
         if label not in storage:
             raise Refusal(f"Unknown storage label='{label}'")
-        found = [machine.name for machine in hosts if machine.id == storage[label]]
-        if not found:
+        if storage[label] not in hosts:
             raise Refusal(f"The host(id={storage[label]}) pointed to by label='{label}' is not a storage host")
-        return found[0]
-
-    def _with_transfers(self, load: Load, live: LiveJob, execution: ExecuteJob) -> Load:
-        """Return what a job does together with the profile that the scheduler has run beside it."""
-        raise NotImplementedError
+        return hosts[storage[label]]
 
 
-def _all_to_all(count: int, amount: float) -> list[float]:
-    """Return the same bytes between all executors but from none to itself; nothing at all where there are none."""
-    if amount <= 0:
-        return []
-    return [0.0 if row == column else amount for row in range(count) for column in range(count)]
+def _profile_beside(io_job: JsonObject) -> Profile:
+    """Return the profile of an additional_io_job, which has to come with it."""
+    name, description = io_job.get("profile_name"), io_job.get("profile")
+    if not isinstance(name, str) or not isinstance(description, Mapping):
+        raise Refusal("Invalid JSON message: additional_io_job needs 'profile_name', 'profile' and 'alloc'")
+    try:
+        return read_registered_profile(name, description, {})
+    except InputError as error:
+        raise Refusal(
+            f"Invalid JSON profile received from the scheduler for the 'additional_io_job': {error}"
+        ) from None
 
 
-def _with_storage(count: int, read: float, write: float) -> list[float]:
-    """Return the bytes between executors and a storage, which comes last."""
-    size = count + 1
-    if read <= 0 and write <= 0:
-        return []
-    matrix = [0.0] * (size * size)
-    for executor in range(count):
-        matrix[executor * size + count] = write
-        matrix[count * size + executor] = read
-    return matrix
-
-
-def _amount(fields: Mapping[str, Json], key: str) -> float:
-    value = fields.get(key, 0)
-    return float(value) if isinstance(value, int | float) else 0.0
+def _together(one: TaskShape, other: TaskShape) -> TaskShape:
+    """Return two shapes as one task on the hosts of both."""
+    hosts = list(dict.fromkeys([*one.hosts, *other.hosts]))
+    place, count = {name: number for number, name in enumerate(hosts)}, len(hosts)
+    flops, sent_bytes = [0.0] * count, [0.0] * (count * count)
+    for shape in (one, other):
+        for name, amount in zip(shape.hosts, shape.flops, strict=True):
+            flops[place[name]] += amount
+        for position, amount in enumerate(shape.sent_bytes):
+            row, column = divmod(position, len(shape.hosts))
+            sent_bytes[place[shape.hosts[row]] * count + place[shape.hosts[column]]] += amount
+    return TaskShape(hosts, flops, sent_bytes)
 
 
 class _Await:

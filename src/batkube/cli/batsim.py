@@ -60,7 +60,7 @@ _Sharing = Annotated[bool, typer.Option("--enable-compute-sharing", help="Machin
 _NoStorageSharing = Annotated[
     bool, typer.Option("--disable-storage-sharing", help="A storage serves one job at a time.")
 ]
-_NoScheduler = Annotated[bool, typer.Option("--no-sched", help="Start all jobs at once, without a scheduler.")]
+_NoScheduler = Annotated[bool, typer.Option("--no-sched", help="Not supported: a scheduler decides.", hidden=True)]
 _Configuration = Annotated[str | None, typer.Option("--sched-cfg", metavar="TEXT", help="Passed to the scheduler.")]
 _ConfigurationFile = Annotated[
     Path | None, typer.Option("--sched-cfg-file", metavar="FILE", help="The same, from a file.")
@@ -168,6 +168,7 @@ _UNSUPPORTED = {
     "ignore_beyond_last_workflow": ("--ignore-beyond-last-workflow", "there are no workflows"),
     "sg_cfg": ("--sg-cfg", "there is no SimGrid to configure"),
     "sg_log": ("--sg-log", "there is no SimGrid that logs"),
+    "no_sched": ("--no-sched", "use a scheduler; one that starts all jobs at once takes a few lines"),
     "simgrid_version": ("--simgrid-version", "there is no SimGrid; the model is that of 3.32"),
 }
 
@@ -222,7 +223,6 @@ def _simulate(wishes: dict[str, Any]) -> None:
         events=wishes["events"] or [],
         options=options,
         has_machine_states=not wishes["disable_machine_state_tracing"],
-        has_scheduler=not wishes["no_sched"],
         patience_ns=_patience_ns(wishes["patience"]),
     )
     verbosity = "quiet" if wishes["quiet"] else wishes["verbosity"]

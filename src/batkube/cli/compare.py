@@ -26,6 +26,9 @@ def compare(
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Also write the metrics there, unrounded.")
     ] = None,
+    latex: Annotated[
+        Path | None, typer.Option("--latex", metavar="FILE", help="Also write the metrics there, for a paper.")
+    ] = None,
     baseline: Annotated[
         int, typer.Option("--baseline", metavar="N", help="Differences are to the N-th run given.")
     ] = 1,
@@ -48,19 +51,24 @@ def compare(
     """
     from batkube.outputs.files.products import write_product
     from batkube.outputs.measures.comparison import compare_runs
+    from batkube.outputs.report.comparison_table import comparison_latex
     from batkube.outputs.results import Results
 
     if len(runs) < 2:
         raise InputError("compare", problem="needs at least two runs", remedy="batkube compare DIR DIR …")
     if not 1 <= baseline <= len(runs):
         raise InputError("--baseline", problem=f"{baseline} is not one of the {len(runs)} runs given")
-    if csv is not None and csv.exists() and not force:
-        raise InputError(csv, problem="exists already", remedy="choose another --csv, or add --force to replace it")
+    for option, file in (("--csv", csv), ("--latex", latex)):
+        if file is not None and file.exists() and not force:
+            remedy = f"choose another {option}, or add --force to replace it"
+            raise InputError(file, problem="exists already", remedy=remedy)
     comparison = compare_runs(
         [Results(run, warm_up=warm_up, cool_down=cool_down) for run in runs], baseline=baseline - 1
     )
     if csv is not None:
         write_product(csv, comparison.csv().encode())
+    if latex is not None:
+        write_product(latex, comparison_latex(comparison).encode())
     show(comparison, Console(highlight=False))
 
 

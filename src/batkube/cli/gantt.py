@@ -27,7 +27,9 @@ def gantt(
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="FILE", help="What to write: .svg, .png or .html.", show_default=False),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="What to write: .svg, .pdf, .png or .html.", show_default=False
+        ),
     ],
     title: Annotated[str | None, typer.Option(help="The chart's title; the run's name by default.")] = None,
     start: Annotated[str | None, typer.Option("--from", metavar="T", help="Show from here: 90, 1.5h, 2d.")] = None,

@@ -80,6 +80,10 @@ _Until = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="End the run at this virtual time, e.g. 3d; needed where something never ends."),
 ]
+_Audit = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="So often, e.g. 60s, compare what schedulers believe with what is so."),
+]
 _WarmUp = Annotated[
     str | None,
     typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs."),
@@ -174,6 +178,7 @@ def run(
     attach: _Attach = None,
     controllers: _Controllers = None,
     until: _Until = None,
+    audit: _Audit = None,
     deterministic: _Deterministic = None,
     decision_cost: _Cost = None,
     patience: _Patience = None,

@@ -101,7 +101,7 @@ class Course:
     @property
     def was_placed(self) -> bool:
         """Whether nodes have admitted its pods."""
-        return any(instant is not None for instant in self.scheduled)
+        return self.scheduled.count(None) < len(self.scheduled)
 
     @property
     def completed(self) -> Past:

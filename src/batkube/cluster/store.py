@@ -316,7 +316,7 @@ class Store:
             self._remember(batch)
         self._committing = True
         try:
-            for listens, listener in (*self._listeners.get(kind, ()), *self._listeners_to_all):
+            for listens, listener in itertools.chain(self._listeners.get(kind, ()), self._listeners_to_all):
                 if listens is None or listens is not author:
                     listener(batch, now)
         finally:

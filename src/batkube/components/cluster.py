@@ -112,13 +112,18 @@ def _containers(world: World, kubelet: Client, rules: ContainerRules | None) -> 
     return Containers(world, kubelet, EventRecorder(world, kubelet, "kubelet"), rules)
 
 
-def start_scheduler(world: World, client: Client | None, courses: Courses, choice: PolicyChoice | None) -> None:
-    """Let a policy bind pods; without one, what is like kube-scheduler does. Without `client` only pods of courses."""
+def start_scheduler(
+    world: World, client: Client | None, courses: Courses, choice: PolicyChoice | None
+) -> PolicyScheduler | None:
+    """Let a policy bind pods; without one, what is like kube-scheduler does. Without `client` only pods of courses.
+
+    Returns who asks the policy, if there is one.
+    """
     events = None
     if client is not None:
         events = EventRecorder(world, client, "default-scheduler", host="batkube", as_series=True)
     if choice is not None:
-        PolicyScheduler(
+        return PolicyScheduler(
             world,
             choice.policy,
             choice.rng,
@@ -130,11 +135,12 @@ def start_scheduler(world: World, client: Client | None, courses: Courses, choic
             client=client,
             events=events,
         )
-    elif client is not None and events is not None:
+    if client is not None and events is not None:
         # Imported only here: it brings numpy, which takes longer to load than everything else.
         from batkube.policies.default_scheduler import DefaultScheduler
 
         DefaultScheduler(world, client, events)
+    return None
 
 
 def register_nodes(

@@ -106,15 +106,15 @@ def packed(subsets: Iterable[KubeObject]) -> list[KubeObject]:
                     addresses[address["ip"], (address.get("targetRef") or {}).get("uid", "")] = field, address
     groups: dict[str, tuple[list[KubeObject], list[tuple[str, KubeObject]]]] = {}
     for ports, addresses in by_port.values():
-        told = [addresses[name] for name in sorted(addresses)]
-        groups.setdefault(repr(told), ([], told))[0].extend(ports)
-    return [_subset(ports, told) for ports, told in groups.values() if told]
+        places = [addresses[name] for name in sorted(addresses)]
+        groups.setdefault(repr(places), ([], places))[0].extend(ports)
+    return [_subset(ports, places) for ports, places in groups.values() if places]
 
 
-def _subset(ports: list[KubeObject], told: list[tuple[str, KubeObject]]) -> KubeObject:
+def _subset(ports: list[KubeObject], places: list[tuple[str, KubeObject]]) -> KubeObject:
     subset: KubeObject = {}
     for field in _FIELDS:
-        if those := [address for place, address in told if place == field]:
+        if those := [address for place, address in places if place == field]:
             subset[field] = those
     return {**subset, "ports": ports} if ports else subset
 

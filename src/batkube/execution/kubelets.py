@@ -29,7 +29,7 @@ from batkube.cluster.world import World
 from batkube.execution import host_ports
 from batkube.execution.absent_nodes import AbsentNodes, Life
 from batkube.execution.latencies import Delays
-from batkube.execution.node_accounts import NodeAccounts, Shortage
+from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.pod_lives import PodLife
 from batkube.execution.pod_statuses import running_status
 from batkube.execution.stopping import stopped_at
@@ -142,7 +142,7 @@ class Kubelets:
             return
         shortage = self._accounts.take(nodes, course.demand)
         if shortage is not None:
-            self._note_shortage(f"job {course.job.key}", shortage)
+            self._notes.add(shortage.note, example=f"job {course.job.key} on {shortage.node}")
             self._refuse(keys, f"OutOf{shortage.resource}", now)
             return
         for rank, key, node in zip(bound, keys, nodes, strict=True):
@@ -156,10 +156,6 @@ class Kubelets:
 
     def _refuse(self, keys: Sequence[Key], reason: str, now: Instant) -> None:
         self._agenda.book(now, Rank.FINISH, lambda at: self.write(keys, {"phase": "Failed", "reason": reason}, at))
-
-    def _note_shortage(self, who: str, shortage: Shortage) -> None:
-        what = f"bound a pod to a node without room for it (OutOf{shortage.resource})"
-        self._notes.add(FidelityNote("scheduler", what, Severity.VIOLATION), example=f"{who} on {shortage.node}")
 
     def _come_up(self, course: Course, ranks: Sequence[int], now: Instant) -> None:
         """Pods begin to run; when the last one of the course does, its work begins."""
@@ -226,7 +222,7 @@ class Kubelets:
             return
         shortage = self._accounts.take([node], demand)
         if shortage is not None:
-            self._note_shortage(f"pod {key}", shortage)
+            self._notes.add(shortage.note, example=f"pod {key} on {shortage.node}")
             containers.book_rejection(pod, f"OutOf{shortage.resource}", str(shortage), now)
             return
         if not self._ports.take(node, key, pod):

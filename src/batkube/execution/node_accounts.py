@@ -34,6 +34,12 @@ class Shortage(NamedTuple):
     used: int
     capacity: int
 
+    @property
+    def note(self) -> FidelityNote:
+        """What is noted of the scheduler that did not see it."""
+        what = f"bound a pod to a node without room for it (OutOf{self.resource})"
+        return FidelityNote("scheduler", what, Severity.VIOLATION)
+
     def __str__(self) -> str:
         """Say it as the kubelet does (Kubernetes: lifecycle.InsufficientResourceError)."""
         return (

@@ -74,8 +74,10 @@ class Yard:
         """Return how long a profile takes that is not composed of others."""
         if isinstance(profile, Delay):
             return profile.duration
-        if any(host not in self.network.hosts for host in hosts):
-            raise NotModelled("computes, and the platform gives no speed for its machines")
+        # Any machine may be given to any job, those that come during the run included.
+        unknown = [one.name for one in self._platform.machines if one.name not in self.network.hosts]
+        if unknown:
+            raise NotModelled(f"computes, and the platform gives no speed for machine {unknown[0]!r}")
         agenda = Agenda()
         ends: list[Instant] = []
         self.work(agenda).begin(profile.name, profile, hosts, lambda code, at: ends.append(at), START)

@@ -61,7 +61,7 @@ class Flow:
         while self._touched:
             seed = next(iter(self._touched))
             tasks = self._surroundings(seed)
-            for task, rate in zip(tasks, rates_of(tasks), strict=True):
+            for task, rate in zip(tasks, rates_of(tasks) if tasks else (), strict=True):
                 if rate == task.rate:
                     continue
                 self._keep_account(task, now)

@@ -13,7 +13,8 @@ task could go faster without slowing another one, and what Batsim computes diffe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 
 from batkube.fluid.tasks import Supply, Task
 
@@ -25,31 +26,74 @@ def rates_of(tasks: Sequence[Task], *, is_thrifty: bool = False) -> list[float]:
     """Return the rate of each of `tasks`, which are all that use the resources they use."""
     if len(tasks) == 1:
         return [_alone(tasks[0])]
-    values, grown = [0.0] * len(tasks), [0.0] * len(tasks)
-    growing = [bool(task.uses) for task in tasks]
-    claims = _claims(tasks)
-    left = {resource: resource.capacity for resource in claims}
-    offers: dict[Supply, float] = {}
-    while any(growing):
-        for resource, entries in list(claims.items()):
-            count = sum(growing[number] for number, _ in entries)
-            if count == 0:
-                del claims[resource]
-            else:
-                offers[resource] = left[resource] / count
-        full = _grow(tasks, offers, values, grown, growing)
-        for resource, entries in list(claims.items()):
-            left[resource] -= math.fsum(
-                weight * grown[number] for number, weight in entries if growing[number] or not is_thrifty
-            )
-            if left[resource] < PRECISION:
-                full += [number for number, _ in entries]
-                del claims[resource]
-        for number in full:
-            growing[number] = False
+    return _Rounds(tasks).rates(is_thrifty)
+
+
+class _Rounds:
+    """The rounds of one computation, with numbers for tasks and resources: it is here that a backbone costs time."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        numbers: dict[Supply, int] = {}
+        #: Of each task: what it uses, and its work there; and its bound.
+        self._uses = [
+            [(numbers.setdefault(supply, len(numbers)), weight) for supply, weight in task.uses] for task in tasks
+        ]
+        self._bounds = [task.bound for task in tasks]
+        self._values, self._grown = [0.0] * len(tasks), [0.0] * len(tasks)
+        #: Of each resource: what is left, who uses it with which work, and how many claims on it still grow.
+        self._left = [supply.capacity for supply in numbers]
+        self._users: list[list[int]] = [[] for _ in numbers]
+        self._weights: list[list[float]] = [[] for _ in numbers]
+        for task, uses in enumerate(self._uses):
+            for supply, weight in uses:
+                self._users[supply].append(task)
+                self._weights[supply].append(weight)
+        self._counts = [len(users) for users in self._users]
+        self._growing = {task: None for task, uses in enumerate(self._uses) if uses}
+
+    def rates(self, is_thrifty: bool) -> list[float]:
+        """Go on until nobody grows any more, and return the rates."""
+        open_supplies = list(range(len(self._left)))
+        while self._growing:
+            open_supplies = [supply for supply in open_supplies if self._counts[supply]]
+            full = self._grow([left / (count or 1) for left, count in zip(self._left, self._counts, strict=True)])
+            grown = self._grown
+            rest = []
+            for supply in open_supplies:
+                charges = map(operator.mul, self._weights[supply], map(grown.__getitem__, self._users[supply]))
+                self._left[supply] -= math.fsum(charges)
+                if self._left[supply] < PRECISION:
+                    full += self._users[supply]
+                else:
+                    rest.append(supply)
+            open_supplies = rest
+            self._stop(full, is_thrifty)
+        return self._values
+
+    def _grow(self, offers: list[float]) -> list[int]:
+        """Let each task that grows take what it is offered; return those that are at their bound."""
+        values, bounds, full = self._values, self._bounds, []
+        for task in self._growing:
+            increment = bounds[task] - values[task]
+            for supply, weight in self._uses[task]:
+                offer = offers[supply] / weight
+                if offer < increment:
+                    increment = offer
+            self._grown[task] = increment
+            values[task] += increment
+            if values[task] == bounds[task]:
+                full.append(task)
+        return full
+
+    def _stop(self, tasks: Iterable[int], is_thrifty: bool) -> None:
+        for task in tasks:
+            if task not in self._growing:
+                continue
+            del self._growing[task]
+            for supply, _ in self._uses[task]:
+                self._counts[supply] -= 1
             if is_thrifty:
-                grown[number] = 0.0
-    return values
+                self._grown[task] = 0.0
 
 
 def _alone(task: Task) -> float:
@@ -65,32 +109,3 @@ def _alone(task: Task) -> float:
     for resource, weight in task.uses:
         totals[resource] = totals.get(resource, 0.0) + weight
     return min(task.bound, min(resource.capacity / weight for resource, weight in totals.items()))
-
-
-def _claims(tasks: Sequence[Task]) -> dict[Supply, list[tuple[int, float]]]:
-    """Return who uses each resource: numbers of tasks, and their work there."""
-    claims: dict[Supply, list[tuple[int, float]]] = {}
-    for number, task in enumerate(tasks):
-        for resource, weight in task.uses:
-            claims.setdefault(resource, []).append((number, weight))
-    return claims
-
-
-def _grow(
-    tasks: Sequence[Task],
-    offers: dict[Supply, float],
-    values: list[float],
-    grown: list[float],
-    growing: list[bool],
-) -> list[int]:
-    """Let each task that grows take what it is offered; return those that are at their bound."""
-    full = []
-    for number, task in enumerate(tasks):
-        if not growing[number]:
-            continue
-        increment = min(min([offers[resource] / weight for resource, weight in task.uses]), task.bound - values[number])
-        grown[number] = increment
-        values[number] += increment
-        if values[number] == task.bound:
-            full.append(number)
-    return full

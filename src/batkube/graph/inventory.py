@@ -102,7 +102,7 @@ class Inventory:
         ] or [node]
         leaves = self._leaves[node] = {}
         for type, count in supply.counts.items():
-            basename, size = _BASENAMES.get(type, type), MEMORY_MB if type == MEMORY_TYPE else 1
+            basename, size = _BASENAMES.get(type, type.rpartition("/")[2]), MEMORY_MB if type == MEMORY_TYPE else 1
             for number in range(count):
                 parent = parents[number * len(parents) // count]
                 leaf = self._child(parent, type, basename, f"{basename}{number}", number, supply.number, size)

@@ -60,7 +60,7 @@ class QuerySession:
             if command is not None:
                 self._carry_out(command, words)
 
-    def _carry_out(self, command: Command, words: list[str]) -> None:
+    def _carry_out(self, command: QueryCommand, words: list[str]) -> None:
         least, most = command.words
         if not least <= len(words) <= most:
             self._complain("malformed command")
@@ -302,7 +302,7 @@ class QuerySession:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Command:
+class QueryCommand:
     """What a word at the beginning of a line does, and how many words the line has."""
 
     usage: str
@@ -310,7 +310,7 @@ class Command:
     action: Callable[[list[str]], None]
 
 
-def _commands(session: QuerySession) -> dict[str, Command]:
+def _commands(session: QuerySession) -> dict[str, QueryCommand]:
     """Return the commands by name and by abbreviation."""
     many = 1_000_000
     table = [
@@ -331,9 +331,9 @@ def _commands(session: QuerySession) -> dict[str, Command]:
         ("cat", "a", "FILE", (2, 2), session.cat),
         ("help", "h", "", (1, many), session.help),
     ]
-    commands: dict[str, Command] = {}
+    commands: dict[str, QueryCommand] = {}
     for name, abbreviation, arguments, words, action in table:
-        command = Command(f"{name} {arguments}".strip(), words, action)
+        command = QueryCommand(f"{name} {arguments}".strip(), words, action)
         commands[name] = command
         if abbreviation:
             commands[abbreviation] = command

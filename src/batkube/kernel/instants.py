@@ -31,7 +31,7 @@ _NAIVE_EPOCH = EPOCH.replace(tzinfo=None)
 UNIX_START = Instant(int(-EPOCH.timestamp()) * NANOSECONDS_PER_SECOND)
 
 _UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
-_DURATION_TEXT = re.compile(r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)(ms|us|ns|min|[smhdw]?)")
+_DURATION_TEXT = re.compile(r"((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(ms|us|ns|min|[smhdw]?)")
 _FRACTION_UNITS = {"ms": Decimal("1e-3"), "us": Decimal("1e-6"), "ns": Decimal("1e-9")}
 
 

@@ -13,8 +13,8 @@ import re
 _DIGITS_MAX = 800
 #: Texts this short are read by Python at once.
 _SHORT = 1000
-_DECIMAL = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)(?:[eE]([+-]?)([0-9]+))?", re.ASCII)
-_WHOLE = re.compile(r"([+-]?)0*([0-9]+)", re.ASCII)
+_DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)([0-9]+))?", re.ASCII)
+_WHOLE = re.compile(r"([+-]?)([0-9]+)", re.ASCII)
 
 
 def float_of(text: str) -> float:
@@ -46,4 +46,5 @@ def int_of(text: str, most_digits: int = 20) -> int | None:
     match = _WHOLE.fullmatch(text)
     if match is None:
         raise ValueError("not a whole number")
-    return int(match[1] + match[2]) if len(match[2]) <= most_digits else None
+    digits = match[2].lstrip("0") or "0"
+    return int(match[1] + digits) if len(digits) <= most_digits else None

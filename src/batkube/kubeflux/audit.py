@@ -19,7 +19,7 @@ PHANTOM, BLIND_SPOT, OFFER = "phantom", "blind spot", "offer"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Difference:
+class BeliefDifference:
     """Something that is believed and not so, or so and not believed; `pod` is "" where the node itself is meant."""
 
     kind: str
@@ -29,17 +29,17 @@ class Difference:
     amounts: tuple[tuple[str, int], ...]
 
 
-def differences(believed: Mapping[str, NodeAccount], true: Mapping[str, NodeAccount]) -> Iterable[Difference]:
+def differences(believed: Mapping[str, NodeAccount], true: Mapping[str, NodeAccount]) -> Iterable[BeliefDifference]:
     """Yield where two pictures differ, node by node and pod by pod."""
     nothing = NodeAccount()
     for name in sorted({*believed, *true}):
         one, other = believed.get(name, nothing), true.get(name, nothing)
         if one.offer != other.offer:
-            yield Difference(OFFER, name, "", () if other.offer is None else other.offer.allocatable)
+            yield BeliefDifference(OFFER, name, "", () if other.offer is None else other.offer.allocatable)
         for key in sorted(one.held.keys() - other.held.keys()):
-            yield Difference(PHANTOM, name, str(key), _amounts(one.held[key]))
+            yield BeliefDifference(PHANTOM, name, str(key), _amounts(one.held[key]))
         for key in sorted(other.held.keys() - one.held.keys()):
-            yield Difference(BLIND_SPOT, name, str(key), _amounts(other.held[key]))
+            yield BeliefDifference(BLIND_SPOT, name, str(key), _amounts(other.held[key]))
 
 
 def _amounts(demand: Amounts) -> tuple[tuple[str, int], ...]:
@@ -50,7 +50,7 @@ class Auditor:
     """Remembers which differences there are, and since when."""
 
     def __init__(self) -> None:
-        self.since: dict[Difference, Instant] = {}
+        self.since: dict[BeliefDifference, Instant] = {}
 
     def look(
         self, believed: Mapping[str, NodeAccount], true: Mapping[str, NodeAccount], now: Instant
@@ -71,11 +71,11 @@ class Auditor:
         return sum(dict(known.amounts).get(CPU, 0) for known in self.since if known.kind == PHANTOM)
 
 
-def _order(difference: Difference) -> tuple[str, str, str, tuple[tuple[str, int], ...]]:
+def _order(difference: BeliefDifference) -> tuple[str, str, str, tuple[tuple[str, int], ...]]:
     return difference.node, difference.pod, difference.kind, difference.amounts
 
 
-def _line(difference: Difference) -> dict[str, object]:
+def _line(difference: BeliefDifference) -> dict[str, object]:
     return {
         "kind": difference.kind,
         "node": difference.node,

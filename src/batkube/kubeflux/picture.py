@@ -66,7 +66,7 @@ def offer_of(node: KubeObject) -> NodeOffer | None:
 
 
 def _is_matched(resource: str) -> bool:
-    return resource in _GENERIC or ("/" in resource and not resource.startswith("batkube.io/"))
+    return resource in _GENERIC or "/" in resource
 
 
 @dataclasses.dataclass(slots=True)
@@ -86,7 +86,7 @@ class NodeAccount:
         return sums
 
 
-class Picture:
+class ClusterPicture:
     """Accounts of nodes, and the graph that follows from them."""
 
     def __init__(self, policy: str = "lonode") -> None:
@@ -103,7 +103,7 @@ class Picture:
         self._drawn: dict[str, tuple[NodeOffer, dict[str, int]]] = {}
 
     @classmethod
-    def of(cls, nodes: Iterable[KubeObject], pods: Iterable[KubeObject], policy: str = "lonode") -> Picture:
+    def of(cls, nodes: Iterable[KubeObject], pods: Iterable[KubeObject], policy: str = "lonode") -> ClusterPicture:
         """Return the picture of a cluster, made from all its nodes and pods."""
         picture = cls(policy)
         for node in nodes:

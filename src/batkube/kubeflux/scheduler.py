@@ -23,7 +23,7 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, after, seconds
 from batkube.kubeflux.audit import Auditor
-from batkube.kubeflux.picture import Picture
+from batkube.kubeflux.picture import ClusterPicture
 from batkube.kubeflux.synchronisation import PictureKeeper, SyncMode
 
 #: What fluence's users write on the pods of a group.
@@ -65,7 +65,7 @@ class KubeFluxScheduler:
         #: Pods that wait, in the order they came.
         self._waiting: dict[Key, None] = {}
         self._wakes: set[Instant] = set()
-        self._said: dict[Key, str] = {}
+        self._messages: dict[Key, str] = {}
         world.store.listen(POD, self._hear_pods)
         world.store.listen(NODE, self._hear_nodes)
 
@@ -77,7 +77,7 @@ class KubeFluxScheduler:
             if batch.type is DELETED or is_finished(pod) or node_of_pod(pod) or not self._is_mine(pod):
                 is_news |= key in self._waiting or batch.type is DELETED or is_finished(pod)
                 self._waiting.pop(key, None)
-                self._said.pop(key, None)
+                self._messages.pop(key, None)
             elif key not in self._waiting and not self.keeper.picture.knows(key):
                 self._waiting[key] = None
                 is_news = True
@@ -133,7 +133,7 @@ class KubeFluxScheduler:
         return tries
 
     def _try(
-        self, picture: Picture, keys: list[Key], pods: list[KubeObject], failed: set[object], now: Instant
+        self, picture: ClusterPicture, keys: list[Key], pods: list[KubeObject], failed: set[object], now: Instant
     ) -> None:
         """Match a group and bind it, or say why not; groups like one that failed in this round are passed over."""
         demands = [demand_of(pod) for pod in pods]
@@ -174,8 +174,8 @@ class KubeFluxScheduler:
 
     def _tell_why_not(self, key: Key, pod: KubeObject, now: Instant) -> None:
         message = "no match on the graph: there is no room for it, as far as is known"
-        if self._said.get(key) != message:
-            self._said[key] = message
+        if self._messages.get(key) != message:
+            self._messages[key] = message
             self._say(key, pod, "Warning", "FailedScheduling", message, now)
 
     def _say(self, key: Key, pod: KubeObject, kind: str, reason: str, message: str, now: Instant) -> None:

@@ -14,7 +14,7 @@ from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.resources import Amounts, demand_of
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Duration, Instant, after, seconds
-from batkube.kubeflux.picture import FIXED_DURATION_S, Picture
+from batkube.kubeflux.picture import FIXED_DURATION_S, ClusterPicture
 
 _FIXED: Duration = seconds(FIXED_DURATION_S)
 
@@ -36,7 +36,7 @@ class PictureKeeper:
         self._mode = mode
         self._name = scheduler_name
         self._policy = policy
-        self.picture = Picture(policy)
+        self.picture = ClusterPicture(policy)
         self._has_begun = False
         #: Pods that were bound here, by when Fluxion's booking of them is over.
         self._bookings: dict[Key, Instant] = {}
@@ -45,7 +45,7 @@ class PictureKeeper:
         store.listen(NODE, self._hear_nodes)
         store.listen(POD, self._hear_pods)
 
-    def begin_round(self, now: Instant) -> Picture:
+    def begin_round(self, now: Instant) -> ClusterPicture:
         """Return the picture as it is to be believed in a round that begins now."""
         if not self._has_begun or self._mode is SyncMode.REBUILD:
             self._has_begun = True
@@ -66,10 +66,10 @@ class PictureKeeper:
         self._bookings.pop(key, None)
         self.picture.remove(key)
 
-    def true_picture(self) -> Picture:
+    def true_picture(self) -> ClusterPicture:
         """Return a picture made from the cluster, and from decisions that were carried out and are not heard of yet."""
         nodes, pods = self._store.all(NODE).values(), self._store.all(POD).values()
-        picture = Picture.of(nodes, pods, self._policy)
+        picture = ClusterPicture.of(nodes, pods, self._policy)
         for key, (node, demand) in self._assumed.items():
             picture.place(key, node, demand)
         return picture

@@ -78,8 +78,10 @@ def _hosts(source: str, element: Element, zone_properties: Mapping[str, str], zo
     elif element.tag in CLUSTERS:
         zone = element.attributes.get("id", zone)
         for _, name in cluster_hosts(source, element):
-            # Properties of a cluster go to each of its hosts (SimGrid's documentation of <cluster>).
-            yield _Host(name, element.line, element.attributes, element.properties, zone_properties, zone)
+            # Properties of a cluster go to each of its hosts (SimGrid's documentation of <cluster>), and as it is a
+            # zone as well, they are those of the zone around them.
+            around = {**zone_properties, **element.properties}
+            yield _Host(name, element.line, element.attributes, element.properties, around, zone)
     else:
         inherited = {**zone_properties, **element.properties}
         for child in element.children:

@@ -65,6 +65,10 @@ class Grounds:
         """Whether there are pods that others have bound."""
         return bool(self._strangers)
 
+    def stranger_places(self) -> dict[Key, str]:
+        """Return which pods that others have bound are on which nodes."""
+        return {key: name for key, (name, _) in self._strangers.items()}
+
     def machine_ids(self, names: Iterable[str]) -> list[int]:
         """Return the machines of the nodes that are there."""
         columns = (self._columns.column_of_node(name) for name in names)

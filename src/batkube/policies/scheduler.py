@@ -102,6 +102,14 @@ class PolicyScheduler:
         world.store.listen(POD, self._hear, author=self)
         world.store.listen(NODE, self._hear_nodes)
 
+    def believed_places(self) -> dict[Key, str]:
+        """Return which pods it takes to be on which nodes: those of the jobs that run, and those that others bound."""
+        places = self._grounds.stranger_places()
+        for known in self.view.running:
+            pods = zip(known.keys, known.nodes, strict=True)
+            places |= {key: node for rank, (key, node) in enumerate(pods) if not known.lost >> rank & 1}
+        return places
+
     # What it hears
 
     def _hear(self, batch: Batch, now: Instant) -> None:

@@ -30,6 +30,9 @@ from batkube.schedulers.installed import installed, user_catalogue
 from batkube.schedulers.programs import ProgramStart, fill_all, start_of
 from batkube.timing.paced_text import TimeMode
 
+#: Our own, which writes what is wrong with its picture where the run is audited.
+KUBEFLUX = "kubeflux"
+
 
 class Shelf(NamedTuple):
     """Where programs come from: a catalogue, and who builds what is in it."""
@@ -88,6 +91,8 @@ def _scheduler(text: str, number: int, scenario: Scenario, shelf: Shelf) -> Outs
         raise InputError(f"scheduler {name!r}", problem="is no scheduler", remedy=f"--attach {name} beside a scheduler")
     arguments += more
     if start.command:
+        if name == KUBEFLUX and scenario.audit is not None and not any(w.startswith("--audit") for w in arguments):
+            arguments.append("--audit={folder}/audit.jsonl")
         program = commanded(start, name, [*start.command, *arguments], scenario)
         return dataclasses.replace(program, serves=serves, folder=serves if number else "")
     arguments, file = _without_configuration(arguments, start)

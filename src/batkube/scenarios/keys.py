@@ -95,6 +95,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
         until=_duration(values, "until", None, source),
+        audit=_duration(values, "audit", None, source),
         energy=energy is True,
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),

@@ -99,6 +99,8 @@ class Scenario:
     energy: bool = False
     #: In virtual time: when the run ends, whatever has not ended by then.
     until: Duration | None = None
+    #: How often what schedulers believe is compared with what is so; None for never.
+    audit: Duration | None = None
     #: What of the beginning and of the end of a run does not count in its means.
     warm_up: Trim = NO_TRIM
     cool_down: Trim = NO_TRIM
@@ -152,6 +154,7 @@ class Scenario:
             "catalogue": None if self.catalogue is None else str(self.catalogue),
             "controllers": self.controllers,
             "until": None if self.until is None else format_seconds(self.until),
+            "audit": None if self.audit is None else format_seconds(self.audit),
             "warm-up": self.warm_up.text or None,
             "cool-down": self.cool_down.text or None,
             TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),

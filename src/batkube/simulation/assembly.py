@@ -49,7 +49,9 @@ from batkube.workloads.rules import ContainerRules
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
     from batkube.execution.energy_book import EnergyBook
+    from batkube.policies.scheduler import PolicyScheduler
     from batkube.programs.collisions import Collisions
+    from batkube.simulation.auditing import RunAuditor
     from batkube.simulation.power import PowerParts
 
 
@@ -87,6 +89,8 @@ class Simulation:
     unknown_kinds: Sequence[str] = ()
     #: What several schedulers did to one another.
     collisions: Collisions | None = None
+    #: Who compares what schedulers believe with what is so.
+    auditor: RunAuditor | None = None
     #: What was read of the machines' meters, where energy is asked for.
     energy: EnergyBook | None = None
     #: The wire to a scheduler of Batsim's protocol.
@@ -150,8 +154,9 @@ def assemble(
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
     note_inputs(inputs, world.notes)
+    policy = None
     if inputs.policy is not None:
-        _schedule_in_process(world, inputs, inputs.policy, courses, server)
+        policy = _schedule_in_process(world, inputs, inputs.policy, courses, server)
     nodes = [node_of(one, model, START) for one in machines if kube_name(one.name) not in inputs.timetable.added]
     world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
     _start_system_pods(world, inputs, accounts)
@@ -163,6 +168,7 @@ def assemble(
     programs: OutsideRun | None = None
     if witness is not None and server is not None:
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
+    auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
     link = _connect(inputs, submission, work, scheduler_folder)
     submission.begin()
@@ -179,6 +185,7 @@ def assemble(
         programs,
         unknown_kinds=() if server is None else server.unknown_kinds,
         collisions=None if server is None else server.collisions,
+        auditor=auditor,
         energy=None if power is None else power.book,
         link=link,
     )
@@ -313,7 +320,7 @@ def _start_programs(
 
 def _schedule_in_process(
     world: World, inputs: Inputs, policy: Policy, courses: Courses, server: RunServer | None
-) -> None:
+) -> PolicyScheduler | None:
     """Let a policy of ours, or the user's, schedule."""
     choice = PolicyChoice(
         policy,
@@ -324,7 +331,24 @@ def _schedule_in_process(
         has_switches=inputs.scenario.energy,
     )
     client = None if server is None else server.api.client("kube-scheduler")
-    start_scheduler(world, client, courses, choice)
+    return start_scheduler(world, client, courses, choice)
+
+
+def _audit(
+    world: World, inputs: Inputs, policy: PolicyScheduler | None, programs: OutsideRun | None, folder: Path
+) -> RunAuditor | None:
+    """Return who compares what schedulers believe with what is so, where that is asked for."""
+    if inputs.scenario.audit is None:
+        return None
+    # Imported only where they are needed: matching on graphs takes longer to load than a small run takes.
+    from batkube.programs.cache_comparison import CacheComparison, compares
+    from batkube.simulation.auditing import RunAuditor
+
+    attachments = () if programs is None else programs.attachments
+    pairs = zip(inputs.outside, attachments, strict=False)
+    comparisons = [CacheComparison(attached.process) for program, attached in pairs if compares(program)]
+    is_outside = programs is not None
+    return RunAuditor(world, inputs.scenario.audit, policy, comparisons, folder, is_outside=is_outside)
 
 
 def _true_lengths(inputs: Inputs) -> Callable[[Job], Duration]:

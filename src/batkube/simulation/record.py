@@ -66,6 +66,8 @@ class Record:
             summary["nb_grouped_switches"], summary["nb_machine_switches"] = energy.requests, energy.switches
             write_consumed_energy(folder.file("consumed_energy.csv"), energy.readings)
             write_pstate_changes(folder.file("pstate_changes.csv"), energy.pstate_changes)
+        if self.simulation.auditor is not None:
+            self.simulation.auditor.write(folder.file("audit.jsonl"))
         if self.simulation.gangs is not None:
             summary["nb_jobs_deadlocked"] = len(self.simulation.gangs.deadlocked_jobs)
         if self.simulation.collisions is not None:

@@ -290,9 +290,15 @@ def test_an_experiment_that_asks_for_nothing_gets_what_its_axes_suggest() -> Non
     numbers = default_figures({"scheduler": ["a", "b"], "machines": ["16", "32"], "workload": ["w", "v"]})
     names = default_figures({"scheduler": ["a", "b"], "workload": ["w", "v"]}, has_failures=True)
 
-    assert [(one.kind, one.x, one.by, one.facet) for one in numbers] == [("line", "machines", "scheduler", "workload")]
+    assert [(one.kind, one.x, one.by, one.facet) for one in numbers] == [
+        ("line", "machines", "scheduler", "workload"),
+        ("cdf", "", "scheduler", "workload"),
+        ("cdf", "", "scheduler", "workload"),
+    ]
     assert [(one.kind, one.x, one.facet, one.y) for one in names] == [
         ("bar", "scheduler", "workload", ("makespan", "mean_waiting_time")),
+        ("cdf", "", "workload", ("waiting_time",)),
+        ("cdf", "", "workload", ("bounded_slowdown",)),
         ("bar", "scheduler", "workload", ("completed",)),
     ]
     assert default_figures({"scheduler": ["a"]}) == []

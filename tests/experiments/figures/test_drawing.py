@@ -115,7 +115,7 @@ def test_bars_reach_from_zero_to_the_means_and_say_them_with_their_intervals(tmp
     assert [round((bar.top + bar.bottom) / 2) for bar in bars] == [0, 0, 0, 1, 1, 1]
     assert all(above.bottom < below.top for above, below in itertools.pairwise(bars)), "no bar is on another"
     # Student's quantile for two degrees of freedom is 4.30, and the standard error 1 / √3.
-    assert (seen.texts.count("101.0 ± 2.5 s"), seen.texts.count("201.0 ± 2.5 s")) == (3, 3)
+    assert (seen.texts.count("1.683 ± 0.041 min"), seen.texts.count("3.350 ± 0.041 min")) == (3, 3)
 
 
 def test_boxes_hold_the_middle_half_of_the_values(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_real_experiment_is_told_in_one_page_and_twice_alike(study: Study) -> 
     assert page.tables[0][1][:2] == ["policy:fcfs", "1 of 2"]
     digests = [run["digest"] for run in json.loads((study.out / "experiment.json").read_text())["runs"]]
     assert all(digest[:12] in page.text for digest in digests)
-    assert page.tags.count("svg") == 3  # a figure and two Gantt charts
+    assert page.tags.count("svg") == 5  # three figures and two Gantt charts
     again = target.read_bytes()
     assert write_report(study.out, study.folder / "again.html").read_bytes() == again
     with worker_processes(2) as workers:

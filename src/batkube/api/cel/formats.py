@@ -22,8 +22,8 @@ _is_date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 _is_time_of_day = re.compile(
     r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})", re.DOTALL
 ).fullmatch
-_is_go_duration = re.compile(r"[-+]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)").fullmatch
-_lengths_in = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII).finditer
+_is_go_duration = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)").fullmatch
+_lengths_in = re.compile(r"(?<!\d)(\d+)\s*([A-Za-zµ]+)", re.ASCII).finditer
 _is_mac = re.compile(
     rf"{_HEX}{{2}}([:-]){_HEX}{{2}}(\1{_HEX}{{2}}){{4}}((\1{_HEX}{{2}}){{2}}|(\1{_HEX}{{2}}){{14}})?"
     rf"|{_HEX}{{4}}(\.{_HEX}{{4}}){{2}}((\.{_HEX}{{4}}){{1}}|(\.{_HEX}{{4}}){{7}})?",

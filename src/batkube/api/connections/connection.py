@@ -139,8 +139,9 @@ class Connection:
         if self._stream is not None or self._is_closing:
             self._goes_on = False
             return
-        self._inbox = self._inbox[self._at :] + data if self._inbox else data
-        self._at = 0
+        if self._inbox:
+            data = self._inbox[self._at :] + data
+        self._inbox, self._at = data, 0
         self._parse()
 
     def go_on(self) -> None:
@@ -151,11 +152,12 @@ class Connection:
     @property
     def is_done(self) -> bool:
         """Whether nothing is kept, or nothing but a small request that waits for its turn."""
+        incoming = self._incoming
         if self._inbox or self._rest or not self._writable or self._stream is not None:
             return False
         if self._requests and self._waiting_bytes > _SMALL:
             return False
-        return not (self._incoming.in_head or self._incoming.in_body)
+        return not (incoming.in_head or incoming.in_body)
 
     @property
     def _waiting_bytes(self) -> int:

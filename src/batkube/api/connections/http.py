@@ -44,7 +44,8 @@ class LoopConnection(Connection, asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Answer what came when it is this connection's turn."""
         self.receive(data)
-        self.go_on()
+        if self.has_work:
+            self._crowd.turns.ask(self)
         if self._is_known or not self.is_done:
             self._moved()
 
@@ -62,14 +63,16 @@ class LoopConnection(Connection, asyncio.Protocol):
 
     def proceed(self) -> None:
         """Answer a request; none of a client that is known to be gone."""
-        if self._transport is None or self._transport.is_closing():
+        transport = self._transport
+        if transport is None or transport.is_closing():
             self._is_closing = True
             return
         request = self._requests[0].request if self._requests else None
         if request is not None and len(request.body) > _LONG:
             request.in_haste = request.reading is None
         try:
-            super().proceed()
+            # Without `super`, which is looked up anew for every request.
+            Connection.proceed(self)
         except Laborious as laborious:
             # Answers are held back meanwhile, as for a reader who does not keep up.
             self.pause_writing()

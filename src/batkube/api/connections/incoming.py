@@ -25,7 +25,7 @@ _USUAL_NAMES = {
 }
 
 
-class WholeRequest(msgspec.Struct):
+class WholeRequest(msgspec.Struct, gc=False):
     """A request that has come as a whole, and how its answer has to be sent."""
 
     #: None if it was larger than is taken.
@@ -115,7 +115,8 @@ class Incoming:
         """Invite the body, should the client wait for it."""
         self.in_head, self.in_body = False, True
         self.steps += 1
-        self.invites = self._headers.get("expect", "").lower() == "100-continue"
+        if "expect" in self._headers:
+            self.invites = self._headers["expect"].lower() == "100-continue"
 
     def on_body(self, body: bytes) -> None:
         """Collect the body as far as it is allowed to go."""

@@ -116,6 +116,7 @@ class Turns:
         """Let `asking` go on: now, or when it is its turn."""
         if not self._is_booked:
             self._serve(asking)
+            # Asked twice: most requests take less than any slice.
             if self._used_s > _SHORT_SLICE_S and self._is_used_up:
                 self._book()
             if not asking.has_work:

@@ -16,7 +16,8 @@ _FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinum
 _NUMERIC = "unable to parse numeric part of quantity"
 _SUFFIX = "unable to parse quantity's suffix"
 
-_PARTS = re.compile(r"[+-]?0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+#: No digits can belong to two parts: else a long text that is no quantity would be tried in every way there is.
+_PARTS = re.compile(r"[+-]?([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?", re.ASCII)
 _POWERS_OF_TEN = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _POWERS_OF_TWO = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
@@ -34,7 +35,7 @@ def stored_quantity(text: str) -> str:
     match = _PARTS.fullmatch(text) if text else None
     if match is None:
         raise NotAQuantity(_FORMAT)
-    whole, fraction, suffix = match[1] or "0", match[2] or "", match[3]
+    whole, fraction, suffix = match[1].lstrip("0") or "0", match[2] or "", match[3] or ""
     if suffix in _POWERS_OF_TWO:
         canonical = _looks_canonical_binary(whole, fraction, _POWERS_OF_TWO[suffix])
     else:

@@ -13,14 +13,14 @@ from typing import NamedTuple, Protocol
 from batkube.execution.scripts.conditions import holds
 from batkube.execution.scripts.sums import integer
 from batkube.execution.scripts.syntax import (
+    Branching,
     Chain,
-    Command,
-    Condition,
     Each,
-    Loop,
     Negation,
     Node,
     Sequence,
+    ShellCommand,
+    ShellLoop,
     parse,
 )
 from batkube.execution.scripts.values import Values
@@ -133,9 +133,9 @@ class _Run:
             case Negation():
                 self._conditionally(node.body)
                 self._values.status = int(self._known_status())
-            case Condition():
+            case Branching():
                 self._condition(node)
-            case Loop():
+            case ShellLoop():
                 self._loop(node)
             case Each():
                 for word in node.words:
@@ -143,7 +143,7 @@ class _Run:
                         self._values.variables[node.name] = text
                         if self._is_over_after(node.body):
                             return
-            case Command():
+            case ShellCommand():
                 self._command(node)
 
     def _conditionally(self, node: Node) -> None:
@@ -157,7 +157,7 @@ class _Run:
             raise NotUnderstood(f"what happens depends on how `{self._guess}` ends")
         return self._values.status == 0
 
-    def _condition(self, node: Condition) -> None:
+    def _condition(self, node: Branching) -> None:
         for test, body in node.branches:
             self._conditionally(test)
             if self._known_status():
@@ -167,7 +167,7 @@ class _Run:
         if node.otherwise is not None:
             self._node(node.otherwise)
 
-    def _loop(self, node: Loop) -> None:
+    def _loop(self, node: ShellLoop) -> None:
         for _ in range(_ROUNDS):
             before = dict(self._values.variables), self._background, self._questions
             self._conditionally(node.condition)
@@ -190,7 +190,7 @@ class _Run:
 
     # Simple commands
 
-    def _command(self, node: Command) -> None:
+    def _command(self, node: ShellCommand) -> None:
         for name, word in node.assignments:
             self._values.variables[name] = self._values.text(word)
         for target in node.writes:

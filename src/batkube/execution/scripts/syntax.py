@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from batkube.execution.scripts.words import NotUnderstood, Operator, Token, Word, tokens
+from batkube.execution.scripts.words import NotUnderstood, ShellOperator, Token, Word, tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """A simple command, with the files that it writes to."""
 
     words: tuple[Word, ...]
@@ -40,7 +40,7 @@ class Negation:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Branching:
     """`if`, with its `elif`s, and what is done otherwise."""
 
     branches: tuple[tuple[Sequence, Sequence], ...]
@@ -48,7 +48,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class ShellLoop:
     """`while` and `until`."""
 
     condition: Sequence
@@ -72,7 +72,7 @@ class Sequence:
     nodes: tuple[Node, ...]
 
 
-Node = Command | Chain | Negation | Condition | Loop | Each | Sequence
+Node = ShellCommand | Chain | Negation | Branching | ShellLoop | Each | Sequence
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "}", ")"))
@@ -90,7 +90,7 @@ def parse(text: str) -> Sequence:
 
 def _plain(token: Token | None) -> str | None:
     """Return a word that is nothing but unquoted text, such as a keyword is."""
-    if token is None or isinstance(token, Operator):
+    if token is None or isinstance(token, ShellOperator):
         return None
     if any(part.kind != "text" or part.is_quoted for part in token):
         return None
@@ -98,7 +98,7 @@ def _plain(token: Token | None) -> str | None:
 
 
 def _shown(token: Token) -> str:
-    return str(token) if isinstance(token, Operator) else "".join(part.text for part in token)
+    return str(token) if isinstance(token, ShellOperator) else "".join(part.text for part in token)
 
 
 class _Parser:
@@ -111,7 +111,7 @@ class _Parser:
 
     def _take(self, keyword: str) -> bool:
         token = self._peek()
-        if token == keyword if isinstance(token, Operator) else _plain(token) == keyword:
+        if token == keyword if isinstance(token, ShellOperator) else _plain(token) == keyword:
             self.position += 1
             return True
         return False
@@ -123,7 +123,7 @@ class _Parser:
     def _is_at_end(self) -> bool:
         """Return whether nothing follows that belongs to a sequence."""
         token = self._peek()
-        return token is None or token == Operator(")") or _plain(token) in _ENDS
+        return token is None or token == ShellOperator(")") or _plain(token) in _ENDS
 
     def sequence(self) -> Sequence:
         """Read commands up to the end, or to the word that closes what they stand in."""
@@ -135,9 +135,9 @@ class _Parser:
                 return Sequence(tuple(nodes))
             node = self._chain()
             if self._take("&"):
-                if not isinstance(node, Command):
+                if not isinstance(node, ShellCommand):
                     raise NotUnderstood("only a simple command is followed in the background")
-                node = Command(node.words, node.assignments, node.writes, in_background=True)
+                node = ShellCommand(node.words, node.assignments, node.writes, in_background=True)
             elif not self._take(";") and not self._is_at_end():
                 raise NotUnderstood(f"`{_shown(self.tokens[self.position])}` is not read")
             nodes.append(node)
@@ -166,7 +166,7 @@ class _Parser:
         if keyword in ("while", "until"):
             self.position += 1
             condition = self.sequence()
-            return Loop(condition, self._body(), keyword == "until")
+            return ShellLoop(condition, self._body(), keyword == "until")
         if self._take("for"):
             return self._each()
         if self._take("("):
@@ -175,7 +175,7 @@ class _Parser:
             return group
         return self._simple()
 
-    def _condition(self) -> Condition:
+    def _condition(self) -> Branching:
         branches = []
         while True:
             test = self.sequence()
@@ -185,7 +185,7 @@ class _Parser:
                 break
         otherwise = self.sequence() if self._take("else") else None
         self._expect("fi")
-        return Condition(tuple(branches), otherwise)
+        return Branching(tuple(branches), otherwise)
 
     def _body(self) -> Sequence:
         self._expect("do")
@@ -198,7 +198,7 @@ class _Parser:
         self.position += 1
         self._expect("in")
         words = []
-        while (token := self._peek()) is not None and not isinstance(token, Operator):
+        while (token := self._peek()) is not None and not isinstance(token, ShellOperator):
             words.append(token)
             self.position += 1
         self._expect(";")
@@ -206,17 +206,17 @@ class _Parser:
             pass
         return Each(name or "", tuple(words), self._body())
 
-    def _simple(self) -> Command:
+    def _simple(self) -> ShellCommand:
         words: list[Word] = []
         assignments: list[tuple[str, Word]] = []
         writes: list[Word] = []
         while (token := self._peek()) is not None:
-            if isinstance(token, Operator):
+            if isinstance(token, ShellOperator):
                 if token not in (">", ">>", "<"):
                     break
                 self.position += 1
                 target = self._peek()
-                if target is None or isinstance(target, Operator):
+                if target is None or isinstance(target, ShellOperator):
                     raise NotUnderstood(f"nothing follows `{token}`")
                 if token != "<":
                     writes.append(target)
@@ -226,11 +226,11 @@ class _Parser:
                 words.append(token)
             self.position += 1
         token = self._peek()
-        if isinstance(token, Operator) and token in ("|", "<<", ";;", ">&"):
+        if isinstance(token, ShellOperator) and token in ("|", "<<", ";;", ">&"):
             raise NotUnderstood(f"`{token}` is not read")
-        if isinstance(token, Operator) and token == "(":
+        if isinstance(token, ShellOperator) and token == "(":
             raise NotUnderstood("functions are not read")
-        return Command(tuple(words), tuple(assignments), tuple(writes))
+        return ShellCommand(tuple(words), tuple(assignments), tuple(writes))
 
 
 def _without(word: Word, count: int) -> Word:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from batkube.execution.scripts.sums import calculated
-from batkube.execution.scripts.syntax import Command, parse
+from batkube.execution.scripts.syntax import ShellCommand, parse
 from batkube.execution.scripts.words import Word
 
 
@@ -51,7 +51,7 @@ class Values:
     def _output(self, text: str) -> str | None:
         """Return what a command prints, where that is known."""
         script = parse(text)
-        if len(script.nodes) != 1 or not isinstance(script.nodes[0], Command):
+        if len(script.nodes) != 1 or not isinstance(script.nodes[0], ShellCommand):
             return None
         words = [one for word in script.nodes[0].words for one in self.split(word)]
         match words:

@@ -10,7 +10,7 @@ class NotUnderstood(Exception):
     """How a script goes cannot be told; the message says because of what."""
 
 
-class Part(NamedTuple):
+class WordPart(NamedTuple):
     """A piece of a word: text as it stands, or the name, command or sum whose value stands there."""
 
     kind: Literal["text", "name", "command", "sum"]
@@ -18,17 +18,17 @@ class Part(NamedTuple):
     is_quoted: bool = False
 
 
-Word = tuple[Part, ...]
+Word = tuple[WordPart, ...]
 
 _OPERATORS = re.compile(r"&&|\|\||;;|<<|>>|>&|[;&|()<>\n]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[?#@*$!0-9]")
 
 
-class Operator(str):
+class ShellOperator(str):
     """An operator between words."""
 
 
-Token = Operator | Word
+Token = ShellOperator | Word
 
 
 def tokens(text: str) -> list[Token]:
@@ -44,7 +44,7 @@ def tokens(text: str) -> list[Token]:
         elif (digit := re.compile(r"[012]?(?:>>|>&?|<&)(?:[012-])?").match(text, position)) and digit[0][-1] in "012-":
             position = digit.end()  # 2>&1 and the like: nobody reads what is printed
         elif operator := _OPERATORS.match(text, position):
-            made.append(Operator(";" if operator[0] == "\n" else operator[0]))
+            made.append(ShellOperator(";" if operator[0] == "\n" else operator[0]))
             position = operator.end()
         elif re.compile(r"[12]>").match(text, position):
             position += 1
@@ -55,7 +55,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _word(text: str, position: int) -> tuple[Word, int]:
-    parts: list[Part] = []
+    parts: list[WordPart] = []
     quote = ""
     while position < len(text):
         character = text[position]
@@ -63,15 +63,15 @@ def _word(text: str, position: int) -> tuple[Word, int]:
             end = text.find("'", position)
             if end < 0:
                 raise NotUnderstood("a quote is not closed")
-            parts.append(Part("text", text[position:end], is_quoted=True))
+            parts.append(WordPart("text", text[position:end], is_quoted=True))
             quote, position = "", end + 1
         elif character == "'" and not quote:
             quote, position = "'", position + 1
         elif character == '"':
             quote, position = ("" if quote else '"'), position + 1
-            parts.append(Part("text", "", is_quoted=True))
+            parts.append(WordPart("text", "", is_quoted=True))
         elif character == "\\" and position + 1 < len(text):
-            parts.append(Part("text", text[position + 1], is_quoted=True))
+            parts.append(WordPart("text", text[position + 1], is_quoted=True))
             position += 2
         elif character == "`":
             raise NotUnderstood("`command` is not read, only $(command)")
@@ -81,32 +81,32 @@ def _word(text: str, position: int) -> tuple[Word, int]:
         elif not quote and (character in " \t\r\n" or _OPERATORS.match(text, position)):
             break
         else:
-            parts.append(Part("text", character, is_quoted=bool(quote)))
+            parts.append(WordPart("text", character, is_quoted=bool(quote)))
             position += 1
     if quote:
         raise NotUnderstood("a quote is not closed")
     return tuple(parts), position
 
 
-def _expansion(text: str, position: int, *, is_quoted: bool) -> tuple[Part, int]:
+def _expansion(text: str, position: int, *, is_quoted: bool) -> tuple[WordPart, int]:
     """Return what a dollar sign introduces, and where that ends."""
     if text.startswith("((", position):
         end = text.find("))", position)
         if end < 0:
             raise NotUnderstood("$(( is not closed")
-        return Part("sum", text[position + 2 : end], is_quoted), end + 2
+        return WordPart("sum", text[position + 2 : end], is_quoted), end + 2
     if text.startswith("(", position):
         end = _closing(text, position)
-        return Part("command", text[position + 1 : end], is_quoted), end + 1
+        return WordPart("command", text[position + 1 : end], is_quoted), end + 1
     if text.startswith("{", position):
         end = text.find("}", position)
         name = text[position + 1 : end]
         if end < 0 or not _NAME.fullmatch(name):
             raise NotUnderstood(f"${{{name}}} is not read")
-        return Part("name", name, is_quoted), end + 1
+        return WordPart("name", name, is_quoted), end + 1
     if match := _NAME.match(text, position):
-        return Part("name", match[0], is_quoted), match.end()
-    return Part("text", "$", is_quoted), position
+        return WordPart("name", match[0], is_quoted), match.end()
+    return WordPart("text", "$", is_quoted), position
 
 
 def _closing(text: str, position: int) -> int:

@@ -17,7 +17,7 @@ from batkube.experiments.description.conditions import Condition, as_number, rea
 from batkube.kernel.errors import InputError
 from batkube.kernel.job_measures import UTILISATION_OF
 from batkube.kernel.spelling import check_names
-from batkube.outputs.measures.number_columns import column_of
+from batkube.outputs.measures.number_columns import JOB_COLUMNS, column_of, job_column_of
 
 
 class FigureKind(enum.StrEnum):
@@ -27,6 +27,7 @@ class FigureKind(enum.StrEnum):
     BAR = "bar"
     BOX = "box"
     SCATTER = "scatter"
+    CDF = "cdf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ def read_figures(content: object, source: Path, axes: Mapping[str, Sequence[str]
 
 def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[str]]) -> FigureSpec:
     values = _mapping(entry, KEYS, source, at)
+    if values.get("kind") == FigureKind.CDF:
+        return _distribution(values, source, at, axes)
     x, y = _text(values, "x", source, at), _texts(values.get("y"), source, f"{at}.y")
     by, facet = _text(values, "by", source, at), _text(values, "facet", source, at)
     if not x or not y:
@@ -129,6 +132,31 @@ def _figure(entry: object, source: Path, at: str, axes: Mapping[str, Sequence[st
             for one, place in _one_or_several(values.get("published"))
         ),
     )
+
+
+def _distribution(values: Mapping[str, object], source: Path, at: str, axes: Mapping[str, Sequence[str]]) -> FigureSpec:
+    """Return a figure of how a number of each job is distributed."""
+    for key in ("x", "log", "baselines", "published"):
+        if key in values:
+            problem = "means nothing for a cdf: its x axis is the number itself"
+            raise InputError(source, at=f"{at}.{key}", problem=problem, remedy="leave it out")
+    y = _texts(values.get("y"), source, f"{at}.y") or ("waiting_time",)
+    check_names(y, JOB_COLUMNS, source, f"{at}.y", "a number that each job has")
+    if len(y) > 1:
+        raise InputError(source, at=f"{at}.y", problem="a cdf shows one number", remedy="write a figure for each")
+    by, facet = _text(values, "by", source, at), _text(values, "facet", source, at)
+    for key, axis in (("by", by), ("facet", facet)):
+        check_names([axis] if axis else [], axes, source, f"{at}.{key}", "an axis of this experiment")
+    where = read_conditions(values.get("where"), source, f"{at}.where")
+    columns = (*axes, *reserved_columns())
+    check_names((each.column for each in where), columns, source, f"{at}.where", "an axis or a column of the results")
+    title, caption = _text(values, "title", source, at), _text(values, "caption", source, at)
+    return FigureSpec(title or distribution_title(y[0]), FigureKind.CDF, "", y, by, facet, caption, where=where)
+
+
+def distribution_title(name: str) -> str:
+    """Return what a figure of a distribution is called that has no title."""
+    return f"Distribution of {job_column_of(name).label}"
 
 
 def usual_title(x: str, y: Sequence[str]) -> str:

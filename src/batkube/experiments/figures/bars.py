@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from batkube.experiments.figures.data import Chart, ChartPoint, Panel
+from batkube.experiments.figures.data import Chart, ChartPoint, Panel, Series
 from batkube.experiments.figures.marks import Mark
 from batkube.experiments.figures.numbers import mean_text
-from batkube.outputs.charts.axes import worded
-from batkube.outputs.measures.number_columns import Column
+from batkube.outputs.charts.axes import unit_factor, worded
+from batkube.outputs.measures.intervals import Sample
 from batkube.outputs.pages.colours import LIGHT
 
 _BAR_IN, _GAP_IN = 0.22, 0.16
+#: What names beside the axis and a number beside a bar take, about.
+_NAMES_IN, _NUMBER_IN = 1.3, 0.95
 #: Fewer runs than this make no box, only dots.
 _LEAST_FOR_BOX = 5
 
@@ -25,19 +30,15 @@ def bar_height_in(chart: Chart) -> float:
 
 def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -> None:
     """Draw a panel of a bar or box chart."""
-    slots, depth = _slots(panel, chart), _depth(chart)
-    share = _BAR_IN / (depth * _BAR_IN + _GAP_IN)
+    share = _share(chart)
     reach = _reach(panel)
     if chart.log_y:
         axes.set_xscale("log")
-    for series in panel.series:
-        for point in series.points:
-            alone = series.is_published and series.label in chart.x.categories
-            y = point.x if alone else point.x + (slots[series.label] - (depth - 1) / 2) * share
-            if chart.kind == "box":
-                _box(axes, point, y, share, marks[series.label])
-            else:
-                _bar(axes, point, y, share, marks[series.label], panel.column, reach)
+    for series, point, y in _places(chart, panel):
+        if chart.kind == "box":
+            _box(axes, point, y, share, marks[series.label])
+        else:
+            _bar(axes, point, y, share, marks[series.label])
     for level in panel.levels:
         mark = marks[level.label]
         axes.axvline(level.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.3, zorder=4)
@@ -48,9 +49,56 @@ def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) ->
     if not chart.log_y:
         low = 0.0 if chart.kind == "bar" else _low(panel, reach)
         # Numbers stand beside bars, and need more of a narrow panel.
-        room = 0.22 + 0.14 * min(3, len(chart.rows[0])) if chart.kind == "bar" else 0.05
+        room = _room(axes, len(chart.rows[0])) if chart.kind == "bar" else 0.05
         axes.set_xlim(low, reach + (reach - low) * room or 1.0)
     axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.6)
+
+
+def label_bars(axes: Axes, chart: Chart, panel: Panel, unit: str) -> None:
+    """Write the means beside the bars of a panel, in the unit of its axis."""
+    factor = unit_factor(unit) if panel.column.is_time else 1.0
+    column = replace(panel.column, decimals=3) if factor > 1 else panel.column
+    for _, point, y in _places(chart, panel):
+        axes.annotate(
+            f"{mean_text(_in_unit(point.sample, factor), column)} {unit}",
+            (max(point.sample.mean, point.sample.high), y),
+            (5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+        )
+
+
+def _in_unit(sample: Sample, factor: float) -> Sample:
+    sd = None if sample.sd is None else sample.sd / factor
+    return Sample(
+        sample.n, sample.mean / factor, sd, sample.low / factor, sample.high / factor, has_interval=sample.has_interval
+    )
+
+
+def _places(chart: Chart, panel: Panel) -> Iterator[tuple[Series, ChartPoint, float]]:
+    """Yield every bar of a panel with where it stands."""
+    slots, depth = _slots(panel, chart), _depth(chart)
+    for series in panel.series:
+        for point in series.points:
+            alone = series.is_published and series.label in chart.x.categories
+            yield series, point, point.x if alone else point.x + (slots[series.label] - (depth - 1) / 2) * _share(chart)
+
+
+def _share(chart: Chart) -> float:
+    """Return how much of a row of names one bar takes."""
+    return _BAR_IN / (_depth(chart) * _BAR_IN + _GAP_IN)
+
+
+def _room(axes: Axes, facets: int) -> float:
+    """Return how much longer than its longest bar the axis is: numbers stand beside bars, and fit in narrow panels."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    place = axes.get_subplotspec()
+    columns = facets if place is None else place.get_gridspec().ncols
+    panel_in = figure.get_size_inches()[0] / columns - _NAMES_IN / columns
+    return float(max(0.22 + 0.14 * min(3, facets), _NUMBER_IN / max(0.6, panel_in - _NUMBER_IN)))
 
 
 def _slots(panel: Panel, chart: Chart) -> dict[str, int]:
@@ -77,24 +125,14 @@ def _low(panel: Panel, reach: float) -> float:
     return 0.0 if 0 <= low < reach * 0.5 else low - max((reach - low) * 0.08, abs(reach) * 1e-3)
 
 
-def _bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark, column: Column, reach: float) -> None:
+def _bar(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:
     sample = point.sample
     axes.barh(y, sample.mean, share * 0.86, color=mark.colour, hatch=mark.hatch, edgecolor="white", lw=0, zorder=2)
-    end = max(sample.mean, sample.high)
     if sample.has_interval and sample.half:
         error = ([sample.mean - sample.low], [sample.high - sample.mean])
         axes.errorbar(
             sample.mean, y, xerr=error, fmt="none", ecolor=LIGHT["ink"], elinewidth=1.0, capsize=2.6, zorder=3
         )
-    axes.annotate(
-        f"{mean_text(sample, column)} {column.unit}",
-        (end, y),
-        (5, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=8,
-        annotation_clip=False,
-    )
 
 
 def _box(axes: Axes, point: ChartPoint, y: float, share: float, mark: Mark) -> None:

@@ -23,6 +23,7 @@ from batkube.experiments.figures.data import (
     scale_of,
     values_in,
 )
+from batkube.experiments.figures.distributions import distribution_chart
 from batkube.experiments.figures.published import Rows, published_sample, published_values, read_published
 from batkube.experiments.results.findings import Findings
 from batkube.kernel.errors import InputError
@@ -40,7 +41,8 @@ VOID = "✗"
 
 def chart_of(spec: FigureSpec, findings: Findings) -> Chart | None:
     """Return the chart of one figure; None when no run has anything to draw. Raises InputError."""
-    return _Charting(spec, findings).chart()
+    charting = _Charting(spec, findings)
+    return charting.distribution() if spec.kind is FigureKind.CDF else charting.chart()
 
 
 class _Charting:
@@ -53,7 +55,11 @@ class _Charting:
         self._frame = fulfilling(findings.frame, spec.where)
         self._remarks: list[str] = []
         self._published = self._read_published()
-        self._scale = self._x_scale()
+        self._scale = self._x_scale() if spec.x else AxisScale("")
+
+    def distribution(self) -> Chart | None:
+        impossible = self._impossible(self._spec.by)
+        return distribution_chart(self._spec, self._findings, self._frame, impossible, self._notes())
 
     def chart(self) -> Chart | None:
         spec = self._spec

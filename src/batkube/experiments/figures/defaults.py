@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from batkube.experiments.description.figures import FigureKind, FigureSpec, usual_title
+from batkube.experiments.description.figures import FigureKind, FigureSpec, distribution_title, usual_title
 from batkube.experiments.figures.data import scale_of
 from batkube.outputs.measures.number_columns import COMPLETED
 
@@ -21,6 +21,7 @@ def default_figures(axes: Mapping[str, Sequence[str]], *, has_failures: bool = F
         return []
     numeric = [name for name, labels in varied.items() if not scale_of(name, labels, is_log=False).categories]
     figures = [_line(name, varied) for name in numeric] or [_bars(varied)]
+    figures += [_distribution(name, varied) for name in ("waiting_time", "bounded_slowdown")]
     if has_failures:
         figures.append(replace(figures[0], title="Runs completed", y=(COMPLETED,)))
     return figures
@@ -37,6 +38,12 @@ def _bars(varied: Mapping[str, Sequence[str]]) -> FigureSpec:
     if facet and len(varied[facet]) > _MOST_FACETS:
         facet, by = "", facet
     return FigureSpec(usual_title(x, _SHOWN), FigureKind.BAR, x, _SHOWN, by, facet)
+
+
+def _distribution(name: str, varied: Mapping[str, Sequence[str]]) -> FigureSpec:
+    """Return the distribution of a number of jobs: a curve for each scheduler, panels for what they work on."""
+    by, facet = _others("", varied)
+    return FigureSpec(distribution_title(name), FigureKind.CDF, "", (name,), by, facet)
 
 
 def _others(x: str, varied: Mapping[str, Sequence[str]]) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from batkube.experiments.figures.bars import bar_height_in, draw_bars
+from batkube.experiments.figures.bars import bar_height_in, draw_bars, label_bars
 from batkube.experiments.figures.charts import OURS
 from batkube.experiments.figures.data import Chart, Panel
 from batkube.experiments.figures.lines import draw_lines
@@ -23,6 +23,8 @@ from batkube.outputs.charts.style import chart_style
 _WIDTH_IN = {1: 7.2, 2: 9.6, 3: 12.0}
 _MOST_COLUMNS = 3
 _LINE_PANEL_IN = 2.55
+#: Panels narrower than this are not read in print.
+_LEAST_PANEL_IN = 2.3
 #: Panels whose values differ by no more than this factor are told in one unit.
 _ALIKE = 20
 _TITLE_IN, _LEGEND_ROW_IN, _MARGIN_IN, _FACET_IN, _AXIS_IN = 0.36, 0.24, 0.12, 0.26, 0.5
@@ -38,13 +40,17 @@ class _Legend:
         return math.ceil(len(self.handles) / self.columns) * _LEGEND_ROW_IN + 0.06 if self.handles else 0.0
 
 
-def draw(chart: Chart, *, with_title: bool = True) -> Figure:
-    """Return the chart as a figure; without its title where the page around it has one."""
+def draw(chart: Chart, *, with_title: bool = True, width_in: float | None = None) -> Figure:
+    """Return the chart as a figure; without its title where the page around it has one.
+
+    For print it is `width_in` inches wide, with as many panels side by side as that has room for.
+    """
     marks = marks_of(chart)
     facets = len(chart.rows[0])
-    columns = math.ceil(facets / math.ceil(facets / _MOST_COLUMNS))
+    most = _MOST_COLUMNS if width_in is None else max(1, int(width_in / _LEAST_PANEL_IN))
+    columns = math.ceil(facets / math.ceil(facets / most))
     lines = [row[start : start + columns] for row in chart.rows for start in range(0, facets, columns)]
-    width = _WIDTH_IN[columns]
+    width = _WIDTH_IN[columns] if width_in is None else width_in
     legend = _legend(chart, marks, width)
     panel_in = bar_height_in(chart) if chart.x.categories and chart.kind in ("bar", "box") else _LINE_PANEL_IN
     facet_in = _FACET_IN if any(panel.facet for panel in chart.panels) else 0.0
@@ -102,7 +108,7 @@ def _dress_values(chart: Chart, drawn: list[Axes]) -> None:
         low, high = reaches[spans.index(max(spans))]
         shared = (low, high) if max(spans) <= _ALIKE * min(spans) else None
         for axis, panel in zip(own, row, strict=True):
-            dress(
+            unit = dress(
                 axis,
                 panel.column.label,
                 panel.column.unit,
@@ -111,6 +117,8 @@ def _dress_values(chart: Chart, drawn: list[Axes]) -> None:
                 is_whole=panel.column.decimals == 0,
                 reach=shared,
             )
+            if chart.kind == "bar":
+                label_bars(axis.axes, chart, panel, unit)
 
 
 def _legend(chart: Chart, marks: dict[str, Mark], width_in: float) -> _Legend:
@@ -135,7 +143,7 @@ def _handle(label: str, mark: Mark, kind: str, is_series: bool) -> Artist:
         color=mark.colour,
         linestyle="none" if kind in ("scatter", "box") and is_series and not mark.is_hollow else mark.dashes,
         linewidth=1.5,
-        marker=mark.marker,
+        marker="" if kind == "cdf" else mark.marker,
         markersize=4.5,
         markerfacecolor="none" if mark.is_hollow else mark.colour,
         label=worded(label),

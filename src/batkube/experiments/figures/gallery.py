@@ -13,7 +13,7 @@ from batkube.experiments.results.findings import Findings, read_findings
 from batkube.kernel.errors import InputError
 
 #: What figures can be written as.
-FORMATS = ("svg", "png", "pdf")
+FORMATS = ("svg", "png", "pdf", "pgf")
 
 
 def figure_specs(findings: Findings) -> list[FigureSpec]:
@@ -34,8 +34,11 @@ def charts_of(findings: Findings) -> tuple[list[Chart], list[str]]:
     return charts, empty
 
 
-def save_figures(folder: Path, target: Path, kind: str = "svg") -> list[Path]:
-    """Write every figure of the experiment in `folder` into the folder `target`, and return the files."""
+def save_figures(folder: Path, target: Path, kind: str = "svg", width_in: float | None = None) -> list[Path]:
+    """Write every figure of the experiment in `folder` into the folder `target`, and return the files.
+
+    With a width they are for print: as wide as that, and without a title, which stands in the paper's caption.
+    """
     from batkube.experiments.figures.drawing import draw
     from batkube.outputs.charts.inline_svg import rendered
     from batkube.outputs.files.products import write_product
@@ -51,7 +54,7 @@ def save_figures(folder: Path, target: Path, kind: str = "svg") -> list[Path]:
     except OSError as error:
         raise InputError(target, problem=f"cannot be written: {error.strerror}") from error
     for chart, path in zip(charts, paths, strict=True):
-        write_product(path, rendered(draw(chart), kind))
+        write_product(path, rendered(draw(chart, with_title=width_in is None, width_in=width_in), kind))
     return paths
 
 

@@ -29,7 +29,7 @@ def draw_lines(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -
         if chart.kind == "scatter" and not series.is_published:
             _scatter(axes, series, marks[series.label])
         else:
-            _line(axes, series, marks[series.label])
+            _line(axes, series, marks[series.label], is_curve=chart.kind == "cdf")
     for level in panel.levels:
         mark = marks[level.label]
         if level.sample is not None and level.sample.has_interval:
@@ -42,7 +42,7 @@ def draw_lines(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -
     _dress_x(axes, chart)
 
 
-def _line(axes: Axes, series: Series, mark: Mark) -> None:
+def _line(axes: Axes, series: Series, mark: Mark, *, is_curve: bool) -> None:
     x = [point.x for point in series.points]
     y = [point.sample.mean for point in series.points]
     below = [point.sample.mean - point.sample.low for point in series.points]
@@ -61,7 +61,7 @@ def _line(axes: Axes, series: Series, mark: Mark) -> None:
         color=mark.colour,
         linestyle=mark.dashes,
         linewidth=1.1 if many else 1.4,
-        marker=mark.marker,
+        marker="" if is_curve else mark.marker,
         markersize=2.6 if many else 4.6,
         markerfacecolor="none" if mark.is_hollow else mark.colour,
         markeredgewidth=0.9,
@@ -91,6 +91,9 @@ def _limit_y(axes: Axes, chart: Chart, panel: Panel) -> None:
     if chart.log_y:
         ends = [end for end in ends if end > 0] or [1.0]
         axes.set_ylim(min(ends) / 1.25, max(ends) * 1.25)
+        return
+    if chart.kind == "cdf":
+        axes.set_ylim(0, 103)
         return
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     if 0 <= low < high * 0.5 or low == high == 0:

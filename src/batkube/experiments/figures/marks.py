@@ -1,4 +1,7 @@
-"""How the series of a chart are told apart: by colour, marker and dashes, the same in every panel."""
+"""How the series of a chart are told apart: by colour, marker, dashes and hatch, the same in every panel.
+
+Printed in grey the colours are alike, so that no two series next to each other differ by their colour alone.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from batkube.outputs.pages.colours import LIGHT, SERIES
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 Dashes = Literal["-", "none"] | tuple[float, tuple[float, ...]]
-_OWN_DASHES: tuple[Dashes, ...] = ("-", (0.0, (6.0, 1.5)), (0.0, (1.0, 1.2)))
+_OWN_DASHES: tuple[Dashes, ...] = ("-", (0.0, (6.0, 1.5)), (0.0, (1.0, 1.2)), (0.0, (7.0, 1.5, 1.2, 1.5)))
+_HATCHES = (None, "////", "....", "xxxx", "----")
 _PUBLISHED_DASHES: Dashes = (0.0, (3.5, 1.6))
 _LEVEL_DASHES: tuple[Dashes, ...] = ((0.0, (1.2, 1.6)), (0.0, (5.0, 1.5, 1.2, 1.5)), (0.0, (8.0, 3.0)))
 
@@ -37,9 +41,10 @@ def marks_of(chart: Chart) -> dict[str, Mark]:
         colour = SERIES[number % len(SERIES)]
         marker = _MARKERS[number % len(_MARKERS)] if label in series else ""
         if label in others:
-            marks[label] = Mark(colour, marker, _PUBLISHED_DASHES, is_hollow=True, hatch="////")
+            marks[label] = Mark(colour, marker, _PUBLISHED_DASHES, is_hollow=True, hatch="\\\\\\\\")
         else:
-            marks[label] = Mark(colour, marker, _OWN_DASHES[number // len(SERIES) % len(_OWN_DASHES)])
+            dashes, hatch = _OWN_DASHES[number % len(_OWN_DASHES)], _HATCHES[number % len(_HATCHES)]
+            marks[label] = Mark(colour, marker, dashes, hatch=hatch)
     for number, label in enumerate(dict.fromkeys(plain)):
         marks[label] = Mark(LIGHT["quiet"], "", _LEVEL_DASHES[number % len(_LEVEL_DASHES)])
     return marks

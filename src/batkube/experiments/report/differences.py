@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from batkube.experiments.figures.numbers import mean_and_spread
 from batkube.experiments.report.grid_points import GridPoint, by_task, difference_between, grid_points
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings
-from batkube.outputs.measures.intervals import Difference, Sample
+from batkube.outputs.measures.intervals import Difference
 from batkube.outputs.measures.number_columns import Column
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, folded_if_long, paragraph
@@ -19,16 +20,39 @@ from batkube.outputs.pages.tables import Cell, Heading, table
 _FEW_ROWS = 60
 
 
-def differences_section(findings: Findings) -> Section | None:
-    """Return each point's differences to the first one with the same task; None when nothing can be told apart."""
-    columns = [column for column in columns_with_numbers(findings) if column.better]
+@dataclass(frozen=True, slots=True)
+class DifferenceRow:
+    """How far one point is from the first one with the same task."""
+
+    labels: Mapping[str, str]
+    #: What that one has other than this.
+    less: str
+    pairs: int
+    #: A difference for each column asked for; None where none can be told.
+    differences: Sequence[Difference | None]
+
+
+def differences_of(findings: Findings, columns: Sequence[Column]) -> list[DifferenceRow]:
+    """Return each point's differences to the first one with the same task, where any has an interval."""
     points = grid_points(findings, columns)
-    rows = [row for group in by_task(points) for row in _rows([points[number] for number in group], columns)]
-    if not rows:
+    return [row for group in by_task(points) for row in _rows([points[number] for number in group], columns)]
+
+
+def differences_section(findings: Findings) -> Section | None:
+    """Return the table of differences; None when nothing can be told apart."""
+    columns = [column for column in columns_with_numbers(findings) if column.better]
+    found = differences_of(findings, columns)
+    if not found:
         return None
     heads = [Heading(name.replace("_", " ")) for name in findings.axes] + [Heading("less")]
     heads.append(Heading("pairs", is_number=True))
     heads += [Heading(column.label, column.unit, is_number=True) for column in columns]
+    rows: list[list[Any]] = []
+    for row in found:
+        cells: list[Any] = [Cell(label, kind="label") for label in (*row.labels.values(), row.less)]
+        cells.append(Cell(row.pairs or "–"))
+        cells += [_cell(difference, column) for difference, column in zip(row.differences, columns, strict=True)]
+        rows.append(cells)
     content = folded_if_long(f"All {len(rows):,} differences", table(heads, rows), count=len(rows), few=_FEW_ROWS)
     return Section("differences", "Differences", join((content, paragraph(_LEGEND, class_="note"))))
 
@@ -40,20 +64,15 @@ _LEGEND = (
 )
 
 
-def _rows(group: Sequence[GridPoint], columns: Sequence[Column]) -> list[list[Any]]:
-    """Return a row for each point but the first, if any of its differences has an interval."""
+def _rows(group: Sequence[GridPoint], columns: Sequence[Column]) -> list[DifferenceRow]:
+    """Return a row for each possible point but the first, if any of its differences has an interval."""
     possible = [point for point in group if point.is_possible]
-    if not possible:
-        return []
-    first, rows = possible[0], []
+    rows = []
     for point in possible[1:]:
-        differences = [difference_between(first, point, column) for column in columns]
+        differences = [difference_between(possible[0], point, column) for column in columns]
         if any(differences):
-            cells: list[Any] = [Cell(label, kind="label") for label in point.labels.values()]
-            cells.append(Cell(_name(first, point), kind="label"))
-            cells.append(Cell(max(difference.pairs for difference in differences if difference) or "–"))
-            cells += [_cell(difference, column) for difference, column in zip(differences, columns, strict=True)]
-            rows.append(cells)
+            pairs = max(difference.pairs for difference in differences if difference)
+            rows.append(DifferenceRow(point.labels, _name(possible[0], point), pairs, differences))
     return rows
 
 
@@ -65,9 +84,7 @@ def _name(first: GridPoint, point: GridPoint) -> str:
 def _cell(difference: Difference | None, column: Column) -> Cell:
     if difference is None:
         return Cell("–")
-    low, high = difference.value - difference.half, difference.value + difference.half
-    sample = Sample(difference.pairs, difference.value, difference.half, low, high, has_interval=True)
-    mean, spread = mean_and_spread(sample, column)
+    mean, spread = mean_and_spread(difference.sample, column)
     text: Markup | str = join(
         (f"+{mean}" if difference.value > 0 else mean, element("span", f" {spread}", class_="spread"))
     )

@@ -18,6 +18,7 @@ _KINDS = {
     "bar": "Bars are means, whiskers their 95 % confidence intervals.",
     "box": "Dots are runs. Boxes hold the middle half of five runs or more, the thick line is the median.",
     "scatter": "Every dot is a run.",
+    "cdf": "Curves are means over runs of the share of finished jobs, bands their 95 % confidence intervals.",
 }
 
 
@@ -48,13 +49,16 @@ def _figure(chart: Chart, number: int) -> Markup:
                 element("figcaption", caption),
                 class_="chart",
             ),
-            fold("The numbers", _numbers(chart)) if chart.kind != "scatter" else None,
+            fold("The numbers", _numbers(chart)) if chart.kind not in ("scatter", "cdf") else None,
         )
     )
 
 
 def described(chart: Chart) -> str:
     """Return the figure in words, for those who do not see it."""
+    if chart.kind == "cdf":
+        curves = ", ".join(label for label in chart.labels)
+        return f"Distribution of {chart.x.label} over jobs: a curve each for {curves}."
     words = [f"A {chart.kind} chart over {chart.x.label}."]
     for panel in chart.panels:
         place = f" in {panel.facet}" if panel.facet else ""
@@ -75,6 +79,8 @@ def described(chart: Chart) -> str:
 def remark_on_counts(chart: Chart) -> str:
     """Say what is drawn, and how many runs each point is of; the table below has each."""
     own, others = _counts(chart, published=False), _counts(chart, published=True)
+    if chart.kind == "cdf" and own in ([], [1]):
+        return "Curves are the share of finished jobs, of one run each."
     if chart.kind in ("line", "bar") and own in ([], [1]) and others in ([], [1]):
         return "Every value is of one run, so there are no intervals."
     sentences = [_KINDS[chart.kind]]

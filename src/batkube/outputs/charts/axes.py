@@ -34,8 +34,8 @@ def dress(
     preferred: Sequence[float] = (),
     is_whole: bool = False,
     reach: tuple[float, float] | None = None,
-) -> None:
-    """Give an axis its label, with the unit, and ticks; its limits must be set.
+) -> str:
+    """Give an axis its label, with the unit, and ticks; its limits must be set. Return the unit of its ticks.
 
     Ticks stand at the `preferred` places where those are few and far enough apart; at whole numbers if it `is_whole`.
     The unit of a time is that of the axis' own reach, or of a `reach` that it shares with its neighbours.
@@ -44,7 +44,7 @@ def dress(
     if is_log:
         _dress_log(axis, low, high, unit, most_ticks)
         axis.set_label_text(worded(label) if unit in ("", "s") else f"{worded(label)} ({unit})")
-        return
+        return unit
     unit = _time_unit(*(reach or (low, high))) if unit == "s" else unit
     unit_s = _UNIT_S.get(unit, 1.0)
     places = sorted(dict.fromkeys(preferred))
@@ -59,6 +59,12 @@ def dress(
         )
     axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value / unit_s)))
     axis.set_label_text(f"{worded(label)} ({unit})" if unit else worded(label))
+    return unit
+
+
+def unit_factor(unit: str) -> float:
+    """Return how many seconds a unit of time is; 1 of any other unit."""
+    return _UNIT_S.get(unit, 1.0)
 
 
 def worded(text: str, most: int = 48) -> str:

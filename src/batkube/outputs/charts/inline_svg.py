@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from typing import TYPE_CHECKING
 
+from batkube.kernel.errors import InputError
 from batkube.outputs.pages.colours import LIGHT
 from batkube.outputs.pages.markup import Markup, element, trusted
 
@@ -20,6 +22,14 @@ _PNG_DPI = 200
 #: Fonts with the widths of the one that figures are laid out with come first.
 _FONTS = "'DejaVu Sans', Verdana, 'Bitstream Vera Sans', 'Segoe UI', Arial, sans-serif"
 
+#: What a LaTeX document does not set without further packages, in commands that it does.
+_IN_TEX = {
+    "✗": r"\ensuremath{\dagger}",
+    "τ": r"\ensuremath{\tau}",
+    "−": r"\ensuremath{-}",
+    "≈": r"\ensuremath{\approx}",
+}
+
 _METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL)
 _NAMESPACES = re.compile(r'\s+xmlns(?::\w+)?="[^"]*"')
 _TAG = re.compile(r"<[^>]*>")
@@ -29,19 +39,50 @@ _COLOUR = re.compile("|".join(_COLOURS), re.IGNORECASE)
 
 
 def rendered(figure: Figure, kind: str) -> bytes:
-    """Return the figure as `svg`, `png` or `pdf`. Neither a date nor a version is in it: same data, same bytes."""
+    """Return the figure as `svg`, `png`, `pdf` or `pgf`. Neither a date nor a version is in it: same data, same bytes.
+
+    PGF is drawn by LaTeX: its own fonts are measured, so that one must be installed. Raises InputError.
+    """
     unsaid = {
         "svg": ("Date", "Creator"),
         "png": ("Software",),
         "pdf": ("CreationDate", "ModDate", "Creator", "Producer"),
+        "pgf": (),
     }[kind]
     from batkube.outputs.charts.style import chart_style
 
     buffer = io.BytesIO()
     with chart_style():
+        if kind == "pgf":
+            return _pgf(figure)
         metadata: dict[str, None] = dict.fromkeys(unsaid)
         figure.savefig(buffer, format=kind, dpi=_PNG_DPI, metadata=metadata, transparent=kind == "svg")
     return buffer.getvalue()
+
+
+def _pgf(figure: Figure) -> bytes:
+    import matplotlib
+
+    program = next((name for name in ("pdflatex", "xelatex", "lualatex") if shutil.which(name)), None)
+    if program is None:
+        remedy = "install one (Debian: texlive-latex-recommended, texlive-pictures), or choose pdf"
+        raise InputError("pgf", problem="needs a LaTeX to measure its text, and there is none", remedy=remedy)
+    declared = "".join(rf"\DeclareUnicodeCharacter{{{ord(one):04X}}}{{{tex}}}" for one, tex in _IN_TEX.items())
+    preamble = declared if program == "pdflatex" else ""
+    matplotlib.rcParams.update({"pgf.texsystem": program, "pgf.rcfonts": False, "pgf.preamble": preamble})
+    buffer = io.BytesIO()
+    try:
+        figure.savefig(buffer, format="pgf")
+    except (RuntimeError, ValueError) as error:
+        lines = str(error).strip().splitlines() or ["it gives no reason"]
+        problem = f"{program} cannot set the text of a figure: {lines[0]}"
+        raise InputError("pgf", problem=problem, remedy="install texlive-pictures, or choose pdf") from error
+    # matplotlib begins the file with comments that name a version and this machine's folders.
+    drawing = buffer.getvalue().decode()
+    # Underscores in labels are letters, as with the package that matplotlib measures with.
+    letters = r"\begingroup\catcode`\_=\active\def_{\textunderscore{}}%"
+    drawing = f"{letters}\n{drawing[drawing.index(chr(92) + 'begingroup') :].rstrip()}\\endgroup\n"
+    return "".join(_IN_TEX.get(one, one) for one in drawing).encode()
 
 
 def inline(svg: str, *, prefix: str, title: str, description: str = "", recolour: bool = True) -> Markup:

@@ -1,4 +1,4 @@
-"""Gantt charts of a run, for papers (svg, png) and for looking around (html).
+"""Gantt charts of a run, for papers (pdf, svg, png) and for looking around (html).
 
 matplotlib takes a while to import, so it is imported only when something is drawn, and without the remarks it makes
 on a machine where it runs for the first time (building its font cache, a home it may not write to).
@@ -54,8 +54,9 @@ def save_gantt(
 
     target = Path(path)
     kind = target.suffix.lower()
-    if kind not in (".svg", ".png", ".html"):
-        raise InputError(target, problem="its ending names no kind of picture", remedy="end it in .svg, .png or .html")
+    if kind not in (".svg", ".png", ".pdf", ".html"):
+        remedy = "end it in .svg, .pdf, .png or .html"
+        raise InputError(target, problem="its ending names no kind of picture", remedy=remedy)
     picture = picture_of(results, title=title, color_by=color_by, window=window)
     content = _page(picture) if kind == ".html" else _rendered(picture, kind.removeprefix("."))
     write_product(target, content)
@@ -81,6 +82,9 @@ def _rendered(picture: Picture, kind: str) -> bytes:
         if kind == "svg":
             metadata: dict[str, None] = {"Date": None, "Creator": None}
             build(picture).savefig(buffer, format="svg", dpi=_BITMAP_DPI, metadata=metadata)
+        elif kind == "pdf":
+            unsaid = dict.fromkeys(("CreationDate", "ModDate", "Creator", "Producer"))
+            build(picture).savefig(buffer, format="pdf", dpi=_BITMAP_DPI, metadata=unsaid)
         else:
             build(picture).savefig(buffer, format="png", dpi=_PNG_DPI, metadata={"Software": None})
     return buffer.getvalue()

@@ -66,6 +66,12 @@ class Difference:
     pairs: int = 0
 
     @property
+    def sample(self) -> Sample:
+        """The difference as it is written: a mean with its interval."""
+        low, high = self.value - self.half, self.value + self.half
+        return Sample(self.pairs, self.value, self.half, low, high, has_interval=True)
+
+    @property
     def is_clear(self) -> bool:
         """True when the interval leaves out zero: chance alone rarely makes such a difference."""
         return abs(self.value) > self.half

@@ -82,15 +82,22 @@ _KNOWN = (
     Column("peak_memory_bytes", "peak memory", "MiB", -1, 1 / 2**20, 0, is_measured=True),
     Column("virtual_per_real", "speed", "× real time", 1, decimals=0, is_measured=True),
 )
+#: What is known of each job, for distributions.
+_OF_JOBS = (
+    Column("waiting_time", "wait", "s", -1),
+    Column("turnaround_time", "turnaround", "s", -1),
+    Column("bounded_slowdown", f"bounded slowdown (τ = {BOUND_S:g} s)", "", -1, decimals=3),
+)
+JOB_COLUMNS = tuple(column.name for column in _OF_JOBS)
 _BY_NAME = {column.name: column for column in _KNOWN}
 
 #: The columns that an experiment's first table shows, those that its runs have.
 MAIN = (
     "makespan",
     "mean_waiting_time",
-    "max_waiting_time",
     "median_waiting_time",
     "p95_waiting_time",
+    "max_waiting_time",
     "mean_bounded_slowdown",
     "mean_utilisation",
     "fairness_by_user",
@@ -110,3 +117,8 @@ def column_of(name: str) -> Column:
     if name.startswith(UTILISATION_OF):
         return Column(name, f"utilisation of {name.removeprefix(UTILISATION_OF)}", "%", 1, 100.0)
     return _BY_NAME.get(name) or Column(name, name.replace("_", " "))
+
+
+def job_column_of(name: str) -> Column:
+    """Return how to show the number of each job called `name`, one of `JOB_COLUMNS`."""
+    return next(column for column in _OF_JOBS if column.name == name)

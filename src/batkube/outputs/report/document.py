@@ -14,6 +14,7 @@ from batkube.outputs.measures.metrics import Metrics, users_table
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, folded_if_long, page, paragraph, write_page
 from batkube.outputs.pages.tables import Cell, Heading, table
+from batkube.outputs.report.beliefs import beliefs_section
 from batkube.outputs.report.distributions import draw_distributions
 from batkube.outputs.report.gangs import gangs_section
 from batkube.outputs.report.gantt import gantt_figure
@@ -41,6 +42,7 @@ def run_report(results: Results, *, title: str | None = None) -> str:
         schedulers_section(results),
         gangs_section(results),
         pods_section(results),
+        beliefs_section(results),
         _fidelity_section(results),
         sources_section(results),
     ]

@@ -1,0 +1,105 @@
+"""How the jobs of an experiment's runs fared, as curves: which share of them had at most such a wait or slowdown.
+
+A mean hides whether all jobs waited a little or a few very long. Each run gives a curve; what is drawn is the mean of
+the curves of a point of the grid at each place, with its interval over runs: runs are the observations, jobs of one run
+are not independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from batkube.experiments.description.figures import FigureSpec
+from batkube.experiments.figures.data import AxisScale, Chart, ChartPoint, Panel, Series, without_copies
+from batkube.experiments.results.findings import Findings
+from batkube.kernel.errors import InputError
+from batkube.outputs.measures.intervals import Sample, sample_of
+from batkube.outputs.measures.metrics import bounded_slowdowns, finished_jobs, jobs_in
+from batkube.outputs.measures.number_columns import Column, job_column_of
+from batkube.outputs.measures.occupation import Floats
+from batkube.outputs.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Places at which the curves are looked at: finer than paper.
+_PLACES = 160
+#: A quantity spread over more than this factor is drawn on a logarithmic axis, which spans at most the other factor.
+_WIDE, _WIDEST = 100, 1e6
+_SHARE = Column("share_of_jobs", "share of jobs with at most this", "%", decimals=1)
+
+
+def distribution_chart(
+    spec: FigureSpec, findings: Findings, frame: pd.DataFrame, impossible: Sequence[str], remarks: Sequence[str]
+) -> Chart | None:
+    """Return the curves of the runs in `frame`; None when no job of theirs finished."""
+    done = without_copies(frame[frame["state"] == "done"], list(findings.axes))
+    values = {str(run): _values(findings, str(run), spec.y[0]) for run in done["run"]}
+    pooled = np.concatenate([one for one in values.values() if len(one)] or [np.empty(0)])
+    if not len(pooled):
+        return None
+    places, is_log = _places(pooled)
+    column = job_column_of(spec.y[0])
+    facets = _labels(done, spec.facet, findings)
+    rows = []
+    for facet in facets:
+        inside = done[done[spec.facet] == facet] if facet else done
+        series = []
+        for label in _labels(inside, spec.by, findings):
+            own = inside[inside[spec.by] == label] if label else inside
+            curves = [_shares(values[str(run)], places) for run in own["run"] if len(values[str(run)])]
+            if curves:
+                name = f"{label} ✗" if label in impossible else label
+                series.append(Series(name or "all runs", _points(places, curves)))
+        rows.append(Panel(facet, _SHARE, tuple(series)))
+    scale = AxisScale(column.label, column.unit, is_log=is_log)
+    return Chart(spec.title, spec.kind, scale, (tuple(rows),), caption=spec.caption, remarks=tuple(remarks))
+
+
+def _labels(frame: pd.DataFrame, axis: str, findings: Findings) -> list[str]:
+    """Return the labels of an axis that any run has, in the experiment's order; one empty label where none is named."""
+    there = frame[axis].tolist() if axis else []
+    return [label for label in findings.axes[axis] if label in there] if axis else [""]
+
+
+def _values(findings: Findings, run: str, name: str) -> Floats:
+    """Return a number of each finished job of a run, in its window; none of a run whose files are gone."""
+    try:
+        results: Results = findings.results(run)
+        done = jobs_in(results.window, finished_jobs(results.jobs))
+    except InputError:
+        return np.empty(0)
+    values: Floats = bounded_slowdowns(done) if name == "bounded_slowdown" else done[name].to_numpy(dtype=np.float64)
+    return np.sort(values)
+
+
+def _places(pooled: Floats) -> tuple[Floats, bool]:
+    """Return where curves are looked at, ascending, and whether the axis is logarithmic."""
+    high = float(pooled.max())
+    positive = pooled[pooled > 0]
+    least = max(float(positive.min()), high / _WIDEST) if len(positive) else 0.0
+    if least and high > _WIDE * least:
+        return np.geomspace(least / 1.15, high, _PLACES), True
+    low = float(pooled.min())
+    return np.linspace(low, high if high > low else low + 1.0, _PLACES), False
+
+
+def _shares(ordered: Floats, places: Floats) -> Floats:
+    shares: Floats = np.searchsorted(ordered, places, side="right") / len(ordered) * 100
+    return shares
+
+
+def _points(places: Floats, curves: Sequence[Floats]) -> tuple[ChartPoint, ...]:
+    points = []
+    for number, place in enumerate(places):
+        values = [float(curve[number]) for curve in curves]
+        sample = sample_of(values)
+        # A share cannot leave 0 to 100, whatever Student's interval says near the ends.
+        clipped = Sample(
+            sample.n, sample.mean, sample.sd, max(0.0, sample.low), min(100.0, sample.high), sample.has_interval
+        )
+        points.append(ChartPoint(float(place), clipped, tuple(values)))
+    return tuple(points)

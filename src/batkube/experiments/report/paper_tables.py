@@ -1,0 +1,134 @@
+"""The tables of an experiment for a paper: means with intervals, and differences, as LaTeX and as CSV.
+
+They say what the report says, from the same samples. A table of a paper has little room, so the columns can be chosen.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from batkube.experiments.description.columns import number_columns
+from batkube.experiments.figures.numbers import mean_and_spread
+from batkube.experiments.report.differences import differences_of
+from batkube.experiments.report.grid_points import best_of, grid_points
+from batkube.experiments.report.results import columns_with_numbers
+from batkube.experiments.results.findings import Findings, read_findings
+from batkube.kernel.spelling import check_names
+from batkube.outputs.files.products import write_product
+from batkube.outputs.measures.intervals import Sample
+from batkube.outputs.measures.number_columns import Column, column_of
+from batkube.outputs.pages.latex import escaped, number, tabular
+
+#: Real times are of no interest in a paper's table of results, unless they are asked for.
+_UNASKED = ("real_s",)
+_SIGNS = {"best": r"\rlap{$^\star$}", "alike": r"\rlap{$^\approx$}", "void": r"\rlap{$^\dagger$}", "": ""}
+
+
+def write_paper_tables(folder: Path, target: Path, names: Sequence[str] = ()) -> list[Path]:
+    """Write results and differences of an experiment into the folder `target`; of the columns `names`, or the usual."""
+    findings = read_findings(folder)
+    known = (*number_columns(), *(name for name in findings.frame if str(name).startswith("utilisation_")))
+    check_names(names, [str(name) for name in known], "--columns", "", "a column of numbers")
+    usual = [column for column in columns_with_numbers(findings) if column.name not in _UNASKED]
+    columns = [column_of(name) for name in names] or usual
+    contents = {
+        "results.tex": _results_latex(findings, columns),
+        "results.csv": _results_csv(findings, columns),
+        "differences.tex": _differences_latex(findings, columns),
+        "differences.csv": _differences_csv(findings, columns),
+    }
+    written = [target / name for name, text in contents.items() if text]
+    for path in written:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_product(path, contents[path.name].encode())
+    return written
+
+
+def _heading(column: Column) -> str:
+    unit = f" ({escaped(column.unit)})" if column.unit else ""
+    return escaped(column.label) + unit
+
+
+def _mean(sample: Sample | None, column: Column, *, sign: str = "", plus: bool = False) -> str:
+    """Return a mean and its interval as LaTeX."""
+    if sample is None:
+        return "--"
+    mean, spread = mean_and_spread(sample, column)
+    mean = f"+{mean}" if plus and sample.mean > 0 else mean
+    words = " ".join("$\\pm$" if word == "±" else number(word) for word in spread.split())
+    return number(mean) + (f" {words}" if words else "") + sign
+
+
+def _results_latex(findings: Findings, columns: Sequence[Column]) -> str:
+    points = grid_points(findings, columns)
+    best = {column.name: best_of(points, column) for column in columns}
+    axes = list(findings.axes)
+    heads = [*(escaped(axis.replace("_", " ")) for axis in axes), "$n$", *map(_heading, columns)]
+    rows = []
+    for place, point in enumerate(points):
+        cells = [escaped(point.labels[axis]) for axis in axes]
+        cells.append(str(point.runs - point.failed - point.copies))
+        cells += [
+            _mean(point.samples.get(column.name), column, sign=_SIGNS[best[column.name][place]]) for column in columns
+        ]
+        rows.append(cells)
+    remark = (
+        "Means over n runs, with half the 95 % confidence interval (Student).\n"
+        "star: the best mean; approx: no clear difference to it; dagger: no possible schedule, not compared."
+    )
+    return tabular(heads, rows, texts=max(1, len(axes)) if axes else 0, remark=remark)
+
+
+def _results_csv(findings: Findings, columns: Sequence[Column]) -> str:
+    """Return a row per point and column, unrounded and in the units of results.csv."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*findings.axes, "column", "n", "mean", "sd", "low", "high", "is_possible"])
+    for point in grid_points(findings, columns):
+        for column in columns:
+            sample = point.samples.get(column.name)
+            if sample is not None:
+                numbers = [
+                    sample.mean,
+                    sample.sd,
+                    *((sample.low, sample.high) if sample.has_interval else (None, None)),
+                ]
+                cells = ["" if one is None else repr(one / column.factor) for one in numbers]
+                labels = list(point.labels.values())
+                writer.writerow([*labels, column.name, sample.n, *cells, int(point.is_possible)])
+    return out.getvalue()
+
+
+def _differences_latex(findings: Findings, columns: Sequence[Column]) -> str:
+    chosen = [column for column in columns if column.better]
+    found = differences_of(findings, chosen)
+    if not found:
+        return ""
+    axes = list(findings.axes)
+    heads = [*(escaped(axis.replace("_", " ")) for axis in axes), "less", "pairs", *map(_heading, chosen)]
+    rows = []
+    for row in found:
+        cells = [*map(escaped, row.labels.values()), escaped(row.less), str(row.pairs or "--")]
+        for column, difference in zip(chosen, row.differences, strict=True):
+            text = _mean(None if difference is None else difference.sample, column, plus=True)
+            cells.append(rf"\boldmath {text}" if difference is not None and difference.is_clear else text)
+        rows.append(cells)
+    remark = "Mean of the differences seed by seed, with half its 95 % confidence interval; bold where it leaves out 0."
+    return tabular(heads, rows, texts=len(axes) + 1, remark=remark)
+
+
+def _differences_csv(findings: Findings, columns: Sequence[Column]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*findings.axes, "less", "column", "pairs", "difference", "low", "high"])
+    chosen = [column for column in columns if column.better]
+    for row in differences_of(findings, chosen):
+        for column, difference in zip(chosen, row.differences, strict=True):
+            if difference is not None:
+                ends = (difference.value, difference.value - difference.half, difference.value + difference.half)
+                cells = [repr(one / column.factor) for one in ends]
+                writer.writerow([*row.labels.values(), row.less, column.name, difference.pairs or "", *cells])
+    return out.getvalue()

@@ -1,0 +1,61 @@
+"""What kube-scheduler itself finds wrong with its cache.
+
+On SIGUSR2 it compares its cache with what its informers know, logs what differs, and dumps the cache
+(Kubernetes: pkg/scheduler/backend/cache/debugger). The comparison is asked for while everybody is idle, and waited for
+in real time, so that nothing goes on meanwhile that would look like a difference.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from collections.abc import Sequence
+
+from batkube.kernel.instants import Instant
+from batkube.kernel.stopwatch import Stopwatch
+from batkube.programs.program import OutsideScheduler
+from batkube.timing.processes import AttachedProcess
+
+#: Programs that are known to take the signal; others would be ended by it.
+_COMPARERS = ("kube-scheduler", "scheduler-plugins")
+#: What is logged last, whatever was found.
+_DONE = b"Dump of scheduling queue"
+_MISMATCH = re.compile(rb'"[Cc]ache mismatch" (.*)')
+_PATIENCE_S, _STEP_S = 10.0, 0.002
+
+
+def compares(scheduler: OutsideScheduler) -> bool:
+    """Tell whether a program compares its cache when it is asked to."""
+    return scheduler.name.partition("@")[0] in _COMPARERS
+
+
+class CacheComparison:
+    """One scheduler that is asked now and then."""
+
+    def __init__(self, process: AttachedProcess) -> None:
+        self._process = process
+        self._read = 0
+
+    def ask(self, now: Instant) -> list[dict[str, object]] | None:
+        """Have the cache compared; return a line for each difference, None if there was no answer."""
+        log = self._process.log
+        self._read = log.stat().st_size
+        os.kill(self._process.pid, signal.SIGUSR2)
+        stopwatch = Stopwatch()
+        while stopwatch.real_s < _PATIENCE_S:
+            with log.open("rb") as file:
+                file.seek(self._read)
+                text = file.read()
+            if _DONE in text:
+                return _differences(self._process.name, _MISMATCH.findall(text), now)
+            threading.Event().wait(_STEP_S)
+        return None
+
+
+def _differences(scheduler: str, mismatches: Sequence[bytes], now: Instant) -> list[dict[str, object]]:
+    return [
+        {"kind": "cache", "scheduler": scheduler, "what": text.decode("utf-8", "replace"), "at": now}
+        for text in mismatches
+    ]

@@ -1,0 +1,118 @@
+"""The auditor of a run finds nothing where schedulers are right, and what is wrong where they are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.opt_in import require_built
+
+import batkube
+from batkube.cluster.store import ADDED, Batch
+from batkube.policies.scheduler import PolicyScheduler
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+BURST = EXAMPLES / "burst" / "workload.json"
+FAILURES = {
+    "workload": EXAMPLES / "failures" / "workload.json",
+    "platform": "6x1",
+    "on_failure": "resubmit",
+    "events": [
+        {"between": "exponential:1200", "fail": "0-3", "for": "uniform:60,300"},
+        {"at": "10m", "drain": "node-4", "for": "5m"},
+    ],
+    "seed": 1,
+}
+
+
+def audit_of(out: Path) -> tuple[dict[str, int], list[dict[str, object]]]:
+    """Return how often was looked, and what was found of beliefs."""
+    head, *lines = [json.loads(line) for line in (out / "audit.jsonl").read_text().splitlines()]
+    return head, [line for line in lines if line["kind"] != "left waiting"]
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative", "fluxion"])
+@pytest.mark.parametrize("case", [{"workload": BURST, "platform": "16x1"}, FAILURES], ids=["burst", "failures"])
+def test_policies_believe_what_is_so(policy: str, case: dict[str, object], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    batkube.run(scheduler=f"policy:{policy}", out=out, audit="60s", **case)  # type: ignore[arg-type]
+
+    head, lines = audit_of(out)
+
+    assert head["count"] > 30
+    assert lines == []
+
+
+def test_a_policy_that_does_not_hear_of_an_end_believes_in_a_phantom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, workload, hear = tmp_path / "out", tmp_path / "jobs.json", PolicyScheduler._hear_of_courses
+
+    def deaf_to_one_end(self: PolicyScheduler, batch: Batch) -> bool:
+        is_end_of_1 = batch.type is not ADDED and "default/w0-1" in batch.keys
+        return False if is_end_of_1 else hear(self, batch)
+
+    monkeypatch.setattr(PolicyScheduler, "_hear_of_courses", deaf_to_one_end)
+    profiles = {"short": {"type": "delay", "delay": 100}, "long": {"type": "delay", "delay": 300}}
+    jobs = [
+        {"id": "1", "subtime": 0, "res": 1, "profile": "short"},
+        {"id": "2", "subtime": 0, "res": 1, "profile": "long"},
+    ]
+    workload.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": profiles}), encoding="utf-8")
+    batkube.run(workload=workload, platform="4x1", scheduler="policy:fcfs", out=out, audit="10s")
+
+    _, lines = audit_of(out)
+    assert [(line["kind"], line["pod"], line["at"], line["is"]) for line in lines] == [
+        ("phantom", "default/w0-1", 100_010_000_000, "new")
+    ]
+    assert "what a scheduler believed of the cluster was not so" in (out / "fidelity.json").read_text()
+
+
+def test_kubeflux_tells_the_run_where_its_picture_is_wrong(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    batkube.run(
+        workload=EXAMPLES / "kubeflux" / "pods.yaml",
+        platform="2x2,8Gi",
+        scheduler=["kubeflux", "others=policy-program --policy=first-fit"],
+        scheduler_args={"sync": "none"},
+        audit="60s",
+        out=out,
+    )
+
+    _, lines = audit_of(out)
+
+    assert [line["pod"] for line in lines if line["is"] == "new"] == ["default/w0-b", "default/w0-a", "default/w0-c"]
+
+
+@pytest.mark.parametrize("case", [{"workload": BURST, "platform": "16x1"}, FAILURES], ids=["burst", "failures"])
+def test_the_cache_of_kube_scheduler_is_right_by_its_own_comparison(case: dict[str, object], tmp_path: Path) -> None:
+    require_built("kube-scheduler@1.34.4")
+    out = tmp_path / "out"
+    batkube.run(scheduler="kube-scheduler@1.34.4", out=out, audit="60s", **case)  # type: ignore[arg-type]
+
+    head, lines = audit_of(out)
+
+    assert head["count"] > 30
+    assert head["unanswered"] == 0
+    assert lines == []
+
+
+def test_the_report_sums_up_what_was_believed(tmp_path: Path) -> None:
+    from batkube.outputs.report.document import write_run_report
+
+    out = tmp_path / "out"
+    batkube.run(workload=BURST, platform="16x1", scheduler="policy:easy", out=out, audit="60s")
+    assert "There was no difference." in write_run_report(out, tmp_path / "none.html").read_text(encoding="utf-8")
+
+    phantom = {"kind": "phantom", "node": "node-0", "pod": "default/a", "amounts": {}}
+    lines = [
+        {**phantom, "at": 60_000_000_000, "is": "new"},
+        {**phantom, "at": 90_000_000_000, "is": "over", "since": 60_000_000_000},
+    ]
+    head = {"kind": "looks", "count": 2, "unanswered": 0}
+    (out / "audit.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)), encoding="utf-8")
+
+    page = write_run_report(out, tmp_path / "some.html").read_text(encoding="utf-8")
+    assert "1 min: default/a node-0" in page
+    assert "30.0" in page
