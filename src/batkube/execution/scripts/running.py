@@ -17,10 +17,10 @@ from batkube.execution.scripts.syntax import (
     Chain,
     Each,
     Negation,
-    Statement,
     Sequence,
     ShellCommand,
     ShellLoop,
+    Statement,
     parse,
 )
 from batkube.execution.scripts.values import Values
