@@ -6,11 +6,11 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
-from batkube.cluster.outcomes import Outcome, OutcomeListener
+from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
@@ -34,6 +34,7 @@ from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
+from batkube.simulation.batsim_parts import SchedulerLink, connected, outcome_listener
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
@@ -57,14 +58,6 @@ if TYPE_CHECKING:
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
 _NO_EVICTORS = ("kube-scheduler", CONTROLLER_MANAGER)
-
-
-class SchedulerLink(NamedTuple):
-    """A wire to a scheduler: how it is told of the end, and let go of, and what it logged last."""
-
-    conclude: Callable[[], None]
-    close: Callable[[], None]
-    tail: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +127,7 @@ def assemble(
         resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT and not ends else None,
         are_nodes_watched=inputs.are_nodes_watched,
         work=None if power is None else power.courses,
-        on_outcome=_listener(inputs, outcomes),
+        on_outcome=outcome_listener(inputs, outcomes),
         on_pods=pods.write,
     )
     submission.on_refusal = jobs.refuse
@@ -170,7 +163,7 @@ def assemble(
         programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
-    link = _connect(inputs, submission, work, scheduler_folder)
+    link = connected(inputs, submission, work, scheduler_folder)
     submission.begin()
     return Simulation(
         world,
@@ -189,43 +182,6 @@ def assemble(
         energy=None if power is None else power.book,
         link=link,
     )
-
-
-def _listener(inputs: Inputs, outcomes: list[Outcome]) -> OutcomeListener:
-    """Return who hears how jobs end."""
-    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
-        return outcomes.append
-    from batkube.batsim.cluster_scheduler import BatsimScheduler
-
-    policy = inputs.policy
-    assert isinstance(policy, BatsimScheduler)
-
-    def hear(outcome: Outcome) -> None:
-        outcomes.append(outcome)
-        policy.hear(outcome)
-
-    return hear
-
-
-def _connect(inputs: Inputs, submission: Submission, work: Work, folder: Path) -> SchedulerLink | None:
-    """Return the wire to a scheduler of Batsim's protocol, if the run has one."""
-    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
-        return None
-    from batkube.batsim.cluster_scheduler import BatsimScheduler
-    from batkube.batsim.link import Link
-    from batkube.workloads.batsim_writing import as_batsim
-
-    policy = inputs.policy
-    assert isinstance(policy, BatsimScheduler)
-    link = Link(policy.spec, folder, inputs.scenario.watchdog)
-
-    def submit(job: Job, now: Instant) -> None:
-        work.add_job()
-        submission.add(job, now)
-
-    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit)
-    work.expects_jobs = lambda: policy.expects_jobs
-    return SchedulerLink(policy.close, link.close, link.tail)
 
 
 def _power(world: World, inputs: Inputs) -> PowerParts | None:
