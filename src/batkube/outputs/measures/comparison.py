@@ -175,7 +175,7 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
     warnings = [
         f"{label} {remark}"
         for label, run in zip(labels, runs, strict=True)
-        for remark in (run.failure_remark, run.violation_remark)
+        for remark in (run.failure_remark, run.violation_remark, run.loss_remark)
         if remark
     ]
     warnings += [

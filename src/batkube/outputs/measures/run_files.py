@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _POD_TEXTS = ("pod", "job_id", "workload_name", "node", "machine", "phase", "last_reason")
+#: How jobs come to nothing, by their final state.
+LOSSES = {"COMPLETED_FAILED": "failed", "COMPLETED_KILLED": "killed", "REJECTED": "rejected"}
+
 _POD_NUMBERS = ("created", "scheduled", "started", "finished", "attempts")
 
 
@@ -133,6 +136,19 @@ class RunFiles:
         if not isinstance(total, int):
             return "failed: its results are incomplete"
         return f"failed: {total - len(self.jobs):,} of its {total:,} jobs have no outcome"
+
+    @property
+    def loss_remark(self) -> str:
+        """What to say of a run in which jobs came to nothing, which no mean shows; empty if none did.
+
+        Jobs that reached their walltime are none of these: a trace has them, whatever the scheduler.
+        """
+        counts = self.jobs["final_state"].value_counts()
+        lost = [(int(counts.get(state, 0)), words) for state, words in LOSSES.items()]
+        words = ", ".join(f"{count:,} {words}" for count, words in lost if count)
+        ran = int((self.jobs["starting_time"].notna() & self.jobs["finish_time"].notna()).sum())
+        total = len(self.jobs)
+        return words and f"lost jobs: {words} of {total:,}; means are of the {ran:,} that started and ended"
 
     @cached_property
     def machines(self) -> list[dict[str, Any]]:

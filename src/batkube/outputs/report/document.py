@@ -61,6 +61,8 @@ def _lead(results: Results) -> list[Markup]:
     if results.violation_remark:
         link = element("a", results.violation_remark, href="#fidelity")
         lead.append(paragraph("The scheduler ", link, ".", class_="bad"))
+    if results.loss_remark:
+        lead.append(paragraph(f"This run {results.loss_remark}.", class_="bad"))
     return lead
 
 
