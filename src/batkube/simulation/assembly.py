@@ -6,11 +6,11 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
-from batkube.cluster.outcomes import Outcome, OutcomeListener
+from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
@@ -30,10 +30,10 @@ from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
-from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
-from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
+from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure, Scenario
+from batkube.simulation.batsim_parts import SchedulerLink, connected, outcome_listener
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
@@ -58,14 +58,6 @@ if TYPE_CHECKING:
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
 _NO_EVICTORS = ("kube-scheduler", CONTROLLER_MANAGER)
-
-
-class SchedulerLink(NamedTuple):
-    """A wire to a scheduler: how it is told of the end, and let go of, and what it logged last."""
-
-    conclude: Callable[[], None]
-    close: Callable[[], None]
-    tail: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +101,7 @@ def assemble(
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs."""
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
-    # Programs and controllers come up before the first job does.
-    clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
-    store = Store() if inputs.needs_api else Store(0)
-    world = World(Streams(scenario.seed), journal, store, clock=clock, has_readers=False)
+    world = _world(inputs, journal)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
@@ -123,19 +112,17 @@ def assemble(
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
     submission = Submission(world, _arrivals(inputs, world), maker, delays)
-    # Batsim knows no second try: a job that is killed, or whose machine fails, has ended.
-    ends = scenario.scheduler.startswith(BATSIM_PREFIX)
     power = _power(world, inputs)
     jobs = WorkloadJobs(
         world,
         courses,
         machines,
         maker,
-        resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT and not ends else None,
-        resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT and not ends else None,
+        resubmit=submission.resubmit if _tries_again(scenario, scenario.on_eviction) else None,
+        resubmit_lost=submission.resubmit if _tries_again(scenario, scenario.on_failure) else None,
         are_nodes_watched=inputs.are_nodes_watched,
         work=None if power is None else power.courses,
-        on_outcome=_listener(inputs, outcomes),
+        on_outcome=outcome_listener(inputs, outcomes),
         on_pods=pods.write,
     )
     submission.on_refusal = jobs.refuse
@@ -156,35 +143,22 @@ def assemble(
         Leases(world, server.api.client("kubelet"))
     note_inputs(inputs, world.notes)
     note_passed_over(inputs, world.notes)
-    policy = None
-    if inputs.policy is not None:
-        policy = _schedule_in_process(world, inputs, inputs.policy, courses, server)
-    nodes = [node_of(one, model, START) for one in machines if kube_name(one.name) not in inputs.timetable.added]
-    world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
+    policy = _schedule_in_process(world, inputs, courses, server)
+    _start_nodes(world, inputs)
     _start_system_pods(world, inputs, accounts)
     gangs = _watch_gangs(world, inputs, courses)
     admissions = Admissions(world, admitted_kinds(inputs.manners))
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness, gangs)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
-    programs: OutsideRun | None = None
-    if witness is not None and server is not None:
-        programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
+    programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
-    link = _connect(inputs, submission, work, scheduler_folder)
+    link = connected(inputs, submission, work, scheduler_folder)
     submission.begin()
+    passage = programs or AtOnce(world)
     return Simulation(
-        world,
-        loop,
-        programs or AtOnce(world),
-        outcomes,
-        states,
-        work,
-        rules,
-        gangs,
-        admissions,
-        programs,
+        *(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs),
         unknown_kinds=() if server is None else server.unknown_kinds,
         collisions=None if server is None else server.collisions,
         auditor=auditor,
@@ -193,41 +167,17 @@ def assemble(
     )
 
 
-def _listener(inputs: Inputs, outcomes: list[Outcome]) -> OutcomeListener:
-    """Return who hears how jobs end."""
-    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
-        return outcomes.append
-    from batkube.batsim.cluster_scheduler import BatsimScheduler
-
-    policy = inputs.policy
-    assert isinstance(policy, BatsimScheduler)
-
-    def hear(outcome: Outcome) -> None:
-        outcomes.append(outcome)
-        policy.hear(outcome)
-
-    return hear
+def _world(inputs: Inputs, journal: Journal) -> World:
+    """Return a world without anything in it; programs and controllers come up before the first job does."""
+    clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
+    store = Store() if inputs.needs_api else Store(0)
+    return World(Streams(inputs.scenario.seed), journal, store, clock=clock, has_readers=False)
 
 
-def _connect(inputs: Inputs, submission: Submission, work: Work, folder: Path) -> SchedulerLink | None:
-    """Return the wire to a scheduler of Batsim's protocol, if the run has one."""
-    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
-        return None
-    from batkube.batsim.cluster_scheduler import BatsimScheduler
-    from batkube.batsim.link import Link
-    from batkube.workloads.batsim_writing import as_batsim
-
-    policy = inputs.policy
-    assert isinstance(policy, BatsimScheduler)
-    link = Link(policy.spec, folder, inputs.scenario.watchdog)
-
-    def submit(job: Job, now: Instant) -> None:
-        work.add_job()
-        submission.add(job, now)
-
-    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit)
-    work.expects_jobs = lambda: policy.expects_jobs
-    return SchedulerLink(policy.close, link.close, link.tail)
+def _tries_again(scenario: Scenario, choice: OnEviction | OnFailure) -> bool:
+    """Return whether jobs are queued again. Batsim knows no second try: who is killed has ended."""
+    is_wanted = choice in (OnEviction.RESUBMIT, OnFailure.RESUBMIT)
+    return is_wanted and not scenario.scheduler.startswith(BATSIM_PREFIX)
 
 
 def _power(world: World, inputs: Inputs) -> PowerParts | None:
@@ -278,6 +228,13 @@ def _surroundings() -> Surroundings:
     return Surroundings(usage_by_storage())
 
 
+def _start_nodes(world: World, inputs: Inputs) -> None:
+    """Let the nodes be there that no event adds later."""
+    machines, later = inputs.platform.machines, inputs.timetable.added
+    nodes = [node_of(one, inputs.model, START) for one in machines if kube_name(one.name) not in later]
+    world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
+
+
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
     """Let the cluster's own pods run: they are there before the first job, and hold what they ask for."""
     pods, machines = inputs.latencies.system_pods, inputs.platform.machines
@@ -304,12 +261,14 @@ def _start_programs(
     world: World,
     loop: Loop,
     inputs: Inputs,
-    server: RunServer,
-    witness: Witness,
+    server: RunServer | None,
+    witness: Witness | None,
     accounts: NodeAccounts,
     folder: Path,
-) -> OutsideRun:
-    """Start the outside schedulers; how time goes on for them is the scenario's choice."""
+) -> OutsideRun | None:
+    """Start the outside schedulers, if there are any; how time goes on for them is the scenario's choice."""
+    if witness is None or server is None:
+        return None
     scenario = inputs.scenario
     if scenario.time.mode is TimeMode.EXACT:
         from batkube.programs.launch import coordinate
@@ -321,11 +280,13 @@ def _start_programs(
 
 
 def _schedule_in_process(
-    world: World, inputs: Inputs, policy: Policy, courses: Courses, server: RunServer | None
+    world: World, inputs: Inputs, courses: Courses, server: RunServer | None
 ) -> PolicyScheduler | None:
-    """Let a policy of ours, or the user's, schedule."""
+    """Let a policy of ours, or the user's, schedule, if that is asked for."""
+    if inputs.policy is None:
+        return None
     choice = PolicyChoice(
-        policy,
+        inputs.policy,
         world.streams.named("policy"),
         inputs.model,
         true_length=_true_lengths(inputs),
