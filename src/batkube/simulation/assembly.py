@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
@@ -34,6 +34,7 @@ from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
+from batkube.simulation.engine import EngineParts, PartnerLink
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
@@ -53,18 +54,11 @@ if TYPE_CHECKING:
     from batkube.programs.collisions import Collisions
     from batkube.simulation.auditing import RunAuditor
     from batkube.simulation.power import PowerParts
+    from batkube.timing.loop import Frontier
 
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
 _NO_EVICTORS = ("kube-scheduler", CONTROLLER_MANAGER)
-
-
-class SchedulerLink(NamedTuple):
-    """A wire to a scheduler: how it is told of the end, and let go of, and what it logged last."""
-
-    conclude: Callable[[], None]
-    close: Callable[[], None]
-    tail: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +88,7 @@ class Simulation:
     #: What was read of the machines' meters, where energy is asked for.
     energy: EnergyBook | None = None
     #: The wire to a scheduler of Batsim's protocol.
-    link: SchedulerLink | None = None
+    link: PartnerLink | None = None
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -121,9 +115,11 @@ def assemble(
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
-    submission = Submission(world, _arrivals(inputs, world), maker, delays)
+    arrivals = _arrivals(inputs, world)
+    engine = _engine(world, inputs, arrivals, scheduler_folder.parent / "engine")
+    submission = Submission(world, arrivals if engine is None else (), maker, delays)
     # Batsim knows no second try: a job that is killed, or whose machine fails, has ended.
-    ends = scenario.scheduler.startswith(BATSIM_PREFIX)
+    ends = scenario.scheduler.startswith(BATSIM_PREFIX) or engine is not None
     power = _power(world, inputs)
     jobs = WorkloadJobs(
         world,
@@ -133,8 +129,8 @@ def assemble(
         resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT and not ends else None,
         resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT and not ends else None,
         are_nodes_watched=inputs.are_nodes_watched,
-        work=None if power is None else power.courses,
-        on_outcome=_listener(inputs, outcomes),
+        work=engine.batsim if engine is not None else None if power is None else power.courses,
+        on_outcome=_listener(world, inputs, outcomes, engine),
         on_pods=pods.write,
     )
     submission.on_refusal = jobs.refuse
@@ -167,15 +163,18 @@ def assemble(
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
     programs: OutsideRun | None = None
     if witness is not None and server is not None:
-        programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
+        frontier = None if engine is None else engine.batsim
+        programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder, frontier)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
-    link = _connect(inputs, submission, work, scheduler_folder)
+    if engine is not None:
+        engine.batsim.on_arrival = submission.add
+    link = _connect(inputs, submission, work, scheduler_folder) if engine is None else engine.link
     submission.begin()
     return Simulation(
         world,
         loop,
-        programs or AtOnce(world),
+        programs or AtOnce(world, None if engine is None else engine.batsim),
         outcomes,
         states,
         work,
@@ -191,8 +190,25 @@ def assemble(
     )
 
 
-def _listener(inputs: Inputs, outcomes: list[Outcome]) -> OutcomeListener:
+def _engine(world: World, inputs: Inputs, arrivals: Iterable[Job], folder: Path) -> EngineParts | None:
+    """Return the Batsim that executes the jobs of the run, if one does."""
+    if inputs.scenario.engine is None:
+        return None
+    from batkube.simulation.engine import engine_of_run
+
+    return engine_of_run(world, inputs, arrivals, folder)
+
+
+def _listener(world: World, inputs: Inputs, outcomes: list[Outcome], engine: EngineParts | None) -> OutcomeListener:
     """Return who hears how jobs end."""
+    if engine is not None:
+        batsim = engine.batsim
+
+        def hear_for_engine(outcome: Outcome) -> None:
+            outcomes.append(outcome)
+            batsim.hear(outcome, world.clock.now)
+
+        return hear_for_engine
     if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
         return outcomes.append
     from batkube.batsim.cluster_scheduler import BatsimScheduler
@@ -207,7 +223,7 @@ def _listener(inputs: Inputs, outcomes: list[Outcome]) -> OutcomeListener:
     return hear
 
 
-def _connect(inputs: Inputs, submission: Submission, work: Work, folder: Path) -> SchedulerLink | None:
+def _connect(inputs: Inputs, submission: Submission, work: Work, folder: Path) -> PartnerLink | None:
     """Return the wire to a scheduler of Batsim's protocol, if the run has one."""
     if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
         return None
@@ -225,7 +241,7 @@ def _connect(inputs: Inputs, submission: Submission, work: Work, folder: Path) -
 
     policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit)
     work.expects_jobs = lambda: policy.expects_jobs
-    return SchedulerLink(policy.close, link.close, link.tail)
+    return PartnerLink(policy.close, link.close, link.tail)
 
 
 def _power(world: World, inputs: Inputs) -> PowerParts | None:
@@ -306,13 +322,14 @@ def _start_programs(
     witness: Witness,
     accounts: NodeAccounts,
     folder: Path,
+    frontier: Frontier | None,
 ) -> OutsideRun:
     """Start the outside schedulers; how time goes on for them is the scenario's choice."""
     scenario = inputs.scenario
     if scenario.time.mode is TimeMode.EXACT:
         from batkube.programs.launch import coordinate
 
-        return coordinate(world, server, inputs.outside, scenario, witness, folder)
+        return coordinate(world, server, inputs.outside, scenario, witness, folder, frontier)
     from batkube.pacing.launch import pace
 
     return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
