@@ -222,7 +222,18 @@ class Player(threading.Thread):
 
 
 @pytest.mark.parametrize(
-    "name", ["burst200", "spaced200", "spaced200_net", "walltime_nonet", "same_time", "profiles_serial"]
+    "name",
+    [
+        "burst200",
+        "spaced200",
+        "spaced200_net",
+        "walltime_nonet",
+        "same_time",
+        "profiles_serial",
+        "up_smpi_compute_only",
+        "up_smpi_mixed_comp_comm",
+        "up_walltime_smpi",
+    ],
 )
 def test_recorded_messages_of_the_real_batsim_are_answered_with_valid_decisions(name: str, shared_data: Path) -> None:
     recording, endpoint = Recording(shared_data, name), free_endpoint()

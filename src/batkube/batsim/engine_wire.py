@@ -14,6 +14,8 @@ from batkube.batsim.partner import PartnerProcess
 from batkube.batsim.socket import Replier
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.instants import Duration, human
+from batkube.platforms.reading import read_network
+from batkube.platforms.simgrid import MASTER_NAMES
 from batkube.workloads.batsim_writing import batsim_text
 from batkube.workloads.model import Workload
 
@@ -36,6 +38,7 @@ class EngineWire:
         """Start a Batsim that comes here; its files go into `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
         command = [PROGRAM, "-p", platform, "-s", self._replier.endpoint, "-e", str(folder / "out")]
+        command += _master(Path(platform))
         for workload in workloads:
             command += ["-w", str(_file_of(workload, folder))]
         if shares_machines:
@@ -84,6 +87,15 @@ def require_batsim(platform: str) -> None:
         raise InputError(
             "engine", problem=f"Batsim does not understand the platform {platform!r}", remedy="use a SimGrid .xml file"
         )
+
+
+def _master(platform: Path) -> list[str]:
+    """Return how Batsim is told which host is the master, where that is another than it takes by itself."""
+    hosts = read_network(platform).hosts
+    if any(host.role == "master" for host in hosts.values()):
+        return []
+    name = next((name for name in MASTER_NAMES if name in hosts), MASTER_NAMES[0])
+    return [] if name == MASTER_NAMES[0] else ["-m", name]
 
 
 def _file_of(workload: Workload, folder: Path) -> Path:

@@ -34,7 +34,7 @@ from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
-from batkube.simulation.engine import EngineParts, PartnerLink
+from batkube.simulation.engine import EngineParts, PartnerLink, length_to_plan_with
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
@@ -371,6 +371,8 @@ def _audit(
 def _true_lengths(inputs: Inputs) -> Callable[[Job], Duration]:
     """Return the function that tells how long a job takes on the slowest machine; if it flows, alone on the first."""
     slowest, yard = inputs.platform.slowest, inputs.yard
+    if inputs.scenario.engine is not None:
+        return lambda job: length_to_plan_with(job, slowest)
     if yard is None:
         return lambda job: run_time_on(job.profile, [slowest] * job.size).length
     return lambda job: yard.length_alone(job).length

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from batkube.cluster.mapping import ResourceModel
 from batkube.cluster.world import World
+from batkube.execution.profiles import run_time_on
+from batkube.execution.shapes import NotModelled
+from batkube.kernel.instants import LATEST_NS, Duration
+from batkube.platforms.model import Machine
 from batkube.scenarios.scenario import BATSIM_ENGINE
 from batkube.simulation.inputs import Inputs
 from batkube.workloads.model import Job
@@ -29,6 +33,14 @@ class EngineParts(NamedTuple):
 
     batsim: BatsimEngine
     link: PartnerLink
+
+
+def length_to_plan_with(job: Job, slowest: Machine) -> Duration:
+    """Return how long a job takes, as far as we can tell; one that only Batsim can compute may take for ever."""
+    try:
+        return run_time_on(job.profile, [slowest] * job.size).length
+    except NotModelled:
+        return Duration(LATEST_NS)
 
 
 def engine_of_run(world: World, inputs: Inputs, jobs: Iterable[Job], folder: Path) -> EngineParts:
