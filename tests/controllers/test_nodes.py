@@ -101,8 +101,8 @@ def test_pods_of_a_node_that_is_gone_are_given_up_after_a_while(world: Cluster) 
     world.create("pods", world.pod("lost", nodeName="node-0"))
     world.run(1)
     world.delete("nodes", "node-0")
-    world.run(78)
-    assert len(world.pods()) == 1, "found lost by the look at 20.1 s, and given up by the first more than 40 s later"
+    world.run(58)
+    assert len(world.pods()) == 1, "found lost by the look at 20.1 s, and given up by the one 40 s later"
     world.run(2)
     assert not world.pods()
 

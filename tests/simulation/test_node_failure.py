@@ -258,12 +258,12 @@ def test_the_pods_of_a_node_that_was_taken_away_are_given_up_by_the_collector_of
     events = "- {at: 0, cordon: node-1, for: 500}\n- {at: 1010, remove: node-0}\n"
     story = Story(tmp_path, at_work(controllers, kept_program), events)
 
-    # It looks every 20 s: at 1020.1 s it finds them lost, and at the first look more than 40 s later gives them up.
+    # It looks every 20 s: at 1020.1 s it finds them lost, and at the look 40 s later gives them up.
     for name in ("web", "work", "db", "bare"):
-        assert first(story.of(name)[0], phase="Failed") == about(1080.1)
+        assert first(story.of(name)[0], phase="Failed") == about(1060.1)
     # The real collector deletes by name what it has marked, and may hit the pod that the StatefulSet made meanwhile.
     for name in ("web", "db"):
-        assert first(story.of(name)[-1], phase="Running", node="node-1") == about(1080.1)
+        assert first(story.of(name)[-1], phase="Running", node="node-1") == about(1060.1)
 
 
 @both

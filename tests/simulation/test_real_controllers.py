@@ -32,7 +32,7 @@ KINDS = (
     "pods",
     "poddisruptionbudgets.policy",
 )
-#: Of Services and volumes, which the manager of a run looks after only where it is told to.
+#: Of Services, volumes and ReplicationControllers.
 OTHER_KINDS = (
     "replicationcontrollers",
     "pods",
@@ -40,17 +40,6 @@ OTHER_KINDS = (
     "endpointslices.discovery.k8s.io",
     "persistentvolumeclaims",
     "persistentvolumes",
-)
-OTHER_CONTROLLERS = (
-    "replicationcontroller-controller",
-    "endpoints-controller",
-    "endpointslice-controller",
-    "endpointslice-mirroring-controller",
-    "persistentvolume-binder-controller",
-    "persistentvolume-protection-controller",
-    "persistentvolumeclaim-protection-controller",
-    "garbage-collector-controller",
-    "serviceaccount-controller",
 )
 #: What differs from run to run, or tells who wrote what when.
 CHANCE = {"uid", "resourceVersion", "managedFields", "nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "containerID"}
@@ -260,9 +249,8 @@ def tidied(texts: Sequence[str]) -> list[str]:
 def test_services_and_volumes_are_left_as_the_real_controllers_leave_them(
     kept_program: Callable[[str], str], tmp_path: Path
 ) -> None:
-    manager = f"{kept_program(MANAGER)} --controllers={','.join(OTHER_CONTROLLERS)}"
     ours = ran(tmp_path / "ours", "12m", "ours", OTHER_OBJECTS)
-    real = ran(tmp_path / "real", "12m", manager, OTHER_OBJECTS)
+    real = ran(tmp_path / "real", "12m", kept_program(MANAGER), OTHER_OBJECTS)
     for kind in OTHER_KINDS:
         assert tidied(left(ours, [kind])[kind]) == tidied(left(real, [kind])[kind])
     assert len(left(ours, ["pods"])["pods"]) == 2
@@ -271,13 +259,15 @@ def test_services_and_volumes_are_left_as_the_real_controllers_leave_them(
 def whole(record: Record) -> list[object]:
     """Return every object at the end of a run with its version, which tells in which order all of them were written."""
     store = record.simulation.world.store
-    return [store.entries(kind) for kind in KINDS]
+    return [store.entries(kind) for kind in {*KINDS, *OTHER_KINDS}]
 
 
 def test_two_runs_with_the_real_controllers_are_the_same_to_the_byte(
     kept_program: Callable[[str], str], tmp_path: Path
 ) -> None:
-    one, other = ran(tmp_path / "one", "2h", kept_program(MANAGER)), ran(tmp_path / "the other", "2h", MANAGER)
+    objects = [*OBJECTS, *OTHER_OBJECTS]
+    one = ran(tmp_path / "one", "2h", kept_program(MANAGER), objects)
+    other = ran(tmp_path / "the other", "2h", MANAGER, objects)
     assert content(tmp_path / "one") == content(tmp_path / "the other")
     assert whole(one) == whole(other)
 

@@ -55,7 +55,7 @@ _UNFOLLOWED = FidelityNote(
 )
 
 
-class Wire(Protocol):
+class WireToBatsim(Protocol):
     """What leads to a Batsim."""
 
     def receive(self) -> bytes:
@@ -80,12 +80,13 @@ class BatsimEngine:
         world: World,
         machines: Sequence[Machine],
         jobs: Mapping[str, Job],
-        wire: Wire,
+        wire: WireToBatsim,
         *,
         shares_machines: bool,
     ) -> None:
         """`jobs` are those of the workloads, by their identity; `shares_machines` says that pods may share one."""
         self._agenda = world.agenda
+        self._clock = world.clock
         self._notes = world.notes
         self._machines = machines
         self._jobs = jobs
@@ -265,11 +266,11 @@ class BatsimEngine:
             self._stopping[key] = self._allocations[key]
             self._orders.append(KillJob(at=now, job_ids=[key]))
 
-    def hear(self, outcome: Outcome, now: Instant) -> None:
+    def hear(self, outcome: Outcome) -> None:
         """Take note of how a job ended: Batsim need not wait for one that will never be executed."""
         if outcome.job.key in self._waiting:
             self._waiting.discard(outcome.job.key)
-            self._orders.append(RejectJob(at=now, job_id=outcome.job.key))
+            self._orders.append(RejectJob(at=self._clock.now, job_id=outcome.job.key))
 
     # The end
 

@@ -47,8 +47,8 @@ _COMING_UP: Duration = duration("100ms")
 #: The conditions that a kubelet posts, and what is said of them when it does not (tryUpdateNodeHealth).
 _POSTED = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 _UNKNOWN = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
-#: The collector of lost pods looks every twenty seconds, and gives up pods at the first look more than forty seconds
-#: after the one that found them lost; at the look of just then they still wait.
+#: The collector of lost pods looks every twenty seconds, and gives up pods at the first look forty seconds after the
+#: one that found them lost: on a cluster each look is a little late, so that the time is over by then.
 _COLLECTOR_PERIOD: Duration = seconds(20)
 _QUARANTINE: Duration = seconds(40)
 
@@ -220,7 +220,7 @@ class PodsOfLostNodes(Controller):
                     self.queue.add_after(key, now, self._time_left(now))
 
     def _time_left(self, now: Instant) -> Duration:
-        return Duration((self._first_look - now) % _COLLECTOR_PERIOD + _QUARANTINE + _COLLECTOR_PERIOD)
+        return Duration((self._first_look - now) % _COLLECTOR_PERIOD + _QUARANTINE)
 
     def hear(self, batch: Batch, now: Instant) -> None:
         """Queue pods that were bound to a node that is not there."""

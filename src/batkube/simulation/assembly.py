@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
-from batkube.cluster.outcomes import Outcome, OutcomeListener
+from batkube.cluster.outcomes import Outcome
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
@@ -30,11 +30,11 @@ from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
-from batkube.policies.interface import Policy
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
-from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure
-from batkube.simulation.engine import EngineParts, PartnerLink, length_to_plan_with
+from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure, Scenario
+from batkube.simulation.batsim_parts import connected, outcome_listener
+from batkube.simulation.engine import EngineParts, PartnerLink, engine_of_run, length_to_plan_with
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
@@ -49,12 +49,12 @@ from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
+    from batkube.execution.course_work import Workplace
     from batkube.execution.energy_book import EnergyBook
     from batkube.policies.scheduler import PolicyScheduler
     from batkube.programs.collisions import Collisions
     from batkube.simulation.auditing import RunAuditor
     from batkube.simulation.power import PowerParts
-    from batkube.timing.loop import Frontier
 
 
 #: kube-scheduler evicts only to make room for pods of a higher priority, and controllers only from nodes that fail.
@@ -87,7 +87,7 @@ class Simulation:
     auditor: RunAuditor | None = None
     #: What was read of the machines' meters, where energy is asked for.
     energy: EnergyBook | None = None
-    #: The wire to a scheduler of Batsim's protocol.
+    #: The wire to a scheduler of Batsim's protocol, or to a Batsim.
     link: PartnerLink | None = None
 
     @property
@@ -102,10 +102,7 @@ def assemble(
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs."""
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
-    # Programs and controllers come up before the first job does.
-    clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
-    store = Store() if inputs.needs_api else Store(0)
-    world = World(Streams(scenario.seed), journal, store, clock=clock, has_readers=False)
+    world = _world(inputs, journal)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
     outcomes: list[Outcome] = []
     states = MachineStatesWriter(states_file, len(machines))
@@ -116,21 +113,19 @@ def assemble(
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
     arrivals = _arrivals(inputs, world)
-    engine = _engine(world, inputs, arrivals, scheduler_folder.parent / "engine")
+    engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
     submission = Submission(world, arrivals if engine is None else (), maker, delays)
-    # Batsim knows no second try: a job that is killed, or whose machine fails, has ended.
-    ends = scenario.scheduler.startswith(BATSIM_PREFIX) or engine is not None
     power = _power(world, inputs)
     jobs = WorkloadJobs(
         world,
         courses,
         machines,
         maker,
-        resubmit=submission.resubmit if scenario.on_eviction is OnEviction.RESUBMIT and not ends else None,
-        resubmit_lost=submission.resubmit if scenario.on_failure is OnFailure.RESUBMIT and not ends else None,
+        resubmit=submission.resubmit if _tries_again(scenario, scenario.on_eviction) else None,
+        resubmit_lost=submission.resubmit if _tries_again(scenario, scenario.on_failure) else None,
         are_nodes_watched=inputs.are_nodes_watched,
-        work=engine.batsim if engine is not None else None if power is None else power.courses,
-        on_outcome=_listener(world, inputs, outcomes, engine),
+        work=_workplace(engine, power),
+        on_outcome=outcome_listener(inputs, outcomes, engine),
         on_pods=pods.write,
     )
     submission.on_refusal = jobs.refuse
@@ -150,38 +145,22 @@ def assemble(
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
     note_inputs(inputs, world.notes)
-    policy = None
-    if inputs.policy is not None:
-        policy = _schedule_in_process(world, inputs, inputs.policy, courses, server)
-    nodes = [node_of(one, model, START) for one in machines if kube_name(one.name) not in inputs.timetable.added]
-    world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
+    policy = _schedule_in_process(world, inputs, courses, server)
+    _start_nodes(world, inputs)
     _start_system_pods(world, inputs, accounts)
     gangs = _watch_gangs(world, inputs, courses)
     admissions = Admissions(world, admitted_kinds(inputs.manners))
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness, gangs)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
-    programs: OutsideRun | None = None
-    if witness is not None and server is not None:
-        frontier = None if engine is None else engine.batsim
-        programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder, frontier)
+    programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder, engine)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
-    if engine is not None:
-        engine.batsim.on_arrival = submission.add
-    link = _connect(inputs, submission, work, scheduler_folder) if engine is None else engine.link
+    link = connected(inputs, submission, work, scheduler_folder, engine)
     submission.begin()
+    passage = programs or AtOnce(world, None if engine is None else engine.batsim)
     return Simulation(
-        world,
-        loop,
-        programs or AtOnce(world, None if engine is None else engine.batsim),
-        outcomes,
-        states,
-        work,
-        rules,
-        gangs,
-        admissions,
-        programs,
+        *(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs),
         unknown_kinds=() if server is None else server.unknown_kinds,
         collisions=None if server is None else server.collisions,
         auditor=auditor,
@@ -190,58 +169,24 @@ def assemble(
     )
 
 
-def _engine(world: World, inputs: Inputs, arrivals: Iterable[Job], folder: Path) -> EngineParts | None:
-    """Return the Batsim that executes the jobs of the run, if one does."""
-    if inputs.scenario.engine is None:
-        return None
-    from batkube.simulation.engine import engine_of_run
-
-    return engine_of_run(world, inputs, arrivals, folder)
+def _world(inputs: Inputs, journal: Journal) -> World:
+    """Return a world without anything in it; programs and controllers come up before the first job does."""
+    clock = Clock(Instant(START - WARM_UP) if inputs.needs_api else START)
+    store = Store() if inputs.needs_api else Store(0)
+    return World(Streams(inputs.scenario.seed), journal, store, clock=clock, has_readers=False)
 
 
-def _listener(world: World, inputs: Inputs, outcomes: list[Outcome], engine: EngineParts | None) -> OutcomeListener:
-    """Return who hears how jobs end."""
+def _tries_again(scenario: Scenario, choice: OnEviction | OnFailure) -> bool:
+    """Return whether jobs are queued again. Batsim knows no second try: who is killed has ended."""
+    is_wanted = choice in (OnEviction.RESUBMIT, OnFailure.RESUBMIT)
+    return is_wanted and scenario.engine is None and not scenario.scheduler.startswith(BATSIM_PREFIX)
+
+
+def _workplace(engine: EngineParts | None, power: PowerParts | None) -> Workplace | None:
+    """Return who looks after work whose end is not known when it begins, if there is any."""
     if engine is not None:
-        batsim = engine.batsim
-
-        def hear_for_engine(outcome: Outcome) -> None:
-            outcomes.append(outcome)
-            batsim.hear(outcome, world.clock.now)
-
-        return hear_for_engine
-    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
-        return outcomes.append
-    from batkube.batsim.cluster_scheduler import BatsimScheduler
-
-    policy = inputs.policy
-    assert isinstance(policy, BatsimScheduler)
-
-    def hear(outcome: Outcome) -> None:
-        outcomes.append(outcome)
-        policy.hear(outcome)
-
-    return hear
-
-
-def _connect(inputs: Inputs, submission: Submission, work: Work, folder: Path) -> PartnerLink | None:
-    """Return the wire to a scheduler of Batsim's protocol, if the run has one."""
-    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
-        return None
-    from batkube.batsim.cluster_scheduler import BatsimScheduler
-    from batkube.batsim.link import Link
-    from batkube.workloads.batsim_writing import as_batsim
-
-    policy = inputs.policy
-    assert isinstance(policy, BatsimScheduler)
-    link = Link(policy.spec, folder, inputs.scenario.watchdog)
-
-    def submit(job: Job, now: Instant) -> None:
-        work.add_job()
-        submission.add(job, now)
-
-    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit)
-    work.expects_jobs = lambda: policy.expects_jobs
-    return PartnerLink(policy.close, link.close, link.tail)
+        return engine.batsim
+    return None if power is None else power.courses
 
 
 def _power(world: World, inputs: Inputs) -> PowerParts | None:
@@ -292,6 +237,13 @@ def _surroundings() -> Surroundings:
     return Surroundings(usage_by_storage())
 
 
+def _start_nodes(world: World, inputs: Inputs) -> None:
+    """Let the nodes be there that no event adds later."""
+    machines, later = inputs.platform.machines, inputs.timetable.added
+    nodes = [node_of(one, inputs.model, START) for one in machines if kube_name(one.name) not in later]
+    world.store.create(NODE, [key for key, _ in nodes], [node for _, node in nodes], START)
+
+
 def _start_system_pods(world: World, inputs: Inputs, accounts: NodeAccounts) -> None:
     """Let the cluster's own pods run: they are there before the first job, and hold what they ask for."""
     pods, machines = inputs.latencies.system_pods, inputs.platform.machines
@@ -318,17 +270,20 @@ def _start_programs(
     world: World,
     loop: Loop,
     inputs: Inputs,
-    server: RunServer,
-    witness: Witness,
+    server: RunServer | None,
+    witness: Witness | None,
     accounts: NodeAccounts,
     folder: Path,
-    frontier: Frontier | None,
-) -> OutsideRun:
-    """Start the outside schedulers; how time goes on for them is the scenario's choice."""
+    engine: EngineParts | None,
+) -> OutsideRun | None:
+    """Start the outside schedulers, if there are any; how time goes on for them is the scenario's choice."""
+    if witness is None or server is None:
+        return None
     scenario = inputs.scenario
     if scenario.time.mode is TimeMode.EXACT:
         from batkube.programs.launch import coordinate
 
+        frontier = None if engine is None else engine.batsim
         return coordinate(world, server, inputs.outside, scenario, witness, folder, frontier)
     from batkube.pacing.launch import pace
 
@@ -336,11 +291,13 @@ def _start_programs(
 
 
 def _schedule_in_process(
-    world: World, inputs: Inputs, policy: Policy, courses: Courses, server: RunServer | None
+    world: World, inputs: Inputs, courses: Courses, server: RunServer | None
 ) -> PolicyScheduler | None:
-    """Let a policy of ours, or the user's, schedule."""
+    """Let a policy of ours, or the user's, schedule, if that is asked for."""
+    if inputs.policy is None:
+        return None
     choice = PolicyChoice(
-        policy,
+        inputs.policy,
         world.streams.named("policy"),
         inputs.model,
         true_length=_true_lengths(inputs),

@@ -43,14 +43,15 @@ def length_to_plan_with(job: Job, slowest: Machine) -> Duration:
         return Duration(LATEST_NS)
 
 
-def engine_of_run(world: World, inputs: Inputs, jobs: Iterable[Job], folder: Path) -> EngineParts:
-    """Start a Batsim with its files in `folder`, or listen for one; `jobs` are those it will submit."""
+def engine_of_run(world: World, inputs: Inputs, jobs: Iterable[Job], folder: Path) -> EngineParts | None:
+    """Start a Batsim with its files in `folder`, or listen for one, if the run has one; it will submit `jobs`."""
+    scenario, shares = inputs.scenario, inputs.model is ResourceModel.REQUESTS
+    if scenario.engine is None:
+        return None
     # Imported only where it is needed: most runs do without ZeroMQ.
     from batkube.batsim.engine import BatsimEngine
     from batkube.batsim.engine_wire import EngineWire
 
-    scenario, shares = inputs.scenario, inputs.model is ResourceModel.REQUESTS
-    assert scenario.engine is not None, "a run without an engine needs no parts of one"
     endpoint = scenario.engine.removeprefix(BATSIM_ENGINE).removeprefix(":")
     wire = EngineWire(endpoint, scenario.watchdog)
     if not endpoint:

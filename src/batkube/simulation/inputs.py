@@ -20,7 +20,7 @@ from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
-from batkube.programs.controller_manager import note_order, watches_nodes, with_node_lifecycle
+from batkube.programs.controller_manager import watches_nodes, with_node_lifecycle
 from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.scenario import (
     BATSIM_ENGINE,
@@ -133,9 +133,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in all_objects])
     if timetable.concerns_nodes and scenario.time.mode is TimeMode.EXACT:
-        # What programs make of their own accord nobody can tell beforehand.
-        kinds = None if scenario.attach else {manifest.kind for manifest in all_objects}
-        outside = tuple(with_node_lifecycle(program, kinds) for program in outside)
+        outside = tuple(with_node_lifecycle(program) for program in outside)
     defined = [*(fields for _, fields in foundations), *(manifest.fields for manifest in all_objects)]
     manners = manners_of(scenario.submit_as, outside, defined)
     if scenario.controllers == NO_CONTROLLERS and not scenario.attach:
@@ -233,8 +231,6 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
     if choosy and inputs.policy is not None:
         note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
         notes.add(note, example=f"job {choosy[0].key} asks for {choosy[0].scheduler!r}", count=len(choosy))
-    for program in inputs.outside:
-        note_order(program, notes)
     gangs = [job for job in jobs if job.size > 1]
     if gangs and any(manner.form in _PLACED_ONE_BY_ONE for manner in inputs.manners.values()):
         note = FidelityNote(
