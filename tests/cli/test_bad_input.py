@@ -82,7 +82,6 @@ def test_a_wrong_batsim_workload_is_refused_with_its_place(tmp_path: Path, conte
     ("kind", "fields"),
     [
         ("smpi", {"trace": "t.txt"}),
-        ("usage_trace", {"trace": "t.txt"}),
         ("data_staging", {"nb_bytes": 1, "from": "a", "to": "b"}),
         ("parallel_homogeneous_pfs", {"bytes_to_read": 1, "bytes_to_write": 1}),
         ("parallel_homogeneous", {"cpu": 1, "com": 1}),
@@ -98,6 +97,13 @@ def test_a_profile_that_is_not_modelled_is_refused_by_name(
 
     assert_refused(result, tmp_path, "w.json: profile")
     assert kind.replace("_", "") in result.stderr.lower().replace("_", "")
+
+
+def test_a_usage_trace_that_is_not_there_is_named(tmp_path: Path) -> None:
+    profiles = {"d": {"type": "usage_trace", "trace": "t.txt"}}
+    (tmp_path / "w.json").write_text(json.dumps({**GOOD, "profiles": profiles}))
+
+    assert_refused(batkube(*run(tmp_path), cwd=tmp_path), tmp_path, "t.txt: no such file")
 
 
 SWF_LINE = "1 0 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 1 1 -1 -1"

@@ -51,7 +51,7 @@ class _Cluster:
     def __init__(self) -> None:
         world = World(Streams(0))
         self.store = world.store
-        api, self.token = make_server(world)
+        api, self.token, *_ = make_server(world)
         self.api = ReplayingApi(api, self.store, lambda: world.clock.now)
 
     def submit(self, name: str) -> None:

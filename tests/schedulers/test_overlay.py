@@ -120,7 +120,7 @@ def test_an_installed_batkube_brings_its_go_files() -> None:
     build = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
 
     # Where own_source() looks first: beside the packages of Python.
-    assert build["targets"]["wheel"]["force-include"] == {"go/_std": "batkube/go/_std"}
+    assert build["targets"]["wheel"]["force-include"]["go/_std"] == "batkube/go/_std"
     assert (REPOSITORY / "go/_std" / "runtime").is_dir()
 
 

@@ -160,6 +160,14 @@ _Energy = Annotated[
     bool | None,
     typer.Option("--energy", "-E", help="Count the energy of machines and jobs; the platform says what machines draw."),
 ]
+_Engine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENGINE",
+        help="Let a real Batsim execute the jobs: batsim starts the one on the PATH, batsim:tcp://127.0.0.1:28000 "
+        "waits for one that looks for its scheduler there.",
+    ),
+]
 _Events = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
@@ -195,6 +203,7 @@ def run(
     submit_as: _SubmitAs = None,
     events: _Events = None,
     energy: _Energy = None,
+    engine: _Engine = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from batkube.cluster.courses import Course
 from batkube.cluster.outcomes import FinalState
@@ -15,6 +16,19 @@ from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job
 
 OnEnd = Callable[[Course, FinalState, Instant], None]
+
+
+class Workplace(Protocol):
+    """Where the work of courses is done whose end is not known when it begins."""
+
+    def takes(self, job: Job) -> bool:
+        """Return whether a job's work is looked after here."""
+
+    def begin(self, course: Course, hosts: Sequence[str], on_end: OnEnd, now: Instant) -> None:
+        """Let the job work with its rank i on `hosts[i]`; `on_end` is told how it ended."""
+
+    def give_up(self, course: Course, now: Instant) -> None:
+        """Stop the work of a course, if it goes on."""
 
 
 class CourseWork:

@@ -36,7 +36,7 @@ from batkube.platforms.model import Machine
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
-    from batkube.execution.course_work import CourseWork
+    from batkube.execution.course_work import Workplace
 
 _REFUSED = FidelityNote("workload", "the API refused jobs when they were submitted")
 
@@ -56,7 +56,7 @@ class WorkloadJobs:
         resubmit: Resubmit | None,
         resubmit_lost: Resubmit | None = None,
         are_nodes_watched: bool = False,
-        work: CourseWork | None = None,
+        work: Workplace | None = None,
         on_outcome: OutcomeListener,
         on_pods: PodsListener,
     ) -> None:

@@ -77,7 +77,8 @@ class Yard:
         # Any machine may be given to any job, those that come during the run included.
         unknown = [one.name for one in self._platform.machines if one.name not in self.network.hosts]
         if unknown:
-            raise NotModelled(f"computes, and the platform gives no speed for machine {unknown[0]!r}")
+            kind = profile.kind if isinstance(profile, Foreign) else type(profile).__name__
+            raise NotModelled(f"is of type {kind!r}, and the platform gives no speed for machine {unknown[0]!r}")
         agenda = Agenda()
         ends: list[Instant] = []
         self.work(agenda).begin(profile.name, profile, hosts, lambda code, at: ends.append(at), START)

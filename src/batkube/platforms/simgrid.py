@@ -25,7 +25,7 @@ from batkube.platforms.simgrid_xml import CLUSTERS, HOSTS, Element, parse_elemen
 _ROLES = ("master", "storage", "compute_node")
 #: Batsim's default for --master-host, which counts only where no host has the role; and what Batsim's own platforms
 #: make of it when the master is a cluster of one.
-_MASTER_NAMES = ("master_host", "master_host0")
+MASTER_NAMES = ("master_host", "master_host0")
 _RESOURCES = {"core": CPU, "memory": MEMORY, "gpu": GPU, "pods": PODS}
 
 
@@ -126,7 +126,7 @@ def _compute_nodes(source: str, hosts: list[_Host]) -> list[_Host]:
     return [
         host
         for host, role in zip(hosts, roles, strict=True)
-        if role == "compute_node" and host.name not in _MASTER_NAMES
+        if role == "compute_node" and host.name not in MASTER_NAMES
     ]
 
 

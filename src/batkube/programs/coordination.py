@@ -9,13 +9,20 @@ from batkube.kernel.instants import Duration, Instant
 from batkube.programs.attempts import AttemptLog
 from batkube.programs.witness import Witness
 from batkube.timing.coordinator import Attachment, Coordinator
+from batkube.timing.loop import Frontier
 
 
 class Coordination:
     """Outside programs whose clock moves only when all of them are idle."""
 
     def __init__(
-        self, world: World, attachments: Sequence[Attachment], witness: Witness, patience: Duration, epoch_ns: int
+        self,
+        world: World,
+        attachments: Sequence[Attachment],
+        witness: Witness,
+        patience: Duration,
+        epoch_ns: int,
+        frontier: Frontier | None = None,
     ) -> None:
         """`patience` is for how long, in virtual time, nothing may change when nothing is due."""
         self.attachments = attachments
@@ -24,6 +31,7 @@ class Coordination:
         self._coordinator = Coordinator(attachments, epoch_ns)
         self._witness = witness
         self._patience = patience
+        self._frontier = frontier
         self._logs = [AttemptLog(attachment.process.log, witness.hear_attempt) for attachment in attachments]
         #: How much had changed in the cluster when something last did, and when that was. A program that only keeps
         #: itself busy changes nothing.
@@ -39,15 +47,22 @@ class Coordination:
         due, end = self._agenda.due, Instant(self._active + self._patience)
         if due is not None and due <= now:
             return now
-        if len(self._agenda) == 0:
+        if len(self._agenda) == 0 and not (self._frontier is not None and self._frontier.expects_events):
             # Nothing is due, or only what would be for ever.
             if now >= end:
                 return None
             due = end if due is None else min(due, end)
+        if self._frontier is not None:
+            due = self._frontier.until(now, self._earlier(due, now))
         assert due is not None, "what is on the agenda is due"
         reached = self._coordinator.advance(now, due)
         self._observe(reached)
         return reached
+
+    def _earlier(self, due: Instant | None, now: Instant) -> Instant | None:
+        """Return when the programs or the agenda have something to do, whichever is first."""
+        own = self._coordinator.next_instant(now)
+        return min((one for one in (due, own) if one is not None), default=None)
 
     def columns(self) -> dict[str, str | int]:
         """Return nothing: here time has no part in the results."""

@@ -34,6 +34,7 @@ from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.clocks import ClockKind
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.costs import ZERO, DecisionCost, MeasuredCost, ModelledCost, parse_cost
+from batkube.timing.loop import Frontier
 from batkube.timing.paced_text import TimeMode
 from batkube.timing.page import ClockPage
 from batkube.timing.processes import AttachedProcess
@@ -111,6 +112,7 @@ def coordinate(
     scenario: Scenario,
     witness: Witness,
     folder: Path,
+    frontier: Frontier | None = None,
 ) -> Coordination:
     """Start the schedulers of a run on its clock, before the first job arrives."""
     attachments = start_all(
@@ -119,7 +121,7 @@ def coordinate(
         lambda scheduler, own: _attach(scheduler, server, own, world, scenario),
         lambda started: Coordinator(started, EPOCH_NS).stop(),
     )
-    return Coordination(world, attachments, witness, scenario.patience, EPOCH_NS)
+    return Coordination(world, attachments, witness, scenario.patience, EPOCH_NS, frontier)
 
 
 _Started = TypeVar("_Started")

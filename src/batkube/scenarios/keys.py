@@ -14,6 +14,8 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration
 from batkube.kernel.windows import NO_TRIM, TRIM_WORDS, Trim, parse_trim
 from batkube.scenarios.scenario import (
+    BATSIM_ENGINE,
+    BATSIM_PREFIX,
     CONTROLLER_MANAGER,
     CONTROLLERS_REMEDY,
     NO_CONTROLLERS,
@@ -97,6 +99,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         until=_duration(values, "until", None, source),
         audit=_duration(values, "audit", None, source),
         energy=energy is True,
+        engine=_engine(values, scheduler, time, source),
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
@@ -108,6 +111,26 @@ def _workload(value: object, source: str | Path) -> Path | Recipe:
     if not isinstance(value, Mapping):
         return Path(str(value))
     return read_recipe(value, Wording(str(source)))
+
+
+def _engine(values: Mapping[str, object], scheduler: str, time: TimeRules, source: str | Path) -> str | None:
+    """Return who executes jobs, if not we; what then is Batsim's business cannot be asked of us."""
+    if values.get("engine") is None:
+        return None
+    text = str(values["engine"])
+    name, colon, endpoint = text.partition(":")
+    if name != BATSIM_ENGINE or (colon and not endpoint.startswith(("tcp://", "ipc://"))):
+        remedy = f"{BATSIM_ENGINE}, or {BATSIM_ENGINE}:tcp://127.0.0.1:28000"
+        raise InputError(source, at="engine", problem=f"{text!r} is not possible", remedy=remedy)
+    if scheduler.startswith(BATSIM_PREFIX):
+        problem = "a scheduler of Batsim's protocol needs nobody between it and Batsim"
+        raise InputError(source, at="engine", problem=problem, remedy="start Batsim with it, without Batkube")
+    if time.mode is not TimeMode.EXACT:
+        raise InputError(source, at="engine", problem=f"Batsim does not follow {time.mode} time", remedy="exact time")
+    if values.get("energy"):
+        problem = "what machines draw is for Batsim to count"
+        raise InputError(source, at="energy", problem=problem, remedy="start Batsim with -E, and leave it out here")
+    return text
 
 
 def _truth(values: Mapping[str, object], key: str, source: str | Path) -> bool | None:

@@ -97,6 +97,8 @@ class Scenario:
     controllers: str | None = None
     #: Whether the energy of machines and jobs is counted.
     energy: bool = False
+    #: Who lets jobs arrive and executes them: None for ourselves, `batsim` or `batsim:ENDPOINT` for a real Batsim.
+    engine: str | None = None
     #: In virtual time: when the run ends, whatever has not ended by then.
     until: Duration | None = None
     #: How often what schedulers believe is compared with what is so; None for never.
@@ -134,7 +136,6 @@ class Scenario:
             "platform": self.platform,
             "scheduler": [self.scheduler, *self.more_schedulers] if self.more_schedulers else self.scheduler,
             "scheduler-args": dict(self.scheduler_args),
-            "shares": dict(self.shares),
             "seed": self.seed,
             "time": self.time.describe(),
             "resources": self.resources.value,
@@ -150,15 +151,17 @@ class Scenario:
             "decision-cost": self.decision_cost,
             "patience": format_seconds(self.patience),
             "watchdog": format_seconds(self.watchdog),
+            "shares": dict(self.shares),
             "attach": list(self.attach),
             "catalogue": None if self.catalogue is None else str(self.catalogue),
             "controllers": self.controllers,
+            "energy": self.energy,
+            "engine": self.engine,
             "until": None if self.until is None else format_seconds(self.until),
             "audit": None if self.audit is None else format_seconds(self.audit),
             "warm-up": self.warm_up.text or None,
             "cool-down": self.cool_down.text or None,
             TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
-            **({"energy": True} if self.energy else {}),
         }
 
 
@@ -171,6 +174,8 @@ CONTROLLERS_REMEDY = f"one of {OUR_CONTROLLERS}, {NO_CONTROLLERS}, {CONTROLLER_M
 POLICY_PREFIX = "policy:"
 #: And a scheduler that speaks Batsim's protocol: no program of the Kubernetes API, it decides as a policy does.
 BATSIM_PREFIX = "batsim:"
+#: What `engine` may be, alone or with an endpoint after a colon.
+BATSIM_ENGINE = "batsim"
 #: What begins the names of schedulers that decide within the simulation.
 WITHIN = (POLICY_PREFIX, BATSIM_PREFIX)
 

@@ -33,7 +33,8 @@ from batkube.pacing.tally import Tally
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
 from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure, Scenario
-from batkube.simulation.batsim_parts import SchedulerLink, connected, outcome_listener
+from batkube.simulation.batsim_parts import connected, outcome_listener
+from batkube.simulation.engine import EngineParts, PartnerLink, engine_of_run, length_to_plan_with
 from batkube.simulation.happening_parts import (
     Availability,
     start_happenings,
@@ -49,6 +50,7 @@ from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
+    from batkube.execution.course_work import Workplace
     from batkube.execution.energy_book import EnergyBook
     from batkube.policies.scheduler import PolicyScheduler
     from batkube.programs.collisions import Collisions
@@ -86,8 +88,8 @@ class Simulation:
     auditor: RunAuditor | None = None
     #: What was read of the machines' meters, where energy is asked for.
     energy: EnergyBook | None = None
-    #: The wire to a scheduler of Batsim's protocol.
-    link: SchedulerLink | None = None
+    #: The wire to a scheduler of Batsim's protocol, or to a Batsim.
+    link: PartnerLink | None = None
 
     @property
     def all_outcomes(self) -> list[Outcome]:
@@ -111,7 +113,9 @@ def assemble(
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
-    submission = Submission(world, _arrivals(inputs, world), maker, delays)
+    arrivals = _arrivals(inputs, world)
+    engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
+    submission = Submission(world, arrivals if engine is None else (), maker, delays)
     power = _power(world, inputs)
     jobs = WorkloadJobs(
         world,
@@ -121,8 +125,8 @@ def assemble(
         resubmit=submission.resubmit if _tries_again(scenario, scenario.on_eviction) else None,
         resubmit_lost=submission.resubmit if _tries_again(scenario, scenario.on_failure) else None,
         are_nodes_watched=inputs.are_nodes_watched,
-        work=None if power is None else power.courses,
-        on_outcome=outcome_listener(inputs, outcomes),
+        work=_workplace(engine, power),
+        on_outcome=outcome_listener(inputs, outcomes, engine),
         on_pods=pods.write,
     )
     submission.on_refusal = jobs.refuse
@@ -151,12 +155,12 @@ def assemble(
     work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness, gangs)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
-    programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder)
+    programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder, engine)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
-    link = connected(inputs, submission, work, scheduler_folder)
+    link = connected(inputs, submission, work, scheduler_folder, engine)
     submission.begin()
-    passage = programs or AtOnce(world)
+    passage = programs or AtOnce(world, None if engine is None else engine.batsim)
     return Simulation(
         *(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs),
         unknown_kinds=() if server is None else server.unknown_kinds,
@@ -177,7 +181,14 @@ def _world(inputs: Inputs, journal: Journal) -> World:
 def _tries_again(scenario: Scenario, choice: OnEviction | OnFailure) -> bool:
     """Return whether jobs are queued again. Batsim knows no second try: who is killed has ended."""
     is_wanted = choice in (OnEviction.RESUBMIT, OnFailure.RESUBMIT)
-    return is_wanted and not scenario.scheduler.startswith(BATSIM_PREFIX)
+    return is_wanted and scenario.engine is None and not scenario.scheduler.startswith(BATSIM_PREFIX)
+
+
+def _workplace(engine: EngineParts | None, power: PowerParts | None) -> Workplace | None:
+    """Return who looks after work whose end is not known when it begins, if there is any."""
+    if engine is not None:
+        return engine.batsim
+    return None if power is None else power.courses
 
 
 def _power(world: World, inputs: Inputs) -> PowerParts | None:
@@ -265,6 +276,7 @@ def _start_programs(
     witness: Witness | None,
     accounts: NodeAccounts,
     folder: Path,
+    engine: EngineParts | None,
 ) -> OutsideRun | None:
     """Start the outside schedulers, if there are any; how time goes on for them is the scenario's choice."""
     if witness is None or server is None:
@@ -273,7 +285,8 @@ def _start_programs(
     if scenario.time.mode is TimeMode.EXACT:
         from batkube.programs.launch import coordinate
 
-        return coordinate(world, server, inputs.outside, scenario, witness, folder)
+        frontier = None if engine is None else engine.batsim
+        return coordinate(world, server, inputs.outside, scenario, witness, folder, frontier)
     from batkube.pacing.launch import pace
 
     return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
@@ -317,6 +330,8 @@ def _audit(
 def _true_lengths(inputs: Inputs) -> Callable[[Job], Duration]:
     """Return the function that tells how long a job takes on the slowest machine; if it flows, alone on the first."""
     slowest, yard = inputs.platform.slowest, inputs.yard
+    if inputs.scenario.engine is not None:
+        return lambda job: length_to_plan_with(job, slowest)
     if yard is None:
         return lambda job: run_time_on(job.profile, [slowest] * job.size).length
     return lambda job: yard.length_alone(job).length

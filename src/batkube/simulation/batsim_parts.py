@@ -1,46 +1,51 @@
-"""A scheduler of Batsim's protocol in a run: it decides as a policy does, at the other end of a wire."""
+"""Who takes part in a run by Batsim's protocol: a scheduler, which decides as a policy does, or a Batsim (`engine`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from batkube.cluster.outcomes import Outcome, OutcomeListener
 from batkube.execution.submission import Submission
 from batkube.kernel.instants import Instant
 from batkube.scenarios.scenario import BATSIM_PREFIX
+from batkube.simulation.engine import EngineParts, PartnerLink
 from batkube.simulation.inputs import Inputs
 from batkube.simulation.work import Work
 from batkube.workloads.model import Job
 
 
-class SchedulerLink(NamedTuple):
-    """A wire to a scheduler: how it is told of the end, and let go of, and what it logged last."""
-
-    conclude: Callable[[], None]
-    close: Callable[[], None]
-    tail: Callable[[], str]
-
-
-def outcome_listener(inputs: Inputs, outcomes: list[Outcome]) -> OutcomeListener:
-    """Return who hears how jobs end."""
-    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
+def outcome_listener(inputs: Inputs, outcomes: list[Outcome], engine: EngineParts | None) -> OutcomeListener:
+    """Return who hears how jobs end: the outputs, and whoever is at the end of a wire."""
+    tell = _teller(inputs, engine)
+    if tell is None:
         return outcomes.append
-    from batkube.batsim.cluster_scheduler import BatsimScheduler
-
-    policy = inputs.policy
-    assert isinstance(policy, BatsimScheduler)
 
     def hear(outcome: Outcome) -> None:
         outcomes.append(outcome)
-        policy.hear(outcome)
+        tell(outcome)
 
     return hear
 
 
-def connected(inputs: Inputs, submission: Submission, work: Work, folder: Path) -> SchedulerLink | None:
-    """Return the wire to a scheduler of Batsim's protocol, if the run has one."""
+def _teller(inputs: Inputs, engine: EngineParts | None) -> OutcomeListener | None:
+    if engine is not None:
+        return engine.batsim.hear
+    if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
+        return None
+    from batkube.batsim.cluster_scheduler import BatsimScheduler
+
+    policy = inputs.policy
+    assert isinstance(policy, BatsimScheduler)
+    return policy.hear
+
+
+def connected(
+    inputs: Inputs, submission: Submission, work: Work, folder: Path, engine: EngineParts | None
+) -> PartnerLink | None:
+    """Return the wire to a scheduler of Batsim's protocol, or to the run's engine, if it has one."""
+    if engine is not None:
+        engine.batsim.on_arrival = submission.add
+        return engine.link
     if not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
         return None
     from batkube.batsim.cluster_scheduler import BatsimScheduler
@@ -57,4 +62,4 @@ def connected(inputs: Inputs, submission: Submission, work: Work, folder: Path) 
 
     policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit)
     work.expects_jobs = lambda: policy.expects_jobs
-    return SchedulerLink(policy.close, link.close, link.tail)
+    return PartnerLink(policy.close, link.close, link.tail)

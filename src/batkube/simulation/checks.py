@@ -19,8 +19,18 @@ if TYPE_CHECKING:
     from batkube.execution.yard import Yard
 
 
-def check_jobs(workload: Workload, platform: Platform, model: ResourceModel, yard: Yard | None = None) -> None:
-    """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled."""
+def check_jobs(
+    workload: Workload,
+    platform: Platform,
+    model: ResourceModel,
+    yard: Yard | None = None,
+    *,
+    checks_profiles: bool = True,
+) -> None:
+    """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled.
+
+    Without `checks_profiles` what jobs do is somebody else's business.
+    """
     places: dict[Requests, int] = {}
     machines = [machine for machine in platform.machines if machine.takes_any_pod]
     offers = Counter(tuple(sorted(machine.capacity.items())) for machine in machines)
@@ -42,7 +52,7 @@ def check_jobs(workload: Workload, platform: Platform, model: ResourceModel, yar
                 remedy="use a larger --platform, or `batkube workload convert` to scale the jobs",
             )
         case = (id(job.profile), job.size, job.walltime is None)
-        if case not in runnable:
+        if checks_profiles and case not in runnable:
             _check_profile(job, workload, slowest, yard)
             runnable.add(case)
 
@@ -65,7 +75,7 @@ def _check_profile(job: Job, workload: Workload, slowest: Machine, yard: Yard | 
             workload.source,
             at=at,
             problem=str(reason),
-            remedy="see docs/reference/profiles.md for what each type of profile needs",
+            remedy="see docs/reference/profiles.md for what each type of profile needs of the platform",
         ) from reason
     except ValueError as error:
         raise InputError(workload.source, at=at, problem=f"takes too long: {error}") from error

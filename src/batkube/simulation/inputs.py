@@ -13,6 +13,7 @@ from batkube.cluster.timetable import Timetable
 from batkube.execution.latencies import NO_LATENCIES, Latencies, read_latencies
 from batkube.execution.profiles import is_delay, only_computes
 from batkube.execution.system_pods import without_system_pods
+from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.quantities import CPU
 from batkube.platforms.model import Platform
@@ -22,6 +23,7 @@ from batkube.policies.interface import Policy
 from batkube.programs.controller_manager import watches_nodes, with_node_lifecycle
 from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.scenario import (
+    BATSIM_ENGINE,
     BATSIM_PREFIX,
     NO_CONTROLLERS,
     OUR_CONTROLLERS,
@@ -121,9 +123,12 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     model = _resource_model(scenario, workloads)
     # What the cluster's own pods leave of it to jobs.
     rest = replace(platform, machines=without_system_pods(platform.machines, latencies.system_pods))
-    yard = _yard(workloads, platform, model, has_energy=scenario.energy)
+    has_engine = scenario.engine is not None
+    if has_engine:
+        _check_engine(scenario, latencies)
+    yard = None if has_engine else _yard(workloads, platform, model, has_energy=scenario.energy)
     for workload in workloads:
-        check_jobs(workload, rest, model, yard)
+        check_jobs(workload, rest, model, yard, checks_profiles=not has_engine)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
     foundations = _foundations(outside, platform, model)
@@ -180,6 +185,17 @@ def _schedulers(
     from batkube.programs.choice import outside_programs
 
     return None, outside_programs(scenario, builder)
+
+
+def _check_engine(scenario: Scenario, latencies: Latencies) -> None:
+    """Refuse what cannot be had from a Batsim."""
+    if latencies.client is not None:
+        problem = "jobs arrive when Batsim says so, and not by a client that takes its time"
+        raise InputError(str(scenario.latencies), at="client", problem=problem, remedy="leave out `client`")
+    if scenario.engine == BATSIM_ENGINE:
+        from batkube.batsim.engine_wire import require_batsim
+
+        require_batsim(scenario.platform)
 
 
 def _yard(workloads: Sequence[Workload], platform: Platform, model: ResourceModel, *, has_energy: bool) -> Yard | None:

@@ -287,6 +287,12 @@ class Coordinator:
             if wrote:
                 return now
 
+    def next_instant(self, now: Instant) -> Instant | None:
+        """Return when a program has something to do next by itself; None without programs."""
+        busy = [one.busy_until for one in self._attachments if one.busy_until is not None]
+        timers = [self._next_timer(one) for one in self._attachments if one.busy_until is None]
+        return max(now, min([*busy, *timers])) if self._attachments else None
+
     def _next_timer(self, attachment: Attachment) -> Instant:
         return Instant(attachment.page.next_timer - self._epoch_ns)
 

@@ -4,7 +4,8 @@
 
 How time goes on is the business of a *passage*, of which there are four: at once, to whatever is due next (`AtOnce`: a
 policy acts within its appointments); coordinated with programs, when all of them are idle; by the rules of 2020; and
-after the real time.
+after the real time. In the first two, part of the world may be computed by somebody else, who is asked first how far
+time may go (`Frontier`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,21 @@ class Passage(Protocol):
         """Let time go on, at most to what is due next; return the instant reached.
 
         None when nothing is due and nobody is expected to do anything any more.
+        """
+
+
+class Frontier(Protocol):
+    """Somebody outside who computes a part of the world, and knows what happens there next."""
+
+    @property
+    def expects_events(self) -> bool:
+        """Whether anything is still to come from there."""
+
+    def until(self, now: Instant, wish: Instant | None) -> Instant | None:
+        """Return how far time may go from `now`: to `wish`, or to what happens before, which is on the agenda then.
+
+        `wish` is when something is to be done here, and None when there is nothing; the answer is None when nothing is
+        to come from there either.
         """
 
 
@@ -84,9 +100,13 @@ class Loop:
 class AtOnce:
     """Time jumps to whatever is due next: between two appointments everybody is idle."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, frontier: Frontier | None = None) -> None:
         self._agenda = world.agenda
+        self._clock = world.clock
+        self._frontier = frontier
 
     def go_on(self) -> Instant | None:
         """Return when the next appointment is."""
-        return self._agenda.due
+        if self._frontier is None:
+            return self._agenda.due
+        return self._frontier.until(self._clock.now, self._agenda.due)

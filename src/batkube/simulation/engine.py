@@ -1,0 +1,62 @@
+"""The parts of a run whose jobs a real Batsim executes, and how a run speaks of who is at the end of a wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from batkube.cluster.mapping import ResourceModel
+from batkube.cluster.world import World
+from batkube.execution.profiles import run_time_on
+from batkube.execution.shapes import NotModelled
+from batkube.kernel.instants import LATEST_NS, Duration
+from batkube.platforms.model import Machine
+from batkube.scenarios.scenario import BATSIM_ENGINE
+from batkube.simulation.inputs import Inputs
+from batkube.workloads.model import Job
+
+if TYPE_CHECKING:
+    from batkube.batsim.engine import BatsimEngine
+
+
+class PartnerLink(NamedTuple):
+    """A wire to a scheduler or a Batsim: how it is told of the end, and let go of, and what it logged last."""
+
+    conclude: Callable[[], None]
+    close: Callable[[], None]
+    tail: Callable[[], str]
+
+
+class EngineParts(NamedTuple):
+    """Who executes the jobs, and the wire to it."""
+
+    batsim: BatsimEngine
+    link: PartnerLink
+
+
+def length_to_plan_with(job: Job, slowest: Machine) -> Duration:
+    """Return how long a job takes, as far as we can tell; one that only Batsim can compute may take for ever."""
+    try:
+        return run_time_on(job.profile, [slowest] * job.size).length
+    except NotModelled:
+        return Duration(LATEST_NS)
+
+
+def engine_of_run(world: World, inputs: Inputs, jobs: Iterable[Job], folder: Path) -> EngineParts | None:
+    """Start a Batsim with its files in `folder`, or listen for one, if the run has one; it will submit `jobs`."""
+    scenario, shares = inputs.scenario, inputs.model is ResourceModel.REQUESTS
+    if scenario.engine is None:
+        return None
+    # Imported only where it is needed: most runs do without ZeroMQ.
+    from batkube.batsim.engine import BatsimEngine
+    from batkube.batsim.engine_wire import EngineWire
+
+    endpoint = scenario.engine.removeprefix(BATSIM_ENGINE).removeprefix(":")
+    wire = EngineWire(endpoint, scenario.watchdog)
+    if not endpoint:
+        wire.start(scenario.platform, inputs.workloads, folder, shares_machines=shares)
+    known = {job.key: job for job in jobs}
+    batsim = BatsimEngine(world, inputs.platform.machines, known, wire, shares_machines=shares)
+    link = PartnerLink(lambda: batsim.conclude(world.clock.now), wire.close, wire.tail)
+    return EngineParts(batsim, link)

@@ -1,0 +1,368 @@
+"""A Batsim as the engine of a run: it executes the jobs that the run's scheduler places, and both clocks are one.
+
+At the other side of the socket is `batkube batsim`, which is compared with the real Batsim's recordings elsewhere; the
+real one too, where a `batsim` is on the PATH.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.batsim.recordings import Recording
+
+import batkube
+import published
+from batkube.batsim.simulator import Arguments, run_batsim
+from batkube.batsim.socket import free_endpoint
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.intervals import members, parse_intervals
+
+OURS, REAL = "batkube batsim", "the batsim on the PATH"
+EIGHT_JOBS = {
+    "nb_res": 4,
+    "jobs": [
+        {"id": str(number), "subtime": number, "res": 1 + number % 3, "walltime": 100, "profile": f"p{number % 2}"}
+        for number in range(8)
+    ],
+    "profiles": {"p0": {"type": "delay", "delay": 10}, "p1": {"type": "delay", "delay": 3.5}},
+}
+
+
+def platform_file(folder: Path, machines: int, more: str = "") -> Path:
+    """Write a SimGrid platform without a network."""
+    hosts = "".join(f'<host id="node{number}" speed="1f" {more}/>' for number in range(machines))
+    path = folder / "platform.xml"
+    path.write_text(
+        '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
+        f'<zone id="all" routing="Full"><host id="master_host" speed="1f"/>{hosts}</zone></platform>'
+    )
+    return path
+
+
+def workload_file(folder: Path, content: dict[str, Any]) -> Path:
+    """Write a workload."""
+    path = folder / "workload.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Put a `batsim` on the PATH."""
+    (folder / "bin").mkdir()
+    program = folder / "bin" / "batsim"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def own_batsim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `batsim` on the PATH that is ours."""
+    install(tmp_path, monkeypatch, f'exec {sys.executable} -m batkube batsim "$@"')
+
+
+@pytest.fixture(params=[OURS, REAL])
+def batsim(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `batsim` on the PATH: ours, and the real one if there is one."""
+    if request.param == OURS:
+        install(tmp_path, monkeypatch, f'exec {sys.executable} -m batkube batsim "$@"')
+    elif shutil.which("batsim") is None:
+        pytest.skip("needs a batsim on the PATH: docs/how-to/coming-from-batsim.md tells how to build it")
+
+
+@pytest.mark.usefixtures("batsim")
+@pytest.mark.parametrize(("workload", "makespan", "wait"), [("burst", 2210.0, 979.2), ("spaced", 2280.0, 57.6)])
+def test_the_2020_experiments_have_their_theoretical_values(
+    workload: str, makespan: float, wait: float, tmp_path: Path
+) -> None:
+    inputs = {"workload": published.WORKLOADS[workload](tmp_path), "platform": platform_file(tmp_path, 16)}
+
+    run = batkube.run(engine="batsim", out=tmp_path / "out", **inputs)
+
+    assert run.schedule["makespan"] == makespan
+    assert run.schedule["mean_waiting_time"] == pytest.approx(wait, abs=0.05)
+    assert (tmp_path / "out" / "engine" / "out_jobs.csv").exists()
+    alone = batkube.run(out=tmp_path / "alone", **inputs)
+    assert list(run.jobs["starting_time"]) == pytest.approx(list(alone.jobs["starting_time"]), abs=1e-6)
+
+
+@pytest.mark.usefixtures("batsim")
+@pytest.mark.parametrize(("workload", "makespan", "wait"), [("burst", 2210.0, 979.2), ("spaced", 2280.0, 57.6)])
+def test_a_real_kube_scheduler_has_them_too(
+    workload: str, makespan: float, wait: float, tmp_path: Path, kube_scheduler: str
+) -> None:
+    run = batkube.run(
+        workload=published.WORKLOADS[workload](tmp_path),
+        platform=platform_file(tmp_path, 16),
+        scheduler=kube_scheduler,
+        engine="batsim",
+    )
+
+    assert run.schedule["makespan"] == makespan
+    assert run.schedule["mean_waiting_time"] == pytest.approx(wait, abs=0.05)
+
+
+def _engine_at(endpoint: str, folder: Path, workload: Path, platform: Path) -> threading.Thread:
+    """Start a Batsim of ours that looks for its scheduler at an endpoint."""
+    arguments = Arguments(platform, [workload], endpoint, str(folder / "engine"), patience_ns=30_000_000_000)
+    thread = threading.Thread(target=run_batsim, args=(arguments,), daemon=True)
+    thread.start()
+    return thread
+
+
+_JOBS = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 4), st.integers(1, 20_000_000), st.integers(1, 25)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(jobs=_JOBS, policy=st.sampled_from(["fcfs", "easy", "conservative"]))
+def test_jobs_start_and_end_as_without_batsim(
+    jobs: list[tuple[int, int, int, int]], policy: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder, endpoint = tmp_path_factory.mktemp("engine"), free_endpoint()
+    content = {
+        "nb_res": 4,
+        "jobs": [
+            {"id": str(number), "subtime": submit, "res": size, "walltime": limit, "profile": f"p{number}"}
+            for number, (submit, size, _, limit) in enumerate(jobs)
+        ],
+        # Whole microseconds, which is what Batsim's messages can tell.
+        "profiles": {
+            f"p{number}": {"type": "delay", "delay": length / 1e6} for number, (_, _, length, _) in enumerate(jobs)
+        },
+    }
+    workload, platform = workload_file(folder, content), platform_file(folder, 4)
+    batsim = _engine_at(endpoint, folder, workload, platform)
+
+    inputs = {"workload": workload, "platform": platform, "scheduler": f"policy:{policy}"}
+    run = batkube.run(engine=f"batsim:{endpoint}", watchdog="30s", **inputs)
+
+    batsim.join(10)
+    assert not batsim.is_alive()
+    columns = ["job_id", "final_state", "starting_time", "finish_time", "allocated_resources"]
+    alone = batkube.run(**inputs)
+    assert run.jobs[columns].to_csv() == alone.jobs[columns].to_csv()
+
+
+@pytest.mark.usefixtures("own_batsim")
+def test_pods_that_share_a_machine_share_batsim_s(tmp_path: Path) -> None:
+    jobs = [{"id": str(number), "subtime": 0, "res": 2, "profile": "p", "cpu": "1"} for number in range(4)]
+    content = {"nb_res": 2, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 10, "cpu": "1"}}}
+
+    run = batkube.run(
+        workload=workload_file(tmp_path, content),
+        platform=platform_file(tmp_path, 2, 'core="2"'),
+        engine="batsim",
+        resources="requests",
+        out=tmp_path / "out",
+    )
+
+    # Two jobs of two pods find room at a time on two machines of two cores.
+    assert sorted(run.jobs["finish_time"]) == [10, 10, 20, 20]
+    theirs = (tmp_path / "out" / "engine" / "out_jobs.csv").read_text()
+    assert theirs.count("COMPLETED_SUCCESSFULLY") == 4
+
+
+@pytest.mark.usefixtures("own_batsim")
+def test_a_job_whose_node_fails_is_killed_there_as_well(tmp_path: Path) -> None:
+    events = [{"at": 5, "fail": "node0"}]
+
+    run = batkube.run(
+        workload=workload_file(tmp_path, EIGHT_JOBS),
+        platform=platform_file(tmp_path, 4),
+        engine="batsim",
+        events=events,
+        out=tmp_path / "out",
+    )
+
+    assert list(run.jobs["final_state"]).count("COMPLETED_FAILED") == 1
+    theirs = (tmp_path / "out" / "engine" / "out_jobs.csv").read_text()
+    assert theirs.count("COMPLETED_KILLED") == 1
+    assert theirs.count("COMPLETED_SUCCESSFULLY") == 7
+
+
+class Player(threading.Thread):
+    """Says again what a Batsim said, and writes down the replies."""
+
+    def __init__(self, endpoint: str, messages: list[str]) -> None:
+        super().__init__(daemon=True)
+        self._endpoint = endpoint
+        self._messages = messages
+        self.replies: list[dict[str, Any]] = []
+
+    def run(self) -> None:
+        """Send one message after the other."""
+        with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+            socket.setsockopt(zmq.LINGER, 0)
+            socket.connect(self._endpoint)
+            for message in self._messages:
+                socket.send_string(message)
+                if not socket.poll(30_000):
+                    return
+                self.replies.append(json.loads(socket.recv()))
+
+    def orders(self) -> Iterator[dict[str, Any]]:
+        """Yield what was decided."""
+        for reply in self.replies:
+            yield from reply["events"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "burst200",
+        "spaced200",
+        "spaced200_net",
+        "walltime_nonet",
+        "same_time",
+        "profiles_serial",
+        "up_smpi_compute_only",
+        "up_smpi_mixed_comp_comm",
+        "up_walltime_smpi",
+    ],
+)
+def test_recorded_messages_of_the_real_batsim_are_answered_with_valid_decisions(name: str, shared_data: Path) -> None:
+    recording, endpoint = Recording(shared_data, name), free_endpoint()
+    arguments, inputs = recording.arguments, recording.folder / "inputs"
+    player = Player(endpoint, recording.messages)
+    player.start()
+
+    run = batkube.run(
+        workload=inputs / arguments[arguments.index("-w") + 1],
+        platform=inputs / arguments[arguments.index("-p") + 1],
+        engine=f"batsim:{endpoint}",
+        watchdog="30s",
+    )
+
+    player.join(10)
+    assert len(player.replies) == len(recording.messages)
+    _check_decisions(recording.messages, player.replies)
+    states = {
+        event["data"]["job_id"]: event["data"]["job_state"] for event in _events(recording.messages, "JOB_COMPLETED")
+    }
+    assert {f"w0!{row['job_id']}": row["final_state"] for row in run.jobs.to_dict("records")} == states
+
+
+def _events(messages: list[str], kind: str) -> list[dict[str, Any]]:
+    return [event for text in messages for event in json.loads(text)["events"] if event["type"] == kind]
+
+
+def _check_decisions(messages: list[str], replies: list[dict[str, Any]]) -> None:
+    """See that each job is executed once, after it came, on machines that no other job has then."""
+    waiting: dict[str, int] = {}
+    running: dict[str, set[int]] = {}
+    for text, reply in zip(messages, replies, strict=True):
+        message = json.loads(text)
+        for event in message["events"]:
+            data = event["data"]
+            if event["type"] == "JOB_SUBMITTED":
+                waiting[data["job_id"]] = data["job"]["res"]
+            elif event["type"] == "JOB_COMPLETED":
+                del running[data["job_id"]]
+        assert reply["now"] >= message["now"]
+        for event in reply["events"]:
+            data = event["data"]
+            assert event["type"] == "EXECUTE_JOB"
+            machines = set(members(parse_intervals(data["alloc"])))
+            assert len(machines) == waiting.pop(data["job_id"])
+            assert not any(machines & others for others in running.values())
+            running[data["job_id"]] = machines
+    assert not waiting
+    assert not running
+
+
+# What goes wrong
+
+
+def test_without_a_batsim_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(InputError, match="no `batsim` on the PATH") as error:
+        batkube.run(workload=workload_file(tmp_path, EIGHT_JOBS), platform=platform_file(tmp_path, 4), engine="batsim")
+
+    assert "coming-from-batsim.md" in str(error.value)
+
+
+@pytest.mark.usefixtures("own_batsim")
+def test_a_platform_that_is_no_file_of_simgrid_s_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not understand the platform '4x1'"):
+        batkube.run(workload=workload_file(tmp_path, EIGHT_JOBS), platform="4x1", engine="batsim")
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"engine": "simgrid"}, "'simgrid' is not possible"),
+        ({"engine": "batsim:28000"}, "'batsim:28000' is not possible"),
+        ({"engine": "batsim", "scheduler": "batsim:tcp://127.0.0.1:1"}, "needs nobody between it and Batsim"),
+        ({"engine": "batsim", "energy": True}, "for Batsim to count"),
+        ({"engine": "batsim", "scheduler": "kube-scheduler", "time": "paced"}, "does not follow paced time"),
+    ],
+)
+def test_what_batsim_cannot_do_is_refused(keys: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=problem):
+        batkube.run(workload=workload_file(tmp_path, EIGHT_JOBS), platform="4x1", **keys)
+
+
+def test_a_batsim_that_ends_is_told_with_its_last_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, "echo cannot read this; exit 3")
+
+    with pytest.raises(RunFailed, match=r"(?s)batsim ended with exit code 3 .*cannot read this"):
+        batkube.run(workload=workload_file(tmp_path, EIGHT_JOBS), platform=platform_file(tmp_path, 4), engine="batsim")
+
+
+def test_nobody_at_the_endpoint_is_told_after_a_while(tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match="no Batsim has said anything"):
+        batkube.run(
+            workload=workload_file(tmp_path, EIGHT_JOBS),
+            platform="4x1",
+            engine=f"batsim:{free_endpoint()}",
+            watchdog="300ms",
+        )
+
+
+def _begins(*machines: str) -> str:
+    resources = [{"id": number, "name": name} for number, name in enumerate(machines)]
+    data = {"compute_resources": resources, "allow_compute_sharing": False}
+    return json.dumps({"now": 0, "events": [{"timestamp": 0, "type": "SIMULATION_BEGINS", "data": data}]})
+
+
+def _says(kind: str, **data: object) -> str:
+    return json.dumps({"now": 1, "events": [{"timestamp": 1, "type": kind, "data": data}]})
+
+
+@pytest.mark.parametrize(
+    ("messages", "problem"),
+    [
+        ([_begins("other")], "Batsim has no machine 'node0'"),
+        ([_begins(*(f"node{n}" for n in range(4))), _says("JOB_SUBMITTED", job_id="w7!1")], "submits the job 'w7!1'"),
+        ([_begins(*(f"node{n}" for n in range(4))), _says("SIMULATION_ENDS")], "has not submitted 8 jobs"),
+        (["no message"], "not of its protocol"),
+    ],
+)
+def test_a_batsim_of_another_simulation_is_told_apart(messages: list[str], problem: str, tmp_path: Path) -> None:
+    endpoint = free_endpoint()
+    player = Player(endpoint, messages)
+    player.start()
+
+    with pytest.raises(RunFailed, match=problem):
+        batkube.run(
+            workload=workload_file(tmp_path, EIGHT_JOBS),
+            platform=platform_file(tmp_path, 4),
+            engine=f"batsim:{endpoint}",
+            watchdog="20s",
+        )
