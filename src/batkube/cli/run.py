@@ -85,8 +85,7 @@ _Audit = Annotated[
     typer.Option(metavar="TIME", help="So often, e.g. 60s, compare what schedulers believe with what is so."),
 ]
 _WarmUp = Annotated[
-    str | None,
-    typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs."),
+    str | None, typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs.")
 ]
 _CoolDown = Annotated[
     str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
@@ -122,8 +121,7 @@ _Time = Annotated[
     ),
 ]
 _Catalogue = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Schedulers of your own, and what belongs to them (YAML)."),
+    Path | None, typer.Option(metavar="FILE", help="Schedulers of your own, and what belongs to them (YAML).")
 ]
 _TimeLimit = Annotated[
     str | None,
@@ -161,12 +159,7 @@ _Energy = Annotated[
     typer.Option("--energy", "-E", help="Count the energy of machines and jobs; the platform says what machines draw."),
 ]
 _Engine = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ENGINE",
-        help="Let a real Batsim execute the jobs: batsim starts the one on the PATH, batsim:tcp://127.0.0.1:28000 "
-        "waits for one that looks for its scheduler there.",
-    ),
+    str | None, typer.Option(metavar="ENGINE", help="batsim or batsim:ENDPOINT: a real Batsim executes the jobs.")
 ]
 _Events = Annotated[
     Path | None,
@@ -261,6 +254,10 @@ _QUIET = (
     "nb_jobs",
     "nb_jobs_success",
     "nb_jobs_finished",
+    "nb_jobs_failed",
+    "nb_jobs_killed",
+    "nb_jobs_rejected",
+    "nb_violations",
     "makespan",
     "mean_waiting_time",
     "max_waiting_time",
@@ -275,6 +272,8 @@ _STATES = {
     FinalState.KILLED: "were killed",
     FinalState.REJECTED: "were rejected",
 }
+#: Of these, those of jobs that came to nothing.
+_LOSSES = (FinalState.FAILED, FinalState.KILLED, FinalState.REJECTED)
 
 
 def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> int:
@@ -321,9 +320,11 @@ def _report(
     yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
     if int(summary["nb_jobs_finished"]):
         yield f"  makespan           {_time(summary['makespan'])}"
-        yield f"  mean wait          {_time(summary['mean_waiting_time'])}"
+        lost = sum(ended[state] for state in _LOSSES)
+        beside = f"   ({lost:,} of {int(summary['nb_jobs']):,} jobs came to nothing)" if lost else ""
+        yield f"  mean wait          {_time(summary['mean_waiting_time'])}{beside}"
         yield f"  longest wait       {_time(summary['max_waiting_time'])}"
-        yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}"
+        yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}{beside}"
         yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %   {_window(summary)}".rstrip()
     if float(summary["work_lost"]):
         yield f"  work lost          {_time(summary['work_lost'])}"
