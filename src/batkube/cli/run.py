@@ -158,9 +158,7 @@ _Energy = Annotated[
     bool | None,
     typer.Option("--energy", "-E", help="Count the energy of machines and jobs; the platform says what machines draw."),
 ]
-_Engine = Annotated[
-    str | None, typer.Option(metavar="ENGINE", help="batsim or batsim:ENDPOINT: a real Batsim executes the jobs.")
-]
+_Engine = Annotated[str | None, typer.Option(metavar="ENGINE", help="batsim[:ENDPOINT]: a real Batsim executes jobs.")]
 _Events = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
