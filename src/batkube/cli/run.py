@@ -85,8 +85,7 @@ _Audit = Annotated[
     typer.Option(metavar="TIME", help="So often, e.g. 60s, compare what schedulers believe with what is so."),
 ]
 _WarmUp = Annotated[
-    str | None,
-    typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs."),
+    str | None, typer.Option(metavar="TRIM", help="Leave out the beginning of means: 2d, 500jobs or 10% of the jobs.")
 ]
 _CoolDown = Annotated[
     str | None, typer.Option(metavar="TRIM", help="Leave out the end of means: 2d, 500jobs or 10% of the jobs.")
@@ -122,8 +121,7 @@ _Time = Annotated[
     ),
 ]
 _Catalogue = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Schedulers of your own, and what belongs to them (YAML)."),
+    Path | None, typer.Option(metavar="FILE", help="Schedulers of your own, and what belongs to them (YAML).")
 ]
 _TimeLimit = Annotated[
     str | None,
@@ -160,14 +158,7 @@ _Energy = Annotated[
     bool | None,
     typer.Option("--energy", "-E", help="Count the energy of machines and jobs; the platform says what machines draw."),
 ]
-_Engine = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ENGINE",
-        help="Let a real Batsim execute the jobs: batsim starts the one on the PATH, batsim:tcp://127.0.0.1:28000 "
-        "waits for one that looks for its scheduler there.",
-    ),
-]
+_Engine = Annotated[str | None, typer.Option(metavar="ENGINE", help="batsim[:ENDPOINT]: a real Batsim executes jobs.")]
 _Events = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),

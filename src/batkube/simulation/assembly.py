@@ -105,8 +105,7 @@ def assemble(
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
     world = _world(inputs, journal)
     loop, courses, names = Loop(world), Courses(), node_names(machines)
-    outcomes: list[Outcome] = []
-    states = MachineStatesWriter(states_file, len(machines))
+    outcomes, states = list[Outcome](), MachineStatesWriter(states_file, len(machines))
     witness = Witness(world) if inputs.outside else None
     pods = PodsWriter(pods_file, names, None if witness is None else witness.story)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
