@@ -18,6 +18,7 @@ _COMMANDS = {
     "serve": "serve",
     "batsim": "batsim",
     "emulate": "emulate",
+    "record": "record",
     "kubeflux": "joined",
     "scheduler": "joined",
     "policies": "policies",

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from batkube.cli.lengths import length_of
 from batkube.cli.progress import progress_display
 from batkube.cli.run import print_results
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import Duration, duration
 
 #: Much faster, and pods would hardly begin before they end.
 _SPEED_MAX = 86_400.0
@@ -90,18 +90,8 @@ def emulate(
         mappings=tuple(parse_mapping(text) for text in requests or ()),
         requests=tuple(requests or ()),
         scheduler_name=scheduler_name,
-        patience=_patience(patience),
+        patience=length_of("--patience", patience),
     )
     with progress_display(quiet, "played") as progress:
         outcomes = play(described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
     print_results(out, Counter(outcome.state for outcome in outcomes), quiet, "played")
-
-
-def _patience(text: str) -> Duration:
-    try:
-        length = duration(text)
-    except ValueError as error:
-        raise InputError(f"--patience {text}", problem=str(error)) from error
-    if length <= 0:
-        raise InputError(f"--patience {text}", problem="is not a length of time")
-    return length

@@ -139,7 +139,7 @@ def _connect(kubeconfig: Path, context: str | None) -> tuple[Any, Any]:
         from kubernetes import client, config
     except ImportError as error:
         raise InputError(
-            "batkube emulate",
+            "a cluster's kubeconfig",
             problem="needs the Python client of Kubernetes, which is not installed",
             remedy="pip install 'batkube[emulate]'",
         ) from error

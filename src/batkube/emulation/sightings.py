@@ -7,6 +7,7 @@ component writes its own clock's.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -42,6 +43,18 @@ class PodSeen:
         return self.is_gone or self.phase in TERMINAL_PHASES
 
 
+class PodProgress(NamedTuple):
+    """How far the containers of a pod have come."""
+
+    phase: str
+    #: Whether one runs or has run.
+    has_started: bool
+    #: When the first one began and the last one ended, as the kubelet tells: whole seconds, "" if it does not.
+    started_at: str
+    finished_at: str
+    exit_code: int
+
+
 @dataclass(frozen=True, slots=True)
 class EventSeen:
     """An Event about a pod: what the scheduler or the kubelet says that it did."""
@@ -74,6 +87,7 @@ class _Terminated(msgspec.Struct, rename="camel"):
     exit_code: int = 0
     reason: str = ""
     started_at: str | None = None
+    finished_at: str | None = None
 
 
 class _State(msgspec.Struct, rename="camel"):
@@ -173,21 +187,42 @@ def pod_seen(content: msgspec.Raw, at: Instant, *, is_gone: bool = False) -> Pod
     if not number.isdigit():
         return None
     status = pod.status
-    states = [container.state for container in status.container_statuses or ()]
-    ends = [state.terminated for state in states if state.terminated is not None]
-    begun = [state.running for state in states if state.running is not None] + ends
+    states = _states(status)
+    life = _life(status, states)
     return PodSeen(
         at,
         int(number),
         pod.metadata.name,
         pod.spec.node_name,
-        status.phase,
-        bool(begun) or status.phase == "Running",
-        next((each.started_at for each in begun if each.started_at), ""),
-        max((end.exit_code for end in ends), default=0),
+        life.phase,
+        life.has_started,
+        life.started_at,
+        life.exit_code,
         _reason(status, states),
         any(each.type == "DisruptionTarget" and each.status == "True" for each in status.conditions or ()),
         is_gone,
+    )
+
+
+def pod_life(content: msgspec.Raw) -> PodProgress:
+    """Return how far any pod has come, as its JSON tells."""
+    status = _decode_pod(content).status
+    return _life(status, _states(status))
+
+
+def _states(status: _Status) -> list[_State]:
+    return [container.state for container in status.container_statuses or ()]
+
+
+def _life(status: _Status, states: list[_State]) -> PodProgress:
+    ends = [state.terminated for state in states if state.terminated is not None]
+    begun = [state.running for state in states if state.running is not None] + ends
+    return PodProgress(
+        status.phase,
+        bool(begun) or status.phase == "Running",
+        min((each.started_at for each in begun if each.started_at), default=""),
+        max((end.finished_at for end in ends if end.finished_at), default=""),
+        max((end.exit_code for end in ends), default=0),
     )
 
 

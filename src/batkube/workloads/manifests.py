@@ -39,7 +39,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 #: Classes every cluster has (Kubernetes: pkg/apis/scheduling, SystemPriorityClasses).
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 #: Fields of a pod's spec that decide where it may go, and that only a real scheduler heeds.
-_PLACEMENT_FIELDS = (
+PLACEMENT_FIELDS = (
     "affinity",
     "nodeName",
     "nodeSelector",
@@ -144,7 +144,7 @@ class _Manifests:
         annotations = read_annotations(place, fields)
         submit = annotated_time(place, annotations, SUBMIT)
         scheduler = take.text(spec_place / "schedulerName", spec.get("schedulerName", DEFAULT_SCHEDULER))
-        for key in _PLACEMENT_FIELDS:
+        for key in PLACEMENT_FIELDS:
             if spec.get(key):
                 self._note(FidelityNote("workload", f"in-process policies ignore {key}"))
         self._jobs.append(

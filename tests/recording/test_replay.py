@@ -1,0 +1,200 @@
+"""What becomes of a log: jobs, nodes, and notes of what they do not tell."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, rfc3339, seconds
+from batkube.recording import replay as notes
+from batkube.recording.log import (
+    JobSighting,
+    Line,
+    NodeSighting,
+    PodDescription,
+    PodSighting,
+    SessionBegun,
+    SessionEnded,
+    Settings,
+    read_log,
+)
+from batkube.recording.replay import Replay, replay_of
+from batkube.workloads.run_times import run_time
+
+#: Where our clock stands when a recording begins.
+BEGIN = seconds(800_000_000)
+
+
+def at(second: float) -> Instant:
+    return Instant(BEGIN + seconds(second))
+
+
+def came(uid: str, second: float, *, created: float | None = None, job: str = "", of_node: bool = False) -> PodSighting:
+    """Return a pod that was seen when it came; one that was `created` before is come upon in a list."""
+    stamp = rfc3339(at(second if created is None else created))
+    description = PodDescription(
+        name=f"pod-{uid}",
+        namespace="team",
+        created=stamp,
+        requests=(("cpu", 500),),
+        priority=0,
+        scheduler="",
+        image="",
+        job=job,
+        is_of_node=of_node,
+        placement=(),
+    )
+    return PodSighting(at=at(second), uid=uid, is_listed=created is not None, description=description)
+
+
+def ran(uid: str, second: float) -> PodSighting:
+    return PodSighting(at=at(second), uid=uid, is_listed=False, node="n", has_started=True)
+
+
+def ended(uid: str, second: float, exit_code: int = 0) -> PodSighting:
+    return PodSighting(
+        at=at(second), uid=uid, is_listed=False, node="n", has_started=True, has_finished=True, exit_code=exit_code
+    )
+
+
+def over(pod: PodSighting, stamp: str) -> PodSighting:
+    """Return a pod that was created, ran and ended at once, as the cluster's clock says."""
+    assert pod.description is not None
+    return replace(
+        pod,
+        has_started=True,
+        has_finished=True,
+        started_at=stamp,
+        finished_at=stamp,
+        description=replace(pod.description, created=stamp),
+    )
+
+
+def gone(uid: str, second: float) -> PodSighting:
+    return PodSighting(at=at(second), uid=uid, is_listed=False, is_gone=True)
+
+
+def replayed(*lines: Line, length: float = 100, gangs: bool = False) -> Replay:
+    return replay_of([SessionBegun(at(0)), *lines, SessionEnded(at(length))], "w", gangs=gangs)
+
+
+def counts(replay: Replay) -> dict[FidelityNote, int]:
+    return dict(replay.notes)
+
+
+def times(replay: Replay) -> list[tuple[float, float]]:
+    lengths = [run_time(job.profile) for job in replay.jobs]
+    assert None not in lengths
+    return [
+        (job.submit / NANOSECONDS_PER_SECOND, (length or 0) / NANOSECONDS_PER_SECOND)
+        for job, length in zip(replay.jobs, lengths, strict=True)
+    ]
+
+
+def test_a_pod_is_a_job_with_the_times_that_were_seen() -> None:
+    replay = replayed(came("a", 5), ran("a", 6.25), ended("a", 10.5, exit_code=3))
+
+    assert times(replay) == [(5, 4.25)]
+    [job] = replay.jobs
+    assert (job.name, job.user, job.size, job.profile.ret) == ("pod-a", "team", 1, 3)
+    assert job.requests == (("cpu", 500),)
+    assert replay.notes == []
+
+
+def test_what_is_not_known_is_noted() -> None:
+    replay = replayed(
+        *(came("waits", 1), came("withdrawn", 1), gone("withdrawn", 3)),
+        *(came("runs", 1), ran("runs", 90)),
+        *(came("deleted", 2), ran("deleted", 4), gone("deleted", 9)),
+    )
+
+    assert times(replay) == [(1, 10), (2, 5)]
+    assert counts(replay) == {notes.WAITING: 2, notes.RUNNING: 1, notes.DELETED: 1}
+
+
+def test_of_what_was_there_before_only_what_is_left_is_replayed() -> None:
+    replay = replayed(
+        over(came("over", 0.5, created=-60), rfc3339(at(-20))),
+        came("runs", 0.5, created=-60),
+        PodSighting(at=at(0.6), uid="runs", is_listed=True, has_started=True, started_at=rfc3339(at(-50))),
+        ended("runs", 40),
+    )
+
+    assert times(replay) == [(0, 40)]
+    assert counts(replay) == {notes.EARLIER: 1}
+
+
+@given(
+    skew=st.integers(-5000, 5000),
+    speed=st.sampled_from([1.0, 2.0, 10.0]),
+    fractions=st.lists(st.integers(0, 999), min_size=1, max_size=20),
+)
+def test_clocks_that_differ_are_laid_side_by_side_within_a_second(
+    skew: int, speed: float, fractions: list[int]
+) -> None:
+    """The cluster's clock is `skew` seconds ahead and `speed` times as fast; one pod comes between two sessions."""
+    lines: list[Line] = [SessionBegun(at(0), speed)]
+    for number, thousandths in enumerate(fractions):
+        real = 1 + number + thousandths / 1000
+        lines.append(over(came(f"p{number}", real), rfc3339(at(skew + real * speed))))
+    unwatched = 500.5
+    late = over(came("late", 900, created=0), rfc3339(at(skew + unwatched * speed)))
+    lines += [SessionEnded(at(100)), SessionBegun(at(900), speed), late]
+
+    jobs = replay_of(lines, "w").jobs
+
+    last = jobs[-1]
+    assert last.name == "pod-late"
+    # Its timestamp is up to a second early, and the clocks are known to a second.
+    assert abs(last.submit / NANOSECONDS_PER_SECOND - unwatched * speed) <= 1.0
+    firsts = [job.submit for job in jobs[:-1]]
+    apart = [(b - a) / NANOSECONDS_PER_SECOND for a, b in pairwise(firsts)]
+    parts = [1 + (after - before) / 1000 for before, after in pairwise(fractions)]
+    assert apart == pytest.approx([part * speed for part in parts], abs=1e-6)
+
+
+def test_gangs_are_the_pods_that_a_job_wants_at_once() -> None:
+    pods = [came("a", 1, job="j"), came("b", 2, job="j"), ran("a", 3), ran("b", 5), ended("a", 9), ended("b", 10)]
+
+    for parallelism, gangs, expected in ((2, True, [2]), (2, False, [1, 1]), (1, True, [1, 1])):
+        replay = replayed(JobSighting(at(1), "j", "train", parallelism, 2), *pods, gangs=gangs)
+        assert [job.size for job in replay.jobs] == expected
+        if expected == [2]:
+            assert times(replay) == [(1, 5)]
+            assert replay.jobs[0].name == "train"
+
+
+def test_what_belongs_to_a_node_is_taken_off_it() -> None:
+    node = NodeSighting(at=at(0.1), name="n", allocatable={"cpu": 2000, "pods": 110})
+    replay = replayed(node, came("agent", 1, of_node=True), ran("agent", 2), came("a", 3), ran("a", 4), ended("a", 5))
+
+    assert [job.name for job in replay.jobs] == ["pod-a"]
+    assert replay.nodes[0].allocatable == {"cpu": 1500, "pods": 109}
+    assert counts(replay) == {notes.OF_NODE: 1}
+
+
+def test_a_node_that_went_is_noted() -> None:
+    node = NodeSighting(at=at(0.1), name="n", allocatable={"cpu": 2000})
+    replay = replayed(node, NodeSighting(at=at(50), name="n", is_gone=True))
+
+    assert [node.name for node in replay.nodes] == ["n"]
+    assert counts(replay) == {notes.CHANGED_NODE: 1}
+
+
+def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "recording.jsonl"
+    path.write_text('{"type":"settings","cluster":"c","namespace":"","key":""}\n{"type":"pot"}\n')
+    with pytest.raises(InputError, match="line 2"):
+        read_log(path)
+    path.write_text('{"type":"ended","at":3}\n')
+    with pytest.raises(InputError, match="is not a recording"):
+        read_log(path)
+    path.write_text('{"type":"settings","cluster":"c","namespace":"","key":""}\n{"type":"po')
+    assert read_log(path) == [Settings("c", "", "")]
