@@ -13,7 +13,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import batkube
-from batkube.cli.app import app
+from batkube.cli.app import command_line
 from batkube.experiments.description.figures import read_figures
 from batkube.experiments.figures.charts import chart_of
 from batkube.experiments.figures.drawing import draw
@@ -117,7 +117,10 @@ def test_a_policy_that_gives_away_what_is_not_there_looks_good_nowhere(folder: P
         assert "greedy ✗" in names
         assert "greedy" not in names
         assert any("no cluster allows" in remark for remark in chart.remarks)
-    page = (CliRunner().invoke(app, ["report", str(folder), "-o", str(tmp_path / "r.html")]), tmp_path / "r.html")[1]
+    page = (
+        CliRunner().invoke(command_line(), ["report", str(folder), "-o", str(tmp_path / "r.html")]),
+        tmp_path / "r.html",
+    )[1]
     assert "no possible schedule" in page.read_text(encoding="utf-8")
 
 
@@ -162,7 +165,7 @@ def test_a_wrong_distribution_is_refused_with_its_place(entry: dict[str, object]
 
 
 def test_a_report_is_not_written_as_what_it_is_not(folder: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["report", str(folder), "-o", str(tmp_path / "rep.pdf")])
+    result = CliRunner().invoke(command_line(), ["report", str(folder), "-o", str(tmp_path / "rep.pdf")])
 
     assert isinstance(result.exception, InputError)
     assert "HTML page" in str(result.exception)
@@ -189,7 +192,9 @@ def test_latex_compiles_the_tables_and_figures(folder: Path, tmp_path: Path) -> 
     figures = save_figures(folder, tmp_path / "figures", "pgf", 3.5)
     runs = [run["run"] for run in read_findings(folder).runs[:2]]
     folders = [str(folder / "runs" / run) for run in runs]
-    CliRunner().invoke(app, ["compare", *folders, "--latex", str(tmp_path / "compare.tex")], catch_exceptions=False)
+    CliRunner().invoke(
+        command_line(), ["compare", *folders, "--latex", str(tmp_path / "compare.tex")], catch_exceptions=False
+    )
     inputs = "\n\n".join(
         rf"\input{{{name}}}"
         for name in ("results.tex", "differences.tex", "compare.tex", *(f"figures/{one.name}" for one in figures))
