@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -23,3 +27,24 @@ def test_options_name_what_they_take_and_not_its_python_type(command: str) -> No
     options = told.partition("Options:")[2]
     assert "--help" in options
     assert not [word for word in ("<str>", "<path>", "<list[", "<int", "<float>") if word in options]
+
+
+@pytest.mark.parametrize("command", ["", "run", "workload", "workload show", "schedulers build"])
+def test_help_is_asked_for_by_one_letter_too(command: str) -> None:
+    short, long = (CliRunner().invoke(command_line(), [*command.split(), option]) for option in ("-h", "--help"))
+
+    assert short.exit_code == 0
+    assert short.output == long.output
+
+
+def test_an_error_shows_where_it_arose_only_if_that_is_asked_for(tmp_path: Path) -> None:
+    words = ["run", "--workload", "absent.json", "--platform", "4x1", "--out", "out"]
+    commands = [[sys.executable, "-m", "batkube", *options, *words] for options in ([], ["--traceback"])]
+    plain, traced = (
+        subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False) for command in commands
+    )
+
+    assert plain.returncode == traced.returncode == 2
+    assert plain.stderr.startswith("error: ")
+    assert traced.stderr.startswith("Traceback (most recent call last):")
+    assert traced.stderr.endswith(plain.stderr)

@@ -11,12 +11,16 @@ import errno
 import gc
 import signal
 import sys
+import traceback
 
 from batkube.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from batkube.cli.signals import heeding
 from batkube.cli.streams import outlets
 from batkube.kernel.errors import InputError
 from batkube.kernel.faults import fault
+
+#: The option, as the first word, that has errors told with where they arose.
+_TRACEBACK = "--traceback"
 
 
 def answer() -> int:
@@ -44,6 +48,8 @@ def _exit_code() -> int:
         failure = fault(error)
         if failure is None:
             raise
+        if _TRACEBACK in sys.argv[1:2]:
+            traceback.print_exception(error)
         is_input = isinstance(failure, InputError)
         print(f"{'error' if is_input else 'failed'}: {failure}", file=sys.stderr)
         return BAD_INPUT if is_input else FAILED
@@ -54,7 +60,8 @@ def _run() -> int:
     gc.disable()
     from batkube.cli.app import command_line
 
-    run_command = command_line(sys.argv[1] if len(sys.argv) > 1 else "")
+    words = [word for word in sys.argv[1:3] if word != _TRACEBACK]
+    run_command = command_line(words[0] if words else "")
     gc.enable()
     gc.freeze()
     try:

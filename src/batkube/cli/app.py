@@ -41,6 +41,7 @@ def command_line(name: str = "") -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
     is_known = name in _COMMANDS or name in _GROUPS
@@ -68,6 +69,9 @@ def _show_version(is_wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+    traceback: Annotated[  # heeded in `answering`, where errors are told
+        bool, typer.Option("--traceback", help="With an error, also show where in the program it arose.")
     ] = False,
 ) -> None:
     """Simulate Kubernetes clusters to study schedulers."""

@@ -127,7 +127,7 @@ def batsim(
     version: Annotated[bool, typer.Option("--version", help="Show the version of Batsim that is imitated.")] = False,
     simgrid_version: Annotated[bool, typer.Option("--simgrid-version", hidden=True)] = False,
 ) -> None:
-    """Simulate with Batsim 4's options and protocol.
+    """Simulate as Batsim 4 does, for schedulers of its protocol.
 
     \b
     batkube batsim -p platform.xml -w workload.json -e out -s tcp://localhost:28000

@@ -31,10 +31,7 @@ def kubeflux(
         typer.Option(metavar="FILE", help="Write where the picture is wrong, when a round begins, as lines of JSON."),
     ] = None,
 ) -> None:
-    """Schedule pods by matching them on a graph.
-
-    On any cluster, until ended by a signal.
-    """
+    """Schedule pods by matching them on a graph, until a signal comes."""
     from batkube.emulation.access import Access
     from batkube.graph.match_policy import match_policy as known_match_policy
     from batkube.joining.schedulers import audit_file, joined_kubeflux
@@ -68,10 +65,7 @@ def scheduler(
     ] = "batkube",
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of what the policy draws by lot.")] = 0,
 ) -> None:
-    """Schedule pods of a cluster by a policy.
-
-    On any cluster, until ended by a signal.
-    """
+    """Schedule pods as a policy of ours decides, until a signal comes."""
     from batkube.emulation.access import Access
     from batkube.joining.schedulers import joined_policy
 
