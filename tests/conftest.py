@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests import opt_in, skipped
 
 import batkube
+from batkube.policies import Policy
 from batkube.schedulers.builds import build_path, built
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.programs import program
@@ -77,7 +78,7 @@ class Simulate(Protocol):
         profiles: Mapping[str, Mapping[str, object]],
         *,
         platform: str = "4x1",
-        scheduler: str | Sequence[str] = "policy:fcfs",
+        scheduler: str | Sequence[str] | Policy | type[Policy] = "policy:fcfs",
         **options: Any,  # noqa: ANN401 - passed on to batkube.run
     ) -> batkube.Run: ...
 
@@ -91,7 +92,7 @@ def simulate(tmp_path: Path) -> Simulate:
         profiles: Mapping[str, Mapping[str, object]],
         *,
         platform: str = "4x1",
-        scheduler: str | Sequence[str] = "policy:fcfs",
+        scheduler: str | Sequence[str] | Policy | type[Policy] = "policy:fcfs",
         **options: Any,  # noqa: ANN401
     ) -> batkube.Run:
         workload = tmp_path / "workload.json"

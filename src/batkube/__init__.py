@@ -16,6 +16,7 @@ TYPE_CHECKING = False  # as of `typing`, which takes longer to import than all e
 if TYPE_CHECKING:
     from batkube.experiments.experiment import ExperimentResults, experiment
     from batkube.kernel.errors import BatkubeError, Bug, InputError, RunFailed
+    from batkube.outputs.results import Results, compare
     from batkube.scenarios.scenario import Scenario
     from batkube.simulation.run import Run, run
     from batkube.version import __version__
@@ -25,10 +26,12 @@ __all__ = [
     "Bug",
     "ExperimentResults",
     "InputError",
+    "Results",
     "Run",
     "RunFailed",
     "Scenario",
     "__version__",
+    "compare",
     "experiment",
     "run",
 ]
@@ -36,6 +39,7 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("BatkubeError", "Bug", "InputError", "RunFailed"), "batkube.kernel.errors"),
     **dict.fromkeys(("ExperimentResults", "experiment"), "batkube.experiments.experiment"),
+    **dict.fromkeys(("Results", "compare"), "batkube.outputs.results"),
     **dict.fromkeys(("Run", "run"), "batkube.simulation.run"),
     "Scenario": "batkube.scenarios.scenario",
     "__version__": "batkube.version",

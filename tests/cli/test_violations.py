@@ -51,7 +51,9 @@ def test_violations_go_to_standard_error_also_when_quiet_and_strict_fails(folder
 
     assert result.returncode == 0
     assert "violation: scheduler: bound a pod to a node without room for it" in result.stderr
-    assert "nb_jobs_finished=1\n" in result.stdout
+    assert (
+        "nb_jobs_finished=1\nnb_jobs_failed=5\nnb_jobs_killed=0\nnb_jobs_rejected=0\nnb_violations=5\n" in result.stdout
+    )
     assert strict.returncode == 1
     assert (folder / "strict" / "manifest.json").is_file()
     assert (lawful.returncode, lawful.stderr) == (0, "")
@@ -65,9 +67,23 @@ def test_a_comparison_and_a_report_say_first_that_such_a_schedule_cannot_be(fold
     report = batkube("report", "greedy", "-o", "greedy.html", cwd=folder)
 
     assert comparison.stdout.startswith("warning: greedy did 5 times what no cluster allows")
+    assert "warning: greedy lost jobs: 5 failed of 6; means are of the 1 that started and ended" in comparison.stdout
     assert "violations" in comparison.stdout
     assert report.returncode == 0
-    assert "did 5 times what no cluster allows" in (folder / "greedy.html").read_text()
+    page = (folder / "greedy.html").read_text()
+    assert "did 5 times what no cluster allows" in page
+    assert "This run lost jobs: 5 failed of 6" in page
+
+
+def test_failed_jobs_stand_beside_the_means_of_a_run(folder: Path) -> None:
+    loud = tuple(word for word in RUN if word != "--quiet")
+    result = batkube(*loud, "--scheduler", "policy:greedy.py:Greedy", "--out", "greedy", cwd=folder)
+    lawful = batkube(*loud, "--out", "fcfs", cwd=folder)
+
+    means = [line for line in result.stdout.splitlines() if "mean wait" in line or "mean slowdown" in line]
+    assert len(means) == 2
+    assert all("(5 of 6 jobs came to nothing)" in line for line in means)
+    assert "came to nothing" not in lawful.stdout
 
 
 def test_an_experiment_does_not_call_it_the_best(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -43,8 +44,13 @@ def kubectl(managed: Served, kubectl_program: Path, tmp_path: Path, namespace: s
     return everywhere.within(namespace)
 
 
-def children(pid: int) -> list[int]:
-    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def only_child(pid: int) -> int:
+    """Return the one process that another has started; it may be about to."""
+    end = time.monotonic() + 30
+    while not (texts := Path(f"/proc/{pid}/task/{pid}/children").read_text().split()) and time.monotonic() < end:
+        time.sleep(0.05)
+    (text,) = texts
+    return int(text)
 
 
 def items(kubectl: Kubectl, kind: str) -> list[dict]:
@@ -90,12 +96,15 @@ def test_the_real_controllers_end_with_the_server(
 ) -> None:
     line = command(tmp_path / "out", "--platform", "2x4", "--controllers", kept_program(MANAGER))
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("serving 2 nodes")
-        (manager,) = children(process.pid)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("serving 2 nodes")
+            manager = only_child(process.pid)
 
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
 
     assert (process.returncode, errors) == (0, "")
     assert not Path(f"/proc/{manager}").exists()

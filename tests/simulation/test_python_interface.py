@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import batkube
+from batkube.policies import Decision, Policy, Start, View
 from batkube.scenarios.keys import KEYS
 
 if TYPE_CHECKING:
@@ -66,3 +68,85 @@ def test_the_manifest_holds_the_scenario_as_a_scenario_file_would(simulate: Simu
     assert tuple(scenario) == KEYS
     assert (scenario["seed"], scenario["scheduler"]) == (4, "policy:sjf")
     assert len(run.manifest["inputs"][0]["sha256"]) == 64
+
+
+class NarrowestFirst(Policy):
+    """Starts the narrowest job first, at most so many in all."""
+
+    def __init__(self, most: int = 1000) -> None:
+        self.most = most
+
+    def decide(self, view: View) -> Iterator[Decision]:
+        """Start what fits."""
+        for job in sorted(view.queue, key=lambda job: job.size):
+            placement = view.free.fit(job)
+            if placement is not None and self.most:
+                self.most -= 1
+                yield Start(job, placement)
+
+
+WIDE_FIRST = [{"id": str(number), "subtime": 0, "res": 4 - number, "profile": "d"} for number in range(4)]
+
+
+def test_a_policy_may_be_a_class_or_an_instance(simulate: Simulate) -> None:
+    of_class = simulate(WIDE_FIRST, PROFILES, scheduler=NarrowestFirst)
+    first = of_class.manifest
+    policy = NarrowestFirst(most=4)
+    digests = {simulate(WIDE_FIRST, PROFILES, scheduler=policy).manifest["digest"] for _ in range(2)}
+
+    assert list(of_class.jobs.sort_values("starting_time", kind="stable")["requested_number_of_resources"])[:2] == [
+        2,
+        1,
+    ]
+    assert first["scheduler"] == f"policy:{__name__}.NarrowestFirst"
+    assert digests == {first["digest"]}
+    assert policy.most == 4  # runs have copies, or the second would have started nothing
+
+
+def test_arguments_are_for_classes(simulate: Simulate) -> None:
+    assert simulate(WIDE_FIRST, PROFILES, scheduler=NarrowestFirst, scheduler_args={"most": 4}).schedule["nb_jobs"] == 4
+    with pytest.raises(batkube.InputError, match=r"'colour'.*is unknown"):
+        simulate(WIDE_FIRST, PROFILES, scheduler=NarrowestFirst, scheduler_args={"colour": "red"})
+    with pytest.raises(batkube.InputError, match="made already"):
+        simulate(WIDE_FIRST, PROFILES, scheduler=NarrowestFirst(), scheduler_args={"most": 4})
+
+
+@pytest.mark.parametrize("scheduler", [int, 7, Policy])
+def test_what_is_no_policy_is_refused(simulate: Simulate, scheduler: Any) -> None:  # noqa: ANN401 - anything
+    with pytest.raises(batkube.InputError, match=r"which is no scheduler|no method decide"):
+        simulate(JOBS, PROFILES, scheduler=scheduler)
+
+
+def test_counts_are_integers(simulate: Simulate) -> None:
+    run = simulate(JOBS, PROFILES)
+
+    assert {str(run.jobs[name].dtype) for name in ("requested_number_of_resources", "success", "evictions")} == {
+        "Int64"
+    }
+    assert str(run.pods["attempts"].dtype) == "Int64"
+    assert str(run.machine_states["nb_computing"].dtype) == "int64"
+    assert type(run.schedule["nb_jobs"]) is int
+    assert type(run.schedule["makespan"]) is float
+
+
+def test_runs_are_compared_and_show_themselves(simulate: Simulate, tmp_path: Path) -> None:
+    fcfs = simulate(WIDE_FIRST, PROFILES, out=tmp_path / "fcfs")
+    narrow = simulate(WIDE_FIRST, PROFILES, scheduler=NarrowestFirst, out=tmp_path / "<b>narrow")
+    comparison = batkube.compare(fcfs, str(narrow.path))
+
+    assert comparison.frame.loc["nb_jobs"].to_dict() == {"fcfs": 4.0, "<b>narrow": 4.0}
+    assert "mean wait" in fcfs._repr_html_()
+    page = comparison._repr_html_()
+    assert "&lt;b&gt;narrow, ±%" in page
+    assert "<b>narrow" not in page
+    assert repr(batkube.Results(tmp_path / "fcfs")) == f"<Results of policy:fcfs in {tmp_path / 'fcfs'}>"
+    assert narrow.report(tmp_path / "narrow.html").read_text().startswith("<!DOCTYPE html>")
+    assert fcfs.gantt()._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+
+
+def test_a_comparison_takes_two_runs_or_more(simulate: Simulate) -> None:
+    run = simulate(JOBS, PROFILES)
+    with pytest.raises(batkube.InputError, match="two runs or more"):
+        batkube.compare(run)
+    with pytest.raises(batkube.InputError, match="is none of the 2 runs"):
+        batkube.compare(run, run, baseline=2)

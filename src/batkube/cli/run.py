@@ -252,6 +252,10 @@ _QUIET = (
     "nb_jobs",
     "nb_jobs_success",
     "nb_jobs_finished",
+    "nb_jobs_failed",
+    "nb_jobs_killed",
+    "nb_jobs_rejected",
+    "nb_violations",
     "makespan",
     "mean_waiting_time",
     "max_waiting_time",
@@ -266,6 +270,8 @@ _STATES = {
     FinalState.KILLED: "were killed",
     FinalState.REJECTED: "were rejected",
 }
+#: Of these, those of jobs that came to nothing.
+_LOSSES = (FinalState.FAILED, FinalState.KILLED, FinalState.REJECTED)
 
 
 def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> int:
@@ -312,9 +318,11 @@ def _report(
     yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
     if int(summary["nb_jobs_finished"]):
         yield f"  makespan           {_time(summary['makespan'])}"
-        yield f"  mean wait          {_time(summary['mean_waiting_time'])}"
+        lost = sum(ended[state] for state in _LOSSES)
+        beside = f"   ({lost:,} of {int(summary['nb_jobs']):,} jobs came to nothing)" if lost else ""
+        yield f"  mean wait          {_time(summary['mean_waiting_time'])}{beside}"
         yield f"  longest wait       {_time(summary['max_waiting_time'])}"
-        yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}"
+        yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}{beside}"
         yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %   {_window(summary)}".rstrip()
     if float(summary["work_lost"]):
         yield f"  work lost          {_time(summary['work_lost'])}"

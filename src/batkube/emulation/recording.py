@@ -97,9 +97,10 @@ class Recorder:
             version=__version__,
         )
         write_jobs(folder.file("jobs.csv"), outcomes, MoreColumns(STEP_COLUMNS, self._steps))
-        write_schedule(folder.file("schedule.csv"), summary)
         self._note_gangs()
         self._note_refusals()
+        summary["nb_violations"] = self._notes.violations
+        write_schedule(folder.file("schedule.csv"), summary)
         write_json(folder.file("fidelity.json"), self._notes.rows())
         folder.seal(self._manifest(digest, failure))
         return outcomes

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from batkube.experiments.description.columns import STATE
 from batkube.experiments.description.reading import read_experiment, with_time_limit
 from batkube.experiments.plan.own_code import own_code
 from batkube.experiments.plan.parts import Part
@@ -21,6 +23,7 @@ from batkube.experiments.running.folder import ExperimentFolder, RunState, run_f
 from batkube.experiments.running.workers import available_cores, worker_processes
 from batkube.kernel.errors import InputError
 from batkube.kernel.stopwatch import Stopwatch
+from batkube.outputs.measures.number_columns import MAIN
 from batkube.outputs.results import Results
 from batkube.programs.program import Builder
 from batkube.schedulers.installed import installed
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 #: Real seconds between two writings of the tables, at least; and so many times as long as a writing took.
 _INTERVAL_S = 60.0
 _PAUSE = 50
+#: The most rows that a notebook shows of an experiment, the first and the last ones.
+_MOST_ROWS = 60
 
 
 class ExperimentResults:
@@ -58,6 +63,23 @@ class ExperimentResults:
     def run(self, name: str) -> Results:
         """Return the results of the run of that name."""
         return Results(run_folder(self.folder, name))
+
+    def report(self, out: str | Path | None = None) -> Path:
+        """Write the experiment's report, one HTML file, and return where it is: in its folder unless said."""
+        from batkube.experiments.report.document import write_report
+
+        return write_report(self.folder, None if out is None else Path(out))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self.runs):,} runs in {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        """Return the experiment as a notebook shows it: what failed, then the main numbers of each run."""
+        failures = "".join(f"<p><b>failed:</b> {escape(f'{run}: {why}')}</p>" for run, why in self.failures.items())
+        axes = [axis["name"] for axis in read_description(self.folder)["axes"]]
+        shown = [name for name in (*axes, STATE, *MAIN) if name in self.results]
+        table = self.results[[name for name in shown if not self.results[name].isna().all()]]
+        return f"<div>{failures}{table.to_html(index=False, max_rows=_MOST_ROWS)}</div>"
 
 
 def experiment(

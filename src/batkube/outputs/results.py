@@ -1,13 +1,17 @@
-"""`Results("out")`: what notebooks start from. A run's files, with its numbers and its picture."""
+"""`Results("out")` and `compare`: what notebooks start from. A run's files, with its numbers, picture and report."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from batkube.kernel.errors import InputError
 from batkube.outputs.measures.measured_run import MeasuredRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from batkube.outputs.measures.comparison import Comparison
 
 
 class Results(MeasuredRun):
@@ -24,3 +28,41 @@ class Results(MeasuredRun):
         from batkube.outputs.gantt.chart import draw_gantt
 
         return draw_gantt(self, title=title, color_by=color_by, window=window)
+
+    def report(self, out: str | Path | None = None, *, title: str | None = None) -> Path:
+        """Write the run's report, one HTML file, and return where it is: report.html in its folder unless said."""
+        from batkube.outputs.pages.page import page_place, write_page
+        from batkube.outputs.report.document import run_report
+
+        place = page_place(self.jobs_path.parent) if out is None else Path(out)
+        return write_page(place, run_report(self, title=title))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.scheduler or 'an unknown scheduler'} in {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """Return the run as a notebook shows it: what to be wary of, then its numbers."""
+        from batkube.outputs.report.document import run_summary
+
+        return run_summary(self)
+
+
+def compare(
+    *runs: str | Path | MeasuredRun, baseline: int = 0, warm_up: str | None = None, cool_down: str | None = None
+) -> Comparison:
+    """Return runs side by side, as `batkube compare` does: folders, jobs.csv files or what `batkube.run` returned.
+
+    Differences are to `runs[baseline]`. A window is for runs that are given by their paths: others have theirs.
+    Raises InputError.
+    """
+    from batkube.outputs.measures.comparison import compare_runs
+
+    if len(runs) < 2:
+        raise InputError("batkube.compare", problem="takes two runs or more", remedy="give another one")
+    if not 0 <= baseline < len(runs):
+        problem = f"{baseline} is none of the {len(runs)} runs"
+        raise InputError("batkube.compare", at="baseline", problem=problem, remedy="the first one is 0")
+    measured = [
+        one if isinstance(one, MeasuredRun) else Results(one, warm_up=warm_up, cool_down=cool_down) for one in runs
+    ]
+    return compare_runs(measured, baseline=baseline)

@@ -54,6 +54,9 @@ class Platform:
     machines: tuple[Machine, ...]
     #: What reading it had to leave out or assume, each with how often.
     notes: tuple[tuple[FidelityNote, int], ...] = ()
+    #: How many links its file describes, and the hosts of it that store data and run nothing.
+    link_count: int = 0
+    storages: tuple[str, ...] = ()
 
     @property
     def slowest(self) -> Machine:

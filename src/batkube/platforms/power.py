@@ -15,6 +15,9 @@ from typing import NamedTuple, NoReturn
 from batkube.kernel.errors import InputError
 from batkube.platforms.network import Host
 
+#: The property that says what a host draws.
+WATTAGE = "wattage_per_state"
+
 
 class Draw(NamedTuple):
     """What a power state draws, in watts."""
@@ -54,7 +57,7 @@ class HostPower:
 
 def power_of(source: str, host: Host) -> HostPower | None:
     """Return what a host draws; None when the file does not say. Raises InputError."""
-    text = host.properties.get("wattage_per_state")
+    text = host.properties.get(WATTAGE)
     if text is None:
         return None
     draws = tuple(_draw(source, host, part) for part in text.split(","))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
@@ -45,14 +45,23 @@ class _Host:
 def parse_simgrid(path: Path, content: bytes) -> Platform:
     """Return the compute nodes of a SimGrid platform file."""
     source = str(path)
+    root = parse_elements(source, content)
     hosts = []
-    for host in _hosts(source, parse_elements(source, content), {}):
+    for host in _hosts(source, root, {}):
         hosts.append(host)
         if len(hosts) > MACHINES_MAX:
             raise InputError(source, at=f"line {host.line}", problem=f"more than {MACHINES_MAX} hosts")
     nodes = sorted(_compute_nodes(source, hosts), key=lambda host: (name_order(host.name), host.name))
     machines = [_machine(source, number, host) for number, host in enumerate(nodes)]
-    return assemble(source, machines, remedy="add a <host> or <cluster> whose role is neither master nor storage")
+    platform = assemble(source, machines, remedy="add a <host> or <cluster> whose role is neither master nor storage")
+    storages = tuple(host.name for host in hosts if host.properties.get("role") == "storage")
+    return replace(platform, link_count=_link_count(root), storages=storages)
+
+
+def _link_count(element: Element) -> int:
+    """Return how many links the file describes; those of all hosts of a cluster are one description."""
+    own = element.others["link"] + (element.tag in CLUSTERS and "bw" in element.attributes)
+    return own + sum(map(_link_count, element.children))
 
 
 def name_order(name: str) -> tuple[tuple[int, int, str], ...]:

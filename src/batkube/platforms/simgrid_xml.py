@@ -7,6 +7,7 @@ and an attacker does, are refused where they are declared. The DTD that platform
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
@@ -36,6 +37,8 @@ class Element:
     line: int
     properties: dict[str, str] = field(default_factory=dict)
     children: list[Element] = field(default_factory=list)
+    #: How many elements of each other tag the file has; of the outermost element alone.
+    others: Counter[str] = field(default_factory=Counter)
 
 
 def parse_elements(source: str, content: bytes, tags: frozenset[str] = MACHINE_TAGS) -> Element:
@@ -52,6 +55,7 @@ def parse_elements(source: str, content: bytes, tags: frozenset[str] = MACHINE_T
         raise InputError(
             source, problem="not a SimGrid platform: it has no <platform>", remedy="see SimGrid's platform file format"
         )
+    reader.root.others = reader.others
     return reader.root
 
 
@@ -63,6 +67,7 @@ class _Reader:
         self._tags = tags
         self.lines_above = lines_above
         self.root: Element | None = None
+        self.others: Counter[str] = Counter()
         #: The open elements, outermost first; None stands for those not kept, so that their properties go nowhere.
         self._open: list[Element | None] = []
         self.parser = expat.ParserCreate()
@@ -97,6 +102,8 @@ class _Reader:
                 parent.children.append(element)
             elif not self._open:
                 self.root = element
+        else:
+            self.others[tag] += 1
         self._open.append(element)
 
     def _end(self, tag: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import inspect
 from collections.abc import Mapping
@@ -50,12 +51,24 @@ def load_policy(spec: str, arguments: Mapping[str, str]) -> Policy:
     Raises InputError when there is no such policy or it does not take these arguments.
     """
     path, class_name = _file_and_class(spec)
-    policy = policy_from_file(Path(path), class_name) if path else _built_in(spec)
-    made = construct(policy, spec, arguments)
-    if policy.decide is Policy.decide:
-        raise InputError(
-            f"policy {spec!r}", problem="has no method decide", remedy="write `def decide(self, view): yield …`"
-        )
+    return make_policy(policy_from_file(Path(path), class_name) if path else _built_in(spec), spec, arguments)
+
+
+def make_policy(policy: Policy | type[Policy], spec: str, arguments: Mapping[str, str]) -> Policy:
+    """Return a policy for one run: of a class, constructed with `arguments`, or a copy of one that is made already.
+
+    A copy, so that what one run leaves in it is not there in the next. Raises InputError.
+    """
+    source = f"policy {spec!r}"
+    if isinstance(policy, type):
+        made = construct(policy, spec, arguments)
+    elif arguments:
+        problem = "is made already, and takes no arguments any more"
+        raise InputError(source, at="scheduler_args", problem=problem, remedy="give its class, or leave them out")
+    else:
+        made = copy.deepcopy(policy)
+    if type(made).decide is Policy.decide:
+        raise InputError(source, problem="has no method decide", remedy="write `def decide(self, view): yield …`")
     return made
 
 

@@ -165,7 +165,9 @@ async def _wait(ending: Ending, service: Service, folder: OutputFolder) -> None:
     manager = ServedManager(service.manager, (folder.path / KUBECONFIG).resolve(), folder.path / LOG)
     with manager.running():
         ends = [asyncio.ensure_future(ending.wait()), asyncio.ensure_future(manager.ended())]
-        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        done, rest = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in rest:
+            end.cancel()
         for end in done:
             end.result()
 

@@ -40,6 +40,7 @@ from batkube.simulation.happening_parts import (
 )
 from batkube.simulation.inputs import Inputs, note_inputs
 from batkube.simulation.manners import admitted_kinds, maker_of
+from batkube.simulation.passed_over import note_passed_over
 from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
@@ -141,6 +142,7 @@ def assemble(
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
     note_inputs(inputs, world.notes)
+    note_passed_over(inputs, world.notes)
     policy = _schedule_in_process(world, inputs, courses, server)
     _start_nodes(world, inputs)
     _start_system_pods(world, inputs, accounts)

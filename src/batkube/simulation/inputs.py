@@ -17,7 +17,7 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.quantities import CPU
 from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
-from batkube.policies.catalogue import load_policy
+from batkube.policies.catalogue import load_policy, make_policy
 from batkube.policies.interface import Policy
 from batkube.programs.controller_manager import watches_nodes, with_node_lifecycle
 from batkube.programs.program import Builder, OutsideScheduler
@@ -43,6 +43,9 @@ from batkube.workloads.rules_reading import read_rules
 if TYPE_CHECKING:
     from batkube.execution.yard import Yard
     from batkube.programs.foundations import Foundations
+
+OwnPolicy = Policy | type[Policy]
+"""A policy of somebody's own, as Python has it: its class, or one that is made already."""
 
 #: Forms of jobs that say nothing of their pods' belonging together, as far as schedulers read it.
 _PLACED_ONE_BY_ONE = (SubmissionForm.PODS, SubmissionForm.INDEXED_JOB)
@@ -103,12 +106,13 @@ class Inputs:
         return sum(len(workload.jobs) for workload in self.workloads)
 
 
-def read_inputs(scenario: Scenario, builder: Builder | None = None) -> Inputs:
+def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: OwnPolicy | None = None) -> Inputs:
     """Read what `scenario` names and refuse what can never run, before anything is written.
 
-    `builder` gives the program of an outside scheduler by its name; it is built if need be.
+    `builder` gives the program of an outside scheduler by its name; it is built if need be. `own_policy` is what the
+    scenario only names where the policy was given as an object.
     """
-    policy, outside = _schedulers(scenario, builder)
+    policy, outside = _schedulers(scenario, builder, own_policy)
     latencies = NO_LATENCIES if scenario.latencies is None else read_latencies(scenario.latencies)
     rules = () if scenario.rules is None else read_rules(scenario.rules)
     timetable = read_timetable(scenario.events, scenario.events_source, read_platform(scenario.platform))
@@ -160,8 +164,12 @@ def _workloads(scenario: Scenario) -> Iterator[Workload]:
             yield read_workload(source, name=name, with_objects=True)
 
 
-def _schedulers(scenario: Scenario, builder: Builder | None) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
+def _schedulers(
+    scenario: Scenario, builder: Builder | None, own_policy: OwnPolicy | None
+) -> tuple[Policy | None, tuple[OutsideScheduler, ...]]:
     """Return the policy that schedules, or the programs that do."""
+    if own_policy is not None:
+        return make_policy(own_policy, scenario.scheduler.removeprefix(POLICY_PREFIX), scenario.scheduler_args), ()
     if scenario.scheduler.startswith(BATSIM_PREFIX):
         from batkube.batsim.arguments import batsim_scheduler
 

@@ -8,11 +8,12 @@ import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from batkube.batsim.refusal import Refusal
 from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
-from batkube.kernel.errors import Bug, RunFailed
+from batkube.kernel.errors import Bug, InputError, RunFailed
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Instant, human
 from batkube.kernel.journal import Journal
@@ -21,12 +22,13 @@ from batkube.kernel.temporary import temporary_files
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.results import Results
 from batkube.policies.guard import place_in
+from batkube.policies.interface import Policy
 from batkube.programs.program import Builder
 from batkube.scenarios.keys import KEYS, make_scenario
-from batkube.scenarios.scenario import Scenario
+from batkube.scenarios.scenario import POLICY_PREFIX, Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.assembly import Simulation, assemble
-from batkube.simulation.inputs import Inputs, read_inputs
+from batkube.simulation.inputs import Inputs, OwnPolicy, read_inputs
 from batkube.simulation.record import Record
 from batkube.simulation.time_limit import TimeIsUp, time_limit
 
@@ -54,7 +56,7 @@ def run(
     *,
     workload: WorkloadSource | Sequence[WorkloadSource],
     platform: str | Path,
-    scheduler: str | Sequence[str] = "policy:fcfs",
+    scheduler: str | Sequence[str] | OwnPolicy = "policy:fcfs",
     out: str | Path | None = None,
     force: bool = False,
     seed: int = 0,
@@ -66,12 +68,14 @@ def run(
 ) -> Run:
     """Run one scenario and return its results.
 
-    `scheduler` is what `batkube run --scheduler` takes; a program of the catalogue is built on first use, and kept.
+    `scheduler` is what `batkube run --scheduler` takes, or a class derived from `batkube.policies.Policy`, or an
+    instance of one, which is copied. A program of the catalogue is built on first use, and kept.
     Raises InputError when an input is unusable and RunFailed when jobs are left without an outcome. Without `out` the
     folder is temporary and lives as long as the returned object. `more` are further keys of a scenario file, with
     underscores: `decision_cost="measured"`.
     """
     workloads = [workload] if isinstance(workload, str | Path | Mapping) else list(workload)
+    own_policy, scheduler = _own_policy(scheduler)
     scenario = make_scenario(
         {
             "workload": [one if isinstance(one, Mapping) else str(one) for one in workloads],
@@ -88,12 +92,28 @@ def run(
     )
     folder = _temporary_folder() / "run" if out is None else Path(out)
     try:
-        execute(scenario, folder, force=force, builder=_build_aloud)
+        execute(scenario, folder, force=force, builder=_build_aloud, own_policy=own_policy)
     except BaseException:
         if out is None and not folder.exists():
             shutil.rmtree(folder.parent, ignore_errors=True)
         raise
     return Run(folder, temporary=out is None)
+
+
+def _own_policy(scheduler: str | Sequence[str] | OwnPolicy) -> tuple[OwnPolicy | None, str | Sequence[str]]:
+    """Return a policy that was given as an object, and the scheduler as a scenario names it. Raises InputError."""
+    if isinstance(scheduler, str | list | tuple):
+        return None, scheduler
+    kind = scheduler if isinstance(scheduler, type) else type(scheduler)
+    if not issubclass(kind, Policy):
+        problem = f"is {scheduler!r}, which is no scheduler"
+        raise InputError(
+            "batkube.run",
+            at="scheduler",
+            problem=problem,
+            remedy="give a text such as 'policy:easy', or a class derived from batkube.policies.Policy",
+        )
+    return cast(OwnPolicy, scheduler), f"{POLICY_PREFIX}{kind.__module__}.{kind.__qualname__}"
 
 
 def _temporary_folder() -> Path:
@@ -125,6 +145,7 @@ def execute(
     command: Sequence[str] = (),
     progress: ProgressListener | None = None,
     builder: Builder | None = None,
+    own_policy: OwnPolicy | None = None,
 ) -> Record:
     """Run `scenario` into the folder `out` and return what there is to tell of it.
 
@@ -132,7 +153,7 @@ def execute(
     """
     folder = OutputFolder(out, force=force)
     stopwatch = WorkStopwatch()
-    inputs = read_inputs(scenario, builder)
+    inputs = read_inputs(scenario, builder, own_policy)
     with folder.writing():
         with (
             folder.file("journal.jsonl").open("wb") as journal_file,

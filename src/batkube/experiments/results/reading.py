@@ -13,6 +13,7 @@ from batkube.experiments.description.columns import RUN, STATE
 from batkube.experiments.running.folder import DESCRIPTION, RESULTS, TIMES
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import as_float_s, duration
+from batkube.outputs.measures.run_files import COUNT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,12 +23,13 @@ def read_results(folder: str | Path) -> pd.DataFrame:
     """Return a row per run that is over, in the order of the grid: results.csv joined with timings.csv.
 
     The column of an axis holds numbers where all its labels are numbers, seconds where all are durations, and the
-    labels otherwise. Runs that failed have no numbers.
+    labels otherwise. Counts are whole numbers. Runs that failed have no numbers.
     """
     import pandas as pd
 
     # Names are text even where there are none.
     frame = pd.DataFrame(typed_columns(Path(folder))).astype({RUN: str})
+    frame = frame.astype({name: "Int64" for name in frame if str(name).startswith(COUNT)})
     timings = pd.read_csv(Path(folder) / TIMES, dtype={RUN: str})
     return frame.merge(timings, on=RUN, how="left", validate="one_to_one")
 

@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from batkube.outputs.charts.axes import short
+from batkube.outputs.charts.shown import ShownFigure
 from batkube.outputs.charts.style import house_style
 from batkube.outputs.charts.time_axis import time_axis
 from batkube.outputs.gantt.picture import Picture
@@ -50,7 +51,7 @@ def build(picture: Picture) -> Figure:
     """Return the chart of a picture."""
     with house_style():
         page = _page(picture)
-        figure = Figure(figsize=(_WIDTH_IN, page.height), dpi=_DPI, facecolor="white")
+        figure = ShownFigure(figsize=(_WIDTH_IN, page.height), dpi=_DPI, facecolor="white")
 
         def axes(above_in: float, height_in: float) -> Axes:
             bottom = (page.height - above_in - height_in) / page.height

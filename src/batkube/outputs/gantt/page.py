@@ -92,7 +92,7 @@ def _describe(job: pd.Series[Any]) -> str:
         lines.append(f"let in by its scheduler at {length('admitted_time')}")
     if job.get("member_wait", 0) > 0:
         lines.append(f"held nodes for {length('member_wait')} while other pods of it had none")
-    if job["evictions"] > 0:
+    if not pd.isna(job["evictions"]) and job["evictions"] > 0:
         lines.append(f"evictions {job['evictions']:.0f}")
     if pd.isna(job["starting_time"]):
         lines.append("never completed")

@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 import pandas as pd
 
@@ -112,6 +113,29 @@ class Comparison:
             writer.writerow([row.column.name, unit, *("" if value is None else repr(value) for value in values)])
         return out.getvalue()
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The metrics as a frame: a row per metric under its name in results.csv, a column per run, as in the CSV."""
+        names = [row.column.name for row in self.rows[0]]
+        values = {label: [row.raw for row in rows] for label, rows in zip(self.labels, self.rows, strict=True)}
+        return pd.DataFrame(values, index=pd.Index(names, name="metric"), dtype="float64")
+
+    def _repr_html_(self) -> str:
+        """Return the comparison as a notebook shows it: warnings first, then what any run has, with the changes."""
+        columns: dict[str, list[str]] = {"unit": [row.unit for row in self.rows[0]]}
+        for run, label in enumerate(self.labels):
+            columns[label] = [row.text for row in self.rows[run]]
+            if run != self.baseline:
+                columns[f"{label}, ±%"] = [self._change_text(run, number) for number in range(len(self.rows[run]))]
+        table = pd.DataFrame(columns, index=[row.name.strip() for row in self.rows[0]])
+        is_known = [any(rows[number].value is not None for rows in self.rows) for number in range(len(table))]
+        warnings = "".join(f"<p><b>warning:</b> {escape(warning)}</p>" for warning in self.warnings)
+        return f"<div>{warnings}{table[is_known].to_html()}</div>"
+
+    def _change_text(self, run: int, row: int) -> str:
+        change = self.change(run, row)
+        return "" if change is None else f"{change * 100:+.1f}"
+
 
 #: The order in which numbers are shown; what a run has besides stands before the last of these.
 _ORDER = (
@@ -175,7 +199,7 @@ def compare_runs(runs: Sequence[MeasuredRun], *, baseline: int = 0) -> Compariso
     warnings = [
         f"{label} {remark}"
         for label, run in zip(labels, runs, strict=True)
-        for remark in (run.failure_remark, run.violation_remark)
+        for remark in (run.failure_remark, run.violation_remark, run.loss_remark)
         if remark
     ]
     warnings += [

@@ -51,6 +51,8 @@ NUMBER_COLUMNS = (
 )
 #: The same, of files that have them.
 _MORE_NUMBERS = ("admitted_time", "member_wait")
+#: Those of them that are counts: whole numbers, and <NA> where the file says nothing.
+COUNT_COLUMNS = ("requested_number_of_resources", "success", "priority", "evictions", "tries", "attempts")
 _KNOWN = TEXT_COLUMNS + NUMBER_COLUMNS + _MORE_NUMBERS
 _REQUIRED = ("job_id", "submission_time", "starting_time", "finish_time", "allocated_resources")
 
@@ -72,7 +74,7 @@ def read_jobs(path: Path) -> pd.DataFrame:
     _derive_times(frame)
     if "final_state" not in table.columns:
         frame["final_state"] = _derived_states(frame)
-    return frame
+    return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64"))
 
 
 def _check_allocations(table: TextTable) -> None:

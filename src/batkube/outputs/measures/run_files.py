@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import Severity
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _POD_TEXTS = ("pod", "job_id", "workload_name", "node", "machine", "phase", "last_reason")
+#: What the names of columns that count something begin with.
+COUNT = "nb_"
+#: How jobs come to nothing, by their final state.
+LOSSES = {"COMPLETED_FAILED": "failed", "COMPLETED_KILLED": "killed", "REJECTED": "rejected"}
+
 _POD_NUMBERS = ("created", "scheduled", "started", "finished", "attempts")
 
 
@@ -54,13 +59,14 @@ class RunFiles:
             return pd.DataFrame({name: [] for name in (*_POD_TEXTS, *_POD_NUMBERS)})
         table = read_table(path)
         table.require((*_POD_TEXTS, *_POD_NUMBERS), "give the output folder of a run")
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             {name: table.numbers(name) if name in _POD_NUMBERS else table.text(name) for name in table.columns}
         )
+        return frame.astype({"attempts": "Int64"})
 
     @cached_property
     def schedule(self) -> pd.Series[Any]:
-        """The one row of schedule.csv, numbers as floats; empty when there is no such file."""
+        """The one row of schedule.csv, counts as ints and other numbers as floats; empty when there is no such file."""
         import pandas as pd
 
         from batkube.outputs.measures.tables import read_table
@@ -71,7 +77,9 @@ class RunFiles:
         table = read_table(path)
         if len(table.lines) != 1:
             raise InputError(path, problem=f"has {len(table.lines)} rows; a schedule.csv has exactly one")
-        return pd.Series({name: _number_or_text(cells[0]) for name, cells in table.columns.items()}, dtype=object)
+        values = {name: _number_or_text(cells[0]) for name, cells in table.columns.items()}
+        counts = {name: int(value) for name, value in values.items() if name.startswith(COUNT) and _is_whole(value)}
+        return pd.Series(values | counts, dtype=object)
 
     @cached_property
     def machine_states(self) -> pd.DataFrame:
@@ -84,7 +92,8 @@ class RunFiles:
         if not path.is_file():
             return pd.DataFrame({"time": [], "nb_idle": [], "nb_computing": []})
         table = read_table(path)
-        return pd.DataFrame({name: table.numbers(name) for name in table.columns})
+        frame = pd.DataFrame({name: table.numbers(name) for name in table.columns})
+        return frame.astype({name: "int64" for name in frame if str(name).startswith(COUNT)})
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -133,6 +142,19 @@ class RunFiles:
         if not isinstance(total, int):
             return "failed: its results are incomplete"
         return f"failed: {total - len(self.jobs):,} of its {total:,} jobs have no outcome"
+
+    @property
+    def loss_remark(self) -> str:
+        """What to say of a run in which jobs came to nothing, which no mean shows; empty if none did.
+
+        Jobs that reached their walltime are none of these: a trace has them, whatever the scheduler.
+        """
+        counts = self.jobs["final_state"].value_counts()
+        lost = [(int(counts.get(state, 0)), words) for state, words in LOSSES.items()]
+        words = ", ".join(f"{count:,} {words}" for count, words in lost if count)
+        ran = int((self.jobs["starting_time"].notna() & self.jobs["finish_time"].notna()).sum())
+        total = len(self.jobs)
+        return words and f"lost jobs: {words} of {total:,}; means are of the {ran:,} that started and ended"
 
     @cached_property
     def machines(self) -> list[dict[str, Any]]:
@@ -205,6 +227,10 @@ def _find_jobs(path: Path) -> Path:
     raise InputError(
         path, problem="is not a run's output folder: it holds no jobs.csv", remedy="give the --out of a run"
     )
+
+
+def _is_whole(value: float | str | None) -> TypeGuard[float]:
+    return isinstance(value, float) and value.is_integer()
 
 
 def _number_or_text(text: str) -> float | str | None:

@@ -9,10 +9,10 @@ import msgspec
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human
 from batkube.outputs.charts.inline_svg import inline, rendered
 from batkube.outputs.charts.style import chart_style
+from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table
-from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ KINDS = {
 Lines = list[dict[str, Any]]
 
 
-def beliefs_section(results: Results) -> Section | None:
+def beliefs_section(results: MeasuredRun) -> Section | None:
     """Return what the auditor found; None for a run without one."""
     path = results.beside("audit.jsonl")
     if not path.is_file():

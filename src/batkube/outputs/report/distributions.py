@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from batkube.outputs.charts.style import chart_style
+from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import bounded_slowdowns, finished_jobs
 from batkube.outputs.measures.occupation import Floats
-from batkube.outputs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _MOST_STEPS = 1_000
 _WIDE, _WIDEST = 100, 1e6
 
 
-def draw_distributions(results: Results) -> Figure | None:
+def draw_distributions(results: MeasuredRun) -> Figure | None:
     """Return the distributions of wait and bounded slowdown over finished jobs; None when no job finished."""
     done = finished_jobs(results.jobs)
     if done.empty:

@@ -10,6 +10,7 @@ from batkube.kernel.instants import human, seconds
 from batkube.outputs.charts.inline_svg import inline, rendered
 from batkube.outputs.charts.palette import STATES
 from batkube.outputs.measures.comparison import metric_rows
+from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import Metrics, users_table
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, folded_if_long, page, paragraph, write_page
@@ -22,17 +23,16 @@ from batkube.outputs.report.notes import notes_table
 from batkube.outputs.report.pods import pods_section
 from batkube.outputs.report.schedulers import schedulers_section
 from batkube.outputs.report.sources import sources_section
-from batkube.outputs.results import Results
 
 _FEW_USERS, _MOST_USERS = 12, 200
 
 
 def write_run_report(path: Path, target: Path, *, title: str | None = None) -> Path:
     """Write the report of the run at `path` (its folder, or a jobs.csv) to `target`. Same run, same bytes."""
-    return write_page(target, run_report(Results(path), title=title))
+    return write_page(target, run_report(MeasuredRun(path), title=title))
 
 
-def run_report(results: Results, *, title: str | None = None) -> str:
+def run_report(results: MeasuredRun, *, title: str | None = None) -> str:
     """Return the report as HTML."""
     sections: list[Section | None] = [
         _results_section(results),
@@ -49,7 +49,13 @@ def run_report(results: Results, *, title: str | None = None) -> str:
     return page(title or results.name, _lead(results), [section for section in sections if section is not None])
 
 
-def _lead(results: Results) -> list[Markup]:
+def run_summary(results: MeasuredRun) -> Markup:
+    """Return the few numbers of a run as a part of somebody else's page, a notebook's."""
+    facts = [element("tr", element("th", label), element("td", value)) for label, value in _facts(results.metrics)]
+    return element("div", *_lead(results), element("table", element("tbody", *facts)))
+
+
+def _lead(results: MeasuredRun) -> list[Markup]:
     metrics, count = results.metrics, results.machine_count
     who = f"{results.scheduler}: " if results.scheduler else ""
     lead = [paragraph(f"{who}{metrics.jobs:,} jobs on {count:,} machine{'s' * (count != 1)}.", class_="told")]
@@ -61,10 +67,12 @@ def _lead(results: Results) -> list[Markup]:
     if results.violation_remark:
         link = element("a", results.violation_remark, href="#fidelity")
         lead.append(paragraph("The scheduler ", link, ".", class_="bad"))
+    if results.loss_remark:
+        lead.append(paragraph(f"This run {results.loss_remark}.", class_="bad"))
     return lead
 
 
-def _results_section(results: Results) -> Section:
+def _results_section(results: MeasuredRun) -> Section:
     metrics = results.metrics
     heads = [Heading("metric"), Heading("value", is_number=True), Heading("unit")]
     rows: list[list[Any]] = [
@@ -84,7 +92,13 @@ def _metric_name(name: str) -> str:
 
 
 def _headline(metrics: Metrics) -> Markup:
-    """Return the few numbers that everybody looks for first, as a person says them."""
+    """Return the few numbers that everybody looks for first."""
+    items = [element("li", element("b", value), element("span", label)) for label, value in _facts(metrics)]
+    return element("ul", *items, class_="headline")
+
+
+def _facts(metrics: Metrics) -> list[tuple[str, str]]:
+    """Return these numbers as a person says them, each with its name."""
     facts = [("jobs finished", f"{metrics.finished:,} of {metrics.jobs:,}")]
     for label, value in (
         ("makespan", metrics.makespan_s),
@@ -97,11 +111,10 @@ def _headline(metrics: Metrics) -> Markup:
         facts.append(("mean slowdown", f"{metrics.slowdown_mean:,.2f}"))
     if metrics.utilisation is not None:
         facts.append(("utilisation", f"{metrics.utilisation * 100:.1f} %"))
-    items = [element("li", element("b", value), element("span", label)) for label, value in facts]
-    return element("ul", *items, class_="headline")
+    return facts
 
 
-def _gantt_section(results: Results) -> Section:
+def _gantt_section(results: MeasuredRun) -> Section:
     try:
         content = gantt_figure(results, prefix="gantt1")
     except InputError as error:
@@ -109,7 +122,7 @@ def _gantt_section(results: Results) -> Section:
     return Section("gantt", "Who ran where", content)
 
 
-def _distributions_section(results: Results) -> Section | None:
+def _distributions_section(results: MeasuredRun) -> Section | None:
     figure = draw_distributions(results)
     if figure is None:
         return None
@@ -145,7 +158,7 @@ def _described(metrics: Metrics) -> str:
     return "; ".join(sentences) + "."
 
 
-def _users_section(results: Results) -> Section | None:
+def _users_section(results: MeasuredRun) -> Section | None:
     users = users_table(results.jobs)
     if len(users) < 2:
         return None
@@ -167,7 +180,7 @@ def _users_section(results: Results) -> Section | None:
     return Section("users", "Users", folded)
 
 
-def _fidelity_section(results: Results) -> Section | None:
+def _fidelity_section(results: MeasuredRun) -> Section | None:
     if not results.beside("fidelity.json").is_file():
         return None
     content = paragraph("Everything that the run asked for is modelled: no notes.")

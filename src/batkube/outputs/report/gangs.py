@@ -8,17 +8,17 @@ from typing import Any
 import pandas as pd
 
 from batkube.kernel.instants import human, seconds
+from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table
-from batkube.outputs.results import Results
 
 #: The largest job of each class but the last.
 _CLASSES = (1, 4, 16, 64, 256)
 _MOST_ROWS = 10
 
 
-def gangs_section(results: Results) -> Section | None:
+def gangs_section(results: MeasuredRun) -> Section | None:
     """Return how jobs of each size fared; None where no program placed the pods of jobs one by one."""
     jobs = results.jobs
     if "member_wait" not in jobs.columns:
@@ -32,7 +32,7 @@ def gangs_section(results: Results) -> Section | None:
     return Section("gangs", "Jobs of many pods", join(parts))
 
 
-def _stuck(results: Results) -> str:
+def _stuck(results: MeasuredRun) -> str:
     count = int(float(results.schedule.get("nb_jobs_deadlocked", 0)))
     return f"{count:,} of them were in a deadlock." if count else "None was in a deadlock."
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from batkube.outputs.charts.inline_svg import inline
 from batkube.outputs.gantt.chart import gantt_svg
+from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Markup, element
-from batkube.outputs.results import Results
 
 
-def gantt_figure(results: Results, *, prefix: str, title: str | None = None) -> Markup:
+def gantt_figure(results: MeasuredRun, *, prefix: str, title: str | None = None) -> Markup:
     """Return the chart on its own white sheet, whose colours mean jobs and not the page's. Raises InputError."""
     drawing = inline(
         gantt_svg(results, title=title),

@@ -7,17 +7,17 @@ from typing import Any
 
 import pandas as pd
 
+from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Markup, element, join
 from batkube.outputs.pages.page import Section, paragraph
 from batkube.outputs.pages.tables import Cell, Heading, table
-from batkube.outputs.results import Results
 
 _MOST_ROWS = 30
 _EXAMPLES = 3
 _NUMBER = re.compile(r"\d+")
 
 
-def pods_section(results: Results) -> Section | None:
+def pods_section(results: MeasuredRun) -> Section | None:
     """Return which pods never ran and which were tried more than once; None when the run tells no pods."""
     pods = results.pods
     if pods.empty:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from typing import Any
 
+from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.page import Section
 from batkube.outputs.pages.tables import Cell, Heading, table
-from batkube.outputs.results import Results
 
 _COUNTS = {
     "jobs": "jobs",
@@ -18,7 +18,7 @@ _COUNTS = {
 }
 
 
-def schedulers_section(results: Results) -> Section | None:
+def schedulers_section(results: MeasuredRun) -> Section | None:
     """Return what each of several schedulers did; None where there was one."""
     path = results.path / "schedulers.csv"
     if not path.is_file():

@@ -6,13 +6,13 @@ import json
 import shlex
 from typing import Any
 
+from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Child, element, join
 from batkube.outputs.pages.page import Section, definitions, fold, paragraph, verbatim
 from batkube.outputs.report.notes import inputs_table, programs_table
-from batkube.outputs.results import Results
 
 
-def sources_section(results: Results) -> Section:
+def sources_section(results: MeasuredRun) -> Section:
     """Return what was run, and enough to run it again, as far as the manifest tells."""
     manifest = results.manifest
     if not manifest:

@@ -1,0 +1,57 @@
+"""What somebody gave a run and it makes no use of: said, so that nobody takes its results to rest on it."""
+
+from __future__ import annotations
+
+from batkube.execution.profiles import only_computes
+from batkube.kernel.fidelity import FidelityNote, FidelityNotes
+from batkube.platforms.power import WATTAGE
+from batkube.policies.foresight import foresight_of
+from batkube.scenarios.scenario import BATSIM_PREFIX
+from batkube.simulation.inputs import Inputs
+from batkube.workloads.model import Composed, Foreign, Profile
+
+#: Batsim's types of profiles that move data from or to a storage.
+_STORING = ("parallel_homogeneous_pfs", "data_staging")
+#: Those that are read from files of their own and send nothing.
+_SILENT = ("usage_trace",)
+
+_POWER = FidelityNote("platform", "tells what machines draw, and the run counts no energy: --energy does")
+_LINKS = FidelityNote("platform", "describes links, and no job communicates: the network makes no difference")
+_STORAGES = FidelityNote("platform", "has storages, and no job reads or writes them")
+_FORESIGHT = FidelityNote("policy", "reads job.profile, a job's true future, which no scheduler knows")
+_FLAGS = FidelityNote("scheduler", "ignores flags beside its configuration file; set them by --scheduler-config")
+
+
+def note_passed_over(inputs: Inputs, notes: FidelityNotes) -> None:
+    """Say what of the platform and of the programs' arguments has no effect, and what a policy should not know."""
+    platform = inputs.platform
+    profiles = {id(job.profile): job.profile for workload in inputs.workloads for job in workload.jobs}.values()
+    powered = [machine.name for machine in platform.machines if WATTAGE in machine.properties]
+    if powered and not inputs.scenario.energy:
+        notes.add(_POWER, example=f"machine {powered[0]}", count=len(powered))
+    if platform.link_count and not any(map(_communicates, profiles)):
+        notes.add(_LINKS, example=platform.source, count=platform.link_count)
+    if platform.storages and not any(map(_stores, profiles)):
+        notes.add(_STORAGES, example=platform.storages[0], count=len(platform.storages))
+    if inputs.policy is not None and not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
+        places = foresight_of(type(inputs.policy))
+        if places:
+            notes.add(_FORESIGHT, example=places[0], count=len(places))
+    if inputs.outside:
+        from batkube.programs.idle_flags import idle_flags
+
+        for program in inputs.outside:
+            for flag, field in idle_flags(program):
+                notes.add(_FLAGS, example=f"{program.name} {flag}: write {field}")
+
+
+def _stores(profile: Profile) -> bool:
+    if isinstance(profile, Composed):
+        return any(map(_stores, profile.parts))
+    return isinstance(profile, Foreign) and profile.kind in _STORING
+
+
+def _communicates(profile: Profile) -> bool:
+    if isinstance(profile, Composed):
+        return any(map(_communicates, profile.parts))
+    return not only_computes(profile) and not (isinstance(profile, Foreign) and profile.kind in _SILENT)
