@@ -12,6 +12,7 @@ import pytest
 import published
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import seconds
+from batkube.workloads.batsim import ENDLESS
 from batkube.workloads.model import (
     Composed,
     Delay,
@@ -352,17 +353,29 @@ def test_a_byte_order_mark_is_no_mistake(write: Write) -> None:
 
 
 def test_every_workload_of_batsims_own_tests_is_read(shared_data: Path) -> None:
-    # Two files have times beyond the 292 years that a run's nanoseconds can count; they are refused, and say so.
+    # Two files submit beyond the 292 years that a run's nanoseconds can count; they are refused, and say so.
     beyond = {"test_long_workload.json", "test_smpi_mapping.json"}
     paths = sorted((shared_data / "batsim" / "workloads").rglob("*.json"))
     assert len(paths) >= 25
 
     for path in paths:
         if path.name in beyond:
-            with pytest.raises(InputError, match="292 years"):
+            with pytest.raises(InputError, match=r"subtime: .* 292 years"):
                 read_workload(path)
         else:
             assert len(read_workload(path).jobs) == len(json.loads(path.read_text())["jobs"])
+
+
+def test_a_walltime_beyond_any_run_is_none_and_noted(write: Write) -> None:
+    path = write()
+    document = json.loads(path.read_text())
+    document["jobs"][0]["walltime"] = 1e20
+    path.write_text(json.dumps(document))
+
+    workload = read_workload(path)
+
+    assert workload.jobs[0].walltime is None
+    assert workload.notes == ((ENDLESS, 1),)
 
 
 def test_the_published_burst_is_read(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,18 @@ def test_run_times_that_depend_on_the_machines_are_counted_apart() -> None:
 
     assert (summary.run_time, summary.run_times_unknown) == (None, 1)
     assert "depends on the machines" in dict(facts(summary))["run time not fixed"]
+    assert dict(facts(summary))["work"] == "not known"
+
+
+def test_the_work_of_some_jobs_is_not_taken_for_that_of_all(delays_at: MakeWorkload) -> None:
+    profile = ParallelHomogeneous(name="flops", cpu_flops=1e9, com_bytes=0)
+    known = delays_at((0, 10, 2), size_machines=4)
+    job = Job(workload="w0", name="other", submit=Instant(seconds(5)), size=1, profile=profile)
+
+    summary = summarise(dataclasses.replace(known, jobs=[*known.jobs, job]))
+
+    assert dict(facts(summary))["work"] == "20 core-seconds of 1 jobs; that of the others is not known"
+    assert summary.offered_load is None
 
 
 def test_requests_are_shown_per_resource(delays_at: MakeWorkload) -> None:
@@ -76,7 +89,7 @@ def test_requests_are_shown_per_resource(delays_at: MakeWorkload) -> None:
     summary = summarise(delays_at((0, 1, 1), (0, 1, 1), requests=requests))
 
     rows = {row[0]: dict(zip(SPREAD_COLUMNS, row[1:], strict=True)) for row in spreads(summary)}
-    assert rows["cpu per pod"]["mean"] == "1.5"
+    assert rows["cpu per pod (cores)"]["mean"] == "1.5"
     assert rows["memory per pod"]["max"] == "4 GiB"
     assert rows["nvidia.com/gpu per pod"]["min"] == "2"
     assert dict(facts(summary))["asking for memory"] == "2 jobs"

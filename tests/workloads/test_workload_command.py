@@ -41,7 +41,7 @@ def test_show_prints_every_number_a_user_asks_for(trace: Path) -> None:
         "span 30 s",
         "work 1,430 core-seconds",
         "with walltime 3 of 4 jobs (75.0%)",
-        "size 1 3.75 3 8",
+        "size (machines or pods) 1 3.75 3 8",
         "run time 0 s 2 min 25 s 40 s 8 min 20 s",
         "gap between submissions 10 s",
         "walltime / run time 1.2 1.2 1.2 1.2 0",
@@ -260,3 +260,56 @@ def test_a_misused_generator_is_refused(tmp_path: Path, arguments: list[str], pa
 
 def test_a_missing_output_is_a_usage_error(trace: Path) -> None:
     assert batkube_workload("convert", trace).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--min-size", 2], ["1", "2", "3"]),
+        (["--max-size", 4], ["2", "3", "4"]),
+        (["--min-size", 2, "--max-size", 4], ["2", "3"]),
+        (["--user", 7], ["1", "2", "3", "4"]),
+        (["--queue", 2, "--queue", 3], ["3", "4"]),
+    ],
+)
+def test_jobs_are_kept_by_size_user_and_queue(
+    trace: Path, tmp_path: Path, options: list[object], names: list[str]
+) -> None:
+    rows = [line.split() for line in trace.read_text().splitlines()[1:]]
+    for row, queue in zip(rows, "1123", strict=True):
+        row[14] = queue
+    trace.write_text("; MaxProcs: 8\n" + "".join(" ".join(row) + "\n" for row in rows))
+
+    result = batkube_workload("convert", trace, "-o", tmp_path / "kept.json", *options)
+
+    assert result.exit_code == 0
+    kept = read_workload(tmp_path / "kept.json").jobs
+    assert [job.name for job in kept] == names
+    assert [job.queue for job in kept] == ["1123"[int(name) - 1] for name in names], "queues are kept"
+
+
+def test_a_filter_that_keeps_nothing_is_an_error(trace: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no job has such a size, user and queue"):
+        batkube_workload("convert", trace, "-o", tmp_path / "x.json", "--user", "nobody")
+
+
+def test_sizes_are_clipped_and_walltimes_raised_and_both_are_told(trace: Path, tmp_path: Path) -> None:
+    trace.write_text(trace.read_text().replace(" 60 -1", " 50 -1"))
+    out = tmp_path / "x.json"
+
+    result = batkube_workload("convert", trace, "-o", out, "--clip-size", 3, "--raise-walltime")
+
+    jobs = {job.name: job for job in read_workload(out).jobs}
+    assert [jobs[name].size for name in "1234"] == [3, 3, 2, 1]
+    assert [jobs[name].walltime for name in "1234"] == [seconds(51), seconds(50), seconds(600), None]
+    assert "got that much (2 times)" in result.output
+    assert "was raised above it (1 times)" in result.output
+
+
+def test_swf_with_parts_of_seconds_says_so(trace: Path, tmp_path: Path) -> None:
+    whole = batkube_workload("convert", trace, "-o", tmp_path / "whole.swf")
+    parts = batkube_workload("convert", trace, "-o", tmp_path / "parts.swf", "--compress", 4)
+
+    assert "whole seconds" not in whole.output
+    # Of 100, 102.5, 105 and 107.5 s two are whole, and so are their walltimes; a run time of 12.5 s is not.
+    assert "SWF has whole seconds: a job's times have more digits, which some readers refuse (3 times)" in parts.output

@@ -52,6 +52,23 @@ _OutputFormat = Annotated[
     ),
 ]
 _Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
+_Machines = Annotated[int | None, typer.Option(min=1, help="Processors of the trace's machine, if INPUT does not say.")]
+_Utilisation = Annotated[
+    float | None, typer.Option(help="Keep the jobs submitted in a period of this mean utilisation (0 to 1).")
+]
+_Variation = Annotated[
+    float | None, typer.Option(min=0, help="How far its utilisation may be off (0.01 if not given).")
+]
+_Pick = Annotated[int | None, typer.Option(min=1, help="Which period found: 2 for the second (1 if not given).")]
+_Begin = Annotated[
+    str | None, typer.Option("--from", help="Keep the jobs submitted at this time of the trace or later.")
+]
+_Compress = Annotated[
+    str | None, typer.Option(help="Let arrivals, run times and walltimes pass this many times as fast.")
+]
+_RaiseWalltime = Annotated[
+    bool, typer.Option("--raise-walltime", help="Raise each walltime that is not above the run time above it.")
+]
 
 
 @app.command()
@@ -77,31 +94,24 @@ def convert(
     format: _InputFormat = None,
     output_format: _OutputFormat = None,
     force: _Force = False,
-    machines: Annotated[
-        int | None, typer.Option(min=1, help="Processors of the trace's machine, if INPUT does not say.")
-    ] = None,
-    utilisation: Annotated[
-        float | None, typer.Option(help="Keep the jobs submitted in a period of this mean utilisation (0 to 1).")
-    ] = None,
+    machines: _Machines = None,
+    utilisation: _Utilisation = None,
     period: Annotated[str | None, typer.Option(help="Length of that period (10h if not given).")] = None,
-    variation: Annotated[
-        float | None, typer.Option(min=0, help="How far its utilisation may be off (0.01 if not given).")
-    ] = None,
-    pick: Annotated[
-        int | None, typer.Option(min=1, help="Which period found: 2 for the second (1 if not given).")
-    ] = None,
-    begin: Annotated[
-        str | None, typer.Option("--from", help="Keep the jobs submitted at this time of the trace or later.")
-    ] = None,
+    variation: _Variation = None,
+    pick: _Pick = None,
+    begin: _Begin = None,
     end: Annotated[str | None, typer.Option("--to", help="Keep the jobs submitted before this time.")] = None,
+    min_size: Annotated[int | None, typer.Option(min=1, help="Keep the jobs of this size or a larger one.")] = None,
+    max_size: Annotated[int | None, typer.Option(min=1, help="Keep the jobs of this size or a smaller one.")] = None,
+    user: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this user; may be repeated.")] = None,
+    queue: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this queue; may be repeated.")] = None,
     drop_zero: Annotated[bool, typer.Option("--drop-zero", help="Leave out jobs with run time 0.")] = False,
     first: Annotated[int | None, typer.Option(min=1, help="Keep the first N jobs of what is left.")] = None,
     shift: Annotated[bool, typer.Option("--shift", help="Let the first job be submitted at 0.")] = False,
     rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
-    compress: Annotated[
-        str | None, typer.Option(help="Let arrivals, run times and walltimes pass this many times as fast.")
-    ] = None,
+    compress: _Compress = None,
     trim: Annotated[str | None, typer.Option(help="Let no job run longer than this.")] = None,
+    clip_size: Annotated[int | None, typer.Option(min=1, help="Let no job be larger than this.")] = None,
     cores_per_machine: Annotated[
         int | None, typer.Option(min=1, help="Count machines of N processors instead of processors (rounded up).")
     ] = None,
@@ -115,6 +125,7 @@ def convert(
     walltime_from_runtime: Annotated[
         str | None, typer.Option(help="Set each walltime to this many times the run time.")
     ] = None,
+    raise_walltime: _RaiseWalltime = False,
     scheduler: Annotated[str | None, typer.Option(help="Let every job ask for the scheduler of this name.")] = None,
 ) -> None:
     """Convert a workload, changing it on the way. Changes are made in the order of the options in this help."""
@@ -126,6 +137,8 @@ def convert(
     else:
         _refuse_without("--utilisation", {"--period": period, "--variation": variation, "--pick": pick})
     workload = _window(workload, begin, end)
+    sizes, users, queues = (min_size, max_size), user or (), queue or ()
+    workload = conversions.selected_jobs(workload, sizes=sizes, users=users, queues=queues)
     if drop_zero:
         workload = conversions.drop_zero_run_times(workload)
     if first is not None:
@@ -133,8 +146,12 @@ def convert(
     if shift:
         workload = conversions.shift_to_zero(workload)
     workload = _timed(workload, rate, compress, trim)
+    if clip_size is not None:
+        workload = conversions.clip_sizes(workload, clip_size)
     workload = _resized(workload, cores_per_machine, cpu_norm, cpu_max)
     workload = _limited(workload, no_walltime, walltime_factor, walltime_from_runtime)
+    if raise_walltime:
+        workload = conversions.raise_walltimes(workload)
     if scheduler is not None:
         workload = conversions.with_scheduler(workload, scheduler)
     _write(workload, output, output_format, force)
@@ -195,9 +212,7 @@ def resample(
     ] = None,
     length: Annotated[str | None, typer.Option(help="With --blocks: how long it is in all.")] = None,
     rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
-    machines: Annotated[
-        int | None, typer.Option(min=1, help="Processors of the trace's machine, if INPUT does not say.")
-    ] = None,
+    machines: _Machines = None,
     seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
     output_format: _OutputFormat = None,
     force: _Force = False,

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import Duration, Instant
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import LATEST_NS, NANOSECONDS_PER_SECOND, Duration, Instant
 from batkube.workloads import fields as take
 from batkube.workloads import names
 from batkube.workloads.batsim_profiles import Profiles
@@ -32,6 +33,7 @@ ASSUMED_SIZE = "nb_res_assumed"
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 #: What errors call the source of jobs that are registered during a run.
 _SCHEDULER = Path("the scheduler")
+ENDLESS = FidelityNote("workload", "a walltime is more than the 292 years a run can last, and counts as none")
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -75,7 +77,14 @@ def read_batsim_document(path: Path, name: str) -> BatsimDocument:
     entries = [(reader.job(index, raw), take.mapping(place, raw)) for index, raw in enumerate(raw_jobs)]
     # Batsim submits by time and then by id as a text: "10" before "9" (job_comparator_subtime_number in jobs.cpp).
     entries.sort(key=lambda entry: (entry[0].submit, entry[0].name))
-    workload = Workload(name=name, source=str(path), jobs=[job for job, _ in entries], size_machines=size_machines)
+    endless = sum(job.walltime is None and raw.get("walltime") not in (None, -1) for job, raw in entries)
+    workload = Workload(
+        name=name,
+        source=str(path),
+        jobs=[job for job, _ in entries],
+        size_machines=size_machines,
+        notes=((ENDLESS, endless),) if endless else (),
+    )
     return BatsimDocument(workload, [raw for _, raw in entries], profiles.known, profiles.descriptions)
 
 
@@ -190,6 +199,9 @@ class _Jobs:
 
 def _walltime(place: Place, raw: object) -> Duration | None:
     if raw is None or raw == -1:
+        return None
+    # Batsim's own test files have such: nobody lives to see the end of them.
+    if take.number(place, raw) > LATEST_NS // NANOSECONDS_PER_SECOND:
         return None
     walltime = take.time(place, raw) if take.number(place, raw) > 0 else 0
     if walltime <= 0:

@@ -6,7 +6,7 @@ shared between jobs. Numbers that scale are exact fractions, so that the order o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -21,6 +21,8 @@ from batkube.workloads.run_times import run_time
 
 NOT_TRIMMED = FidelityNote("workload", "a job's run time depends on the machines and could not be trimmed")
 NOT_COMPRESSED = FidelityNote("workload", "a job's run time depends on the machines and stayed as it is")
+CLIPPED = FidelityNote("workload", "a job asked for more than --clip-size and got that much")
+RAISED = FidelityNote("workload", "a job's walltime was not above its run time and was raised above it")
 NO_WALLTIME_MADE = FidelityNote("workload", "a job's run time depends on the machines: it got no walltime from it")
 
 
@@ -39,6 +41,52 @@ def window(workload: Workload, begin: Instant, end: Instant | None) -> Workload:
 def first_jobs(workload: Workload, count: int) -> Workload:
     """Keep the first `count` jobs."""
     return _with_jobs(workload, workload.jobs[:count], f"is among the first {count}")
+
+
+def selected_jobs(
+    workload: Workload,
+    *,
+    sizes: tuple[int | None, int | None] = (None, None),
+    users: Collection[str] = (),
+    queues: Collection[str] = (),
+) -> Workload:
+    """Keep the jobs whose size is in a range (None: no bound), and which are of these users and queues (none: all)."""
+    least, most = sizes
+    kept = [
+        job
+        for job in workload.jobs
+        if (least is None or job.size >= least)
+        and (most is None or job.size <= most)
+        and (not users or job.user in users)
+        and (not queues or job.queue in queues)
+    ]
+    return _with_jobs(workload, kept, "has such a size, user and queue")
+
+
+def clip_sizes(workload: Workload, most: int) -> Workload:
+    """Let no job ask for more than `most` machines; its run time stays."""
+    larger = sum(job.size > most for job in workload.jobs)
+    clipped = _each(workload, lambda job: replace_fields(job, size=most) if job.size > most else job)
+    return _noted(clipped, CLIPPED, larger)
+
+
+def raise_walltimes(workload: Workload) -> Workload:
+    """Let no job be killed at its walltime: one that is not above the run time becomes the next whole second above it.
+
+    Batsim lets a job succeed only if it ends strictly before its walltime.
+    """
+    short = 0
+
+    def raise_one(job: Job) -> Job:
+        nonlocal short
+        length = run_time(job.profile)
+        if length is None or job.walltime is None or job.walltime > length:
+            return job
+        short += 1
+        above = (length // NANOSECONDS_PER_SECOND + 1) * NANOSECONDS_PER_SECOND
+        return replace_fields(job, walltime=Duration(_timed(above)))
+
+    return _noted(_each(workload, raise_one), RAISED, short)
 
 
 def drop_zero_run_times(workload: Workload) -> Workload:

@@ -71,9 +71,10 @@ class Summary:
     def offered_load(self) -> float | None:
         """The work per unit of the machine and of the span: above 1, queues grow without end.
 
-        It counts whole machines, so it cannot be told when pods share them by their requests.
+        It counts whole machines, so it cannot be told when pods share them by their requests, nor when nobody knows how
+        long some jobs run.
         """
-        if not self.size_machines or not self.span or self.requests:
+        if not self.size_machines or not self.span or self.requests or self.run_times_unknown:
             return None
         return self.work_core_ns / (self.size_machines * self.span)
 
@@ -127,7 +128,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         ("first submission", _time(summary.first_submit)),
         ("last submission", _time(summary.last_submit)),
         ("span", _time(summary.span)),
-        ("work", f"{summary.work_core_ns / NANOSECONDS_PER_SECOND:,.0f} core-seconds"),
+        ("work", _work(summary)),
         ("offered load", f"{load:.4f} of the machine, over the span" if load is not None else "not known"),
         ("with walltime", f"{summary.walltimes:,} of {summary.jobs:,} jobs ({summary.walltimes / summary.jobs:.1%})"),
     ]
@@ -142,19 +143,33 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
 
 def spreads(summary: Summary) -> list[tuple[str, ...]]:
     """Return (what, and the `SPREAD_COLUMNS` as texts) of everything that varies from job to job."""
-    rows: list[tuple[str, ...]] = [("size", *_texts(summary.size, _number))]
+    rows: list[tuple[str, ...]] = [("size (machines or pods)", *_texts(summary.size, _number))]
     for what, spread in (("run time", summary.run_time), ("gap between submissions", summary.gaps)):
         if spread is not None:
             rows.append((what, *_texts(spread, lambda value: human(round(value)))))
     if summary.overestimation is not None:
         rows.append(("walltime / run time", *_texts(summary.overestimation, _number)))
     for resource, (_, spread) in summary.requests.items():
-        rows.append((f"{resource} per pod", *_texts(spread, _AMOUNT_TEXTS.get(resource, _number))))
+        rows.append(
+            (
+                f"{resource} per pod{_UNIT_NAMES.get(resource, '')}",
+                *_texts(spread, _AMOUNT_TEXTS.get(resource, _number)),
+            )
+        )
     return rows
 
 
 def _texts(spread: Spread, text: Callable[[float], str]) -> tuple[str, ...]:
     return tuple(text(value) for value in (spread.least, spread.mean, spread.median, spread.most, spread.deviation))
+
+
+def _work(summary: Summary) -> str:
+    """Return the work of the jobs whose run time is known, which nobody shall take for that of all."""
+    known = summary.jobs - summary.run_times_unknown
+    if not known:
+        return "not known"
+    work = f"{summary.work_core_ns / NANOSECONDS_PER_SECOND:,.0f} core-seconds"
+    return work if known == summary.jobs else f"{work} of {known:,} jobs; that of the others is not known"
 
 
 def _time(ns: int) -> str:
@@ -175,3 +190,4 @@ def _bytes(value: float) -> str:
 
 
 _AMOUNT_TEXTS = {CPU: _cores, MEMORY: _bytes}
+_UNIT_NAMES = {CPU: " (cores)"}

@@ -9,11 +9,13 @@ from typing import BinaryIO, cast
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND
 from batkube.kernel.replacing import replacing
 from batkube.workloads.batsim_writing import batsim_text
 from batkube.workloads.manifests_writing import is_object_name, manifests_text
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import format_of
+from batkube.workloads.run_times import run_time
 from batkube.workloads.swf_writing import swf_text
 
 _WRITERS: dict[str, Callable[[Workload], Iterator[str]]] = {
@@ -31,6 +33,14 @@ _LOSSES: dict[str, tuple[tuple[FidelityNote, Callable[[Job], bool]], ...]] = {
         (FidelityNote("workload", "SWF has no requests per pod: a job's are lost"), lambda job: bool(job.requests)),
         (FidelityNote("workload", "SWF has no priorities: a job's is lost"), lambda job: job.priority != 0),
         (FidelityNote("workload", "SWF has no schedulers: a job's is lost"), lambda job: bool(job.scheduler)),
+        (
+            FidelityNote(
+                "workload", "SWF has whole seconds: a job's times have more digits, which some readers refuse"
+            ),
+            lambda job: any(
+                ns % NANOSECONDS_PER_SECOND for ns in (job.submit, run_time(job.profile) or 0, job.walltime or 0)
+            ),
+        ),
         (FidelityNote("workload", "SWF has no exit codes: a job's is lost"), lambda job: job.profile.ret != 0),
     ),
     "manifests": (
