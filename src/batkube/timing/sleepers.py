@@ -4,6 +4,10 @@ A thread that waits, for whatever and by whatever call, is asleep (proc(5): stat
 unlocked mutex or an ended child, has made it runnable when his own call returns. So when all threads of a program and
 of the processes it has started sleep at one moment, nothing goes on in it until somebody outside does something.
 
+The state alone does not tell: a thread on its way to sleep has it already while it looks a last time whether there is
+something to do, and on a busy machine it may lose its processor right then, for long. Such a one is still queued for a
+processor, and of those the kernel does not say where they wait (proc(5): wchan is 0).
+
 One look takes time, during which those who were looked at first may have been woken by those who were looked at last.
 Therefore everybody is looked at twice: who sleeps both times and was never given a processor in between (the kernel
 counts that) has slept all the time from the one look to the other, and so there was a moment at which all did.
@@ -16,14 +20,20 @@ import os
 from collections.abc import Iterable
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.stopwatch import Stopwatch
 
 #: Asleep; or ended, and not yet taken note of by its parent.
-_QUIET = frozenset((b"S", b"Z", b"X"))
+_ASLEEP = b"S"
+_QUIET = frozenset((_ASLEEP, b"Z", b"X"))
 _READ = 4096
 #: proc(5), /proc/PID/stat: the fields after the name in parentheses; the number of threads is the 20th of all.
 _THREADS = 17
 #: How many times a thread was given a processor; where the kernel does not count that, how often it lost one.
 _RUNS, _SWITCHES = "schedstat", "status"
+#: Where a thread waits in the kernel; what is there for one that is queued for a processor, or may not be looked at.
+_WCHAN, _NOWHERE = "wchan", b"0"
+#: One of which the kernel does not tell is taken to be asleep when it has not run for so long.
+_LONG_S = 1.0
 
 Thread = tuple[int, int]
 """Process and thread, by their numbers."""
@@ -46,7 +56,7 @@ class _Task:
         folder = f"/proc/{process}/task/{thread}"
         self._files: list[int] = []
         try:
-            for name in ("stat", "children", runs):
+            for name in ("stat", "children", runs, _WCHAN):
                 self._files.append(os.open(f"{folder}/{name}", os.O_RDONLY | os.O_CLOEXEC))
         except OSError:
             self.close()
@@ -56,6 +66,10 @@ class _Task:
         """Return what it does, and how many threads its process has."""
         fields = os.pread(self._files[0], _READ, 0).rpartition(b")")[2].split()
         return fields[0], int(fields[_THREADS])
+
+    def waits_somewhere(self) -> bool:
+        """Return whether it is queued for no processor."""
+        return os.pread(self._files[3], _READ, 0) != _NOWHERE
 
     def children(self) -> list[int]:
         """Return the processes that it has started and that have not been taken note of as ended."""
@@ -79,6 +93,8 @@ class Sleepers:
         self._tasks: dict[Thread, _Task] = {}
         self._threads: dict[int, list[int]] = {}
         self._runs = _RUNS if _counts_runs() else _SWITCHES
+        #: How often threads had run of which the kernel does not tell where they wait, and since when.
+        self._unclear: dict[Thread, tuple[bytes, Stopwatch]] = {}
 
     def are_all_asleep(self, others: Iterable[int] = ()) -> bool:
         """Return whether at one moment during this call all of them slept; `others` are processes of its session.
@@ -104,7 +120,8 @@ class Sleepers:
                     if (process, thread) in sleeping:
                         break
                     task = self._task(process, thread)
-                    if task.state()[0] not in _QUIET:
+                    state, _ = task.state()
+                    if state not in _QUIET or (state == _ASLEEP and not self._is_off(task, (process, thread))):
                         return None
                     sleeping[process, thread] = task.runs()
                     processes += task.children()
@@ -114,6 +131,17 @@ class Sleepers:
         if len(sleeping) < len(self._tasks):
             self._forget()
         return sleeping
+
+    def _is_off(self, task: _Task, thread: Thread) -> bool:
+        """Return whether a thread with the state of one that sleeps has come to rest, as far as can be told."""
+        if task.waits_somewhere():
+            self._unclear.pop(thread, None)
+            return True
+        runs, watch = self._unclear.setdefault(thread, (task.runs(), Stopwatch()))
+        if runs != task.runs():
+            self._unclear[thread] = task.runs(), Stopwatch()
+            return False
+        return watch.real_s > _LONG_S
 
     def _threads_of(self, process: int) -> list[int]:
         """Return the threads of a process: those known, if there are as many as the kernel says."""
@@ -134,6 +162,7 @@ class Sleepers:
             task.close()
         self._tasks.clear()
         self._threads.clear()
+        self._unclear.clear()
 
     def close(self) -> None:
         """Give all files back."""
