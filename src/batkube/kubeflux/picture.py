@@ -150,10 +150,6 @@ class ClusterPicture:
         self._changed(node)
         return True
 
-    def knows(self, key: Key) -> bool:
-        """Tell whether a pod is believed to be on some node."""
-        return key in self._node_of
-
     def _account(self, name: str) -> NodeAccount:
         return self.accounts.setdefault(name, NodeAccount())
 

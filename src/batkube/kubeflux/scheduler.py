@@ -78,7 +78,7 @@ class KubeFluxScheduler:
                 is_news |= key in self._waiting or batch.type is DELETED or is_finished(pod)
                 self._waiting.pop(key, None)
                 self._messages.pop(key, None)
-            elif key not in self._waiting and not self.keeper.picture.knows(key):
+            elif key not in self._waiting and not self.keeper.is_assumed(key):
                 self._waiting[key] = None
                 is_news = True
         if is_news:

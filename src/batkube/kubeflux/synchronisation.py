@@ -60,6 +60,10 @@ class PictureKeeper:
         self._assumed[key] = (node, demand)
         self._bookings[key] = after(now, _FIXED)
 
+    def is_assumed(self, key: Key) -> bool:
+        """Return whether a decision about a pod was carried out and is not heard of yet."""
+        return key in self._assumed
+
     def withdraw(self, key: Key) -> None:
         """Take note that a decision was refused."""
         self._assumed.pop(key, None)
