@@ -6,6 +6,7 @@ Times are seconds. A number that the jobs cannot tell is None. The names are col
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -42,15 +43,15 @@ class MeasuredJob(NamedTuple):
         return f"{length}_{'narrow' if self.size <= NARROW else 'wide'}"
 
 
-def measures_of(jobs: Sequence[MeasuredJob]) -> dict[str, float | None]:
-    """Return the measures by column."""
-    waits = sorted(job.wait_s for job in jobs)
-    slowdowns = sorted(job.bounded_slowdown for job in jobs)
-    by_user: dict[str, list[float]] = {}
-    by_class: dict[str, list[float]] = {kind: [] for kind in CLASSES}
+def measures_of(jobs: Iterable[MeasuredJob]) -> dict[str, float | None]:
+    """Return the measures by column. Jobs are gone through once and not kept: long traces have many."""
+    by_user: dict[str, array[float]] = {}
+    by_class = {kind: array("d") for kind in CLASSES}
     for job in jobs:
-        by_user.setdefault(job.user, []).append(job.bounded_slowdown)
+        by_user.setdefault(job.user, array("d")).append(job.bounded_slowdown)
         by_class[job.kind].append(job.wait_s)
+    waits = sorted(wait for of_class in by_class.values() for wait in of_class)
+    slowdowns = sorted(slowdown for of_user in by_user.values() for slowdown in of_user)
     return {
         "median_waiting_time": percentile(waits, 50),
         **{f"p{rank}_waiting_time": percentile(waits, rank) for rank in PERCENTILES},

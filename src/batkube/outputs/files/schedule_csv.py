@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from batkube.cluster.outcomes import FinalState, Outcome
@@ -91,18 +91,16 @@ def summary_of(
     }
 
 
-def _measured_jobs(ran: Iterable[Outcome]) -> list[MeasuredJob]:
-    return [
-        MeasuredJob(
-            as_float_s(outcome.started - outcome.job.submit),
-            as_float_s(outcome.finished - outcome.job.submit),
-            as_float_s(outcome.finished - outcome.started),
-            outcome.job.size,
-            outcome.job.user,
-        )
-        for outcome in ran
-        if outcome.finished is not None and outcome.started is not None
-    ]
+def _measured_jobs(ran: Iterable[Outcome]) -> Iterator[MeasuredJob]:
+    for outcome in ran:
+        if outcome.finished is not None and outcome.started is not None:
+            yield MeasuredJob(
+                as_float_s(outcome.started - outcome.job.submit),
+                as_float_s(outcome.finished - outcome.job.submit),
+                as_float_s(outcome.finished - outcome.started),
+                outcome.job.size,
+                outcome.job.user,
+            )
 
 
 def _per_hour(count: int, length_ns: int) -> float | None:
