@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import batkube
-from batkube.outputs.measures.metrics import BOUND_S
+from batkube.outputs.measures.metrics import BOUND_S, bounded_slowdowns
 from batkube.outputs.results import Results
 
 #: The largest job of each class but the last, in pods.
@@ -25,11 +25,9 @@ COLOURS = ("#c6d8e8", "#8bb3d4", "#4a85b5", "#1f4e79")
 def slowdowns(jobs: pd.DataFrame) -> list[float]:
     """Return the mean bounded slowdown of jobs by size class."""
     done = jobs[jobs["finish_time"].notna()]
-    turnaround = done["finish_time"] - done["submission_time"]
-    slowdown = (turnaround / done["execution_time"].clip(lower=BOUND_S)).clip(lower=1)
     bounds = [0, *CLASSES, float("inf")]
     classes = pd.cut(done["requested_number_of_resources"], bounds, labels=NAMES)
-    means = slowdown.groupby(classes, observed=False).mean()
+    means = done.assign(slowdown=bounded_slowdowns(done)).groupby(classes, observed=False)["slowdown"].mean()
     return [float(means[name]) for name in NAMES]
 
 
@@ -37,7 +35,7 @@ def row(label: str, run: Results, failure: str) -> str:
     """Return the line of the table for one scheduler."""
     if failure:
         why = "deadlock" if failure.startswith("deadlock") else failure.partition(":")[0][:60]
-        return f"| {label} | {why} after {run.manifest['end_s']:,.0f} s, {len(run.jobs):,} jobs done |" + " |" * 9
+        return f"| {label} | {why} after {run.manifest['end_s']:,.0f} s, {len(run.jobs):,} jobs done |" + " |" * 10
     numbers = run.metrics
     by_size = " | ".join(f"{one:,.1f}" for one in slowdowns(run.jobs))
     cpu_s = run.manifest["real"]["cpu_s"] + sum(one["cpu_s"] for one in run.manifest["real"]["programs"])
@@ -58,9 +56,13 @@ def draw(rows: dict[str, list[float]], path: Path) -> None:
         axes.barh(places, [values[number] for values in rows.values()], height, label=name, color=colour)
     axes.set_yticks([place + 1.5 * height for place in range(len(rows))], list(rows))
     axes.invert_yaxis()
+    # Nobody is better off than 1: jobs that did not wait.
     axes.set_xscale("log")
+    axes.set_xlim(left=1)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
     axes.set_xlabel(f"mean bounded slowdown (bound {BOUND_S:.0f} s)")
-    axes.legend(title="size of the job", fontsize=8)
+    figure.legend(loc="outside upper center", ncols=len(NAMES), title="size of the job", fontsize=8)
     figure.savefig(path, metadata={"Date": None})
 
 
