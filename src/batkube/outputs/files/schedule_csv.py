@@ -46,6 +46,7 @@ def summary_of(
     horizon = max(makespan, busy_until)
     window = window_of([outcome.job.submit for outcome in outcomes], warm_up, cool_down)
     measured = [outcome for outcome in ran if window.has(outcome.job.submit)]
+    measures = measures_of(_measured_jobs(measured))
     waits = [outcome.started - outcome.job.submit for outcome in measured if outcome.started is not None]
     turnarounds = [outcome.finished - outcome.job.submit for outcome in measured if outcome.finished is not None]
     slowdowns = _slowdowns(measured)
@@ -86,7 +87,7 @@ def summary_of(
         "nb_jobs_rejected": sum(outcome.state is FinalState.REJECTED for outcome in outcomes),
         "nb_evictions": sum(outcome.evictions for outcome in outcomes),
         "throughput": _decimal(_per_hour(len(measured), window.until(makespan) - window.begin)),
-        **{name: _decimal(value) for name, value in measures_of(_measured_jobs(measured)).items()},
+        **{name: _decimal(value) for name, value in measures.items()},
         **_utilisations(ran, machines, whole_machines, window, makespan),
     }
 
