@@ -6,9 +6,6 @@ import argparse
 import contextlib
 import csv
 import os
-import platform
-import shlex
-import subprocess
 import sys
 import tempfile
 import threading
@@ -18,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from measuring import Cost, measure
+from recording import record, subject_of_now
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "experiments.md"
@@ -61,7 +59,7 @@ def main() -> None:
             lines.append(_measured(Path(name), options.runs, jobs).markdown())
             print(lines[-1], flush=True)
     if not options.no_record:
-        _record(lines)
+        record(RESULTS, subject_of_now(), lines)
 
 
 def _measured(folder: Path, runs: int, jobs: int) -> Row:
@@ -119,21 +117,6 @@ def _children(pid: int) -> list[int]:
         with contextlib.suppress(OSError):
             found += [int(child) for child in path.read_text().split()]
     return found
-
-
-def _record(table: list[str]) -> None:
-    command = shlex.join(["python", "benchmarks/experiments.py", *sys.argv[1:]])
-    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
-    lines = [f"## {_commit()}", "", f"`{command}`; {machine}.", "", *table, "", ""]
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a") as file:
-        file.write("\n".join(lines))
-
-
-def _commit() -> str:
-    command = ["git", "-C", str(HERE), "log", "-1", "--format=%h of %cs"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    return result.stdout.strip() or "unknown commit"
 
 
 if __name__ == "__main__":

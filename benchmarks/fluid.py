@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-import platform
 import random
-import subprocess
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +13,7 @@ from batkube.execution.plant import Plant
 from batkube.fluid.flow import Flow
 from batkube.kernel.instants import Instant
 from batkube.platforms.simgrid_network import parse_network
+from recording import record, subject_of_now
 
 RESULTS = Path(__file__).resolve().parent / "results" / "fluid.md"
 COLUMNS = ("hosts", "busy", "tasks", "at once", "events", "CPU s", "us per event")
@@ -86,10 +85,7 @@ def main() -> None:
         print(lines[-1], flush=True)
     if quick:
         return
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    head = f"## {commit.stdout.strip()}, Python {platform.python_version()}, {platform.machine()}"
-    text = RESULTS.read_text() if RESULTS.exists() else "# The fluid model\n"
-    RESULTS.write_text("\n".join([text, head, "", *lines, ""]))
+    record(RESULTS, subject_of_now(), lines)
 
 
 if __name__ == "__main__":

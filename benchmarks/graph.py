@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import gc
-import platform
-import shlex
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from batkube.graph import Jobspec, Matcher, MatchOperation, ResourceGraph, Vertex
 from batkube.graph.jobspec import CountRange, VertexRequest
+from recording import record, subject_of_now
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "graph.md"
@@ -113,16 +110,7 @@ def main() -> None:
                     lines.append(measured(nodes, policy, is_full, filters, options.seconds).markdown())
                     print(lines[-1], flush=True)
     if not options.no_record:
-        _record(lines)
-
-
-def _record(lines: list[str]) -> None:
-    git = ["git", "log", "-1", "--format=%h of %cs"]
-    commit = subprocess.run(git, cwd=HERE, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-    command = shlex.join(["python", "benchmarks/graph.py", *sys.argv[1:]])
-    head = f"## {commit}\n\n`{command}`; Python {platform.python_version()}, CPU seconds of one core.\n"
-    with RESULTS.open("a", encoding="utf-8") as results:
-        results.write("\n".join([head, *lines, "", ""]))
+        record(RESULTS, subject_of_now(), lines)
 
 
 if __name__ == "__main__":

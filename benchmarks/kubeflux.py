@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import platform
-import shlex
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 from batkube.cluster.store import Key, KubeObject
 from batkube.kubeflux.picture import ClusterPicture
+from recording import record, subject_of_now
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "kubeflux.md"
@@ -89,12 +86,7 @@ def main() -> None:
         lines.append(measured(count, options.seconds))
         print(lines[-1], flush=True)
     if not options.no_record:
-        git = ["git", "log", "-1", "--format=%h of %cs"]
-        commit = subprocess.run(git, cwd=HERE, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-        command = shlex.join(["python", "benchmarks/kubeflux.py", *sys.argv[1:]])
-        head = f"## {commit}\n\n`{command}`; Python {platform.python_version()}, CPU seconds of one core.\n"
-        with RESULTS.open("a", encoding="utf-8") as results:
-            results.write("\n".join([head, *lines, "", ""]))
+        record(RESULTS, subject_of_now(), lines)
 
 
 if __name__ == "__main__":

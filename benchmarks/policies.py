@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import platform
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -16,6 +14,7 @@ from pathlib import Path
 
 import accasim_case
 from measuring import CommandFailed, Cost, measure
+from recording import record, subject_of_now
 from traces import delay_jobs, plain_swf
 
 HERE = Path(__file__).resolve().parent
@@ -82,7 +81,7 @@ def main() -> None:
             lines.append(row.markdown())
             print(lines[-1], flush=True)
     if not options.no_record:
-        _record(subject, lines)
+        record(RESULTS, subject, lines)
 
 
 def _options() -> argparse.Namespace:
@@ -157,35 +156,6 @@ def _accasim_rows(cases: list[Case], folder: Path, limit_s: float) -> Iterator[R
                 yield Row(case, simulator, policy, None, None, f"not measured: {error}")
             else:
                 yield Row(case, simulator, policy, cost, accasim_case.outcome(case.workload, out))
-
-
-def subject_of_now() -> str:
-    """Return which source is measured."""
-    changed = ", with uncommitted changes" if _git("status", "--porcelain", "--", "../src") else ""
-    return _git("log", "-1", "--format=%h of %cs") + changed
-
-
-def _record(subject: str, table: list[str]) -> None:
-    command = shlex.join(["python", "benchmarks/policies.py", *sys.argv[1:]])
-    lines = [f"## {subject}", "", f"`{command}`; {machine()}.", "", *table, "", ""]
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a") as file:
-        file.write("\n".join(lines))
-
-
-def _git(*arguments: str) -> str:
-    result = subprocess.run(["git", "-C", str(HERE), *arguments], capture_output=True, text=True, check=False)
-    return result.stdout.strip() or ("" if result.returncode == 0 else "unknown commit")
-
-
-def machine() -> str:
-    """Return what it is measured on."""
-    cpu = "unknown processor"
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        models = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
-        cpu = models[0].partition(":")[2].strip() if models else cpu
-    return f"{os.cpu_count()} cores ({cpu}), Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

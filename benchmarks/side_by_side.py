@@ -10,7 +10,6 @@ import argparse
 import io
 import json
 import os
-import shlex
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,8 @@ from pathlib import Path
 from unittest import mock
 
 from measuring import Cost, measure
-from policies import POLICIES, Case, machine, run_command, subject_of_now, trace_cases
+from policies import POLICIES, Case, run_command, trace_cases
+from recording import record, subject_of_now
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "side_by_side.md"
@@ -79,8 +79,7 @@ def main() -> None:
     parser.add_argument("--trace", action="append", help="only the traces of these names")
     parser.add_argument("--no-record", action="store_true", help="do not append to the results")
     options = parser.parse_args()
-    lines = [f"## {subject_of_now()} beside {options.commit}", ""]
-    lines += [f"`{shlex.join(['python', 'benchmarks/side_by_side.py', *sys.argv[1:]])}`; {machine()}.", ""]
+    subject, lines = f"{subject_of_now()} beside {options.commit}", []
     with tempfile.TemporaryDirectory(prefix="batkube-bench-") as name:
         folder = Path(name)
         sources = (source_of(options.commit, folder / "then"), HERE.parent / "src")
@@ -89,8 +88,7 @@ def main() -> None:
             print(line, flush=True)
             lines.append(line)
     if not options.no_record:
-        with RESULTS.open("a", encoding="utf-8") as file:
-            file.write("\n".join([*lines, "", ""]))
+        record(RESULTS, subject, lines)
 
 
 if __name__ == "__main__":
