@@ -117,6 +117,11 @@ def on_core_ms(server: Served) -> float:
     return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in server.processes) / 1e6
 
 
+def stolen_ms() -> float:
+    """Return how long cores of this machine had work and were lent to another by its host so far (proc(5), steal)."""
+    return int(Path("/proc/stat").read_text().split()[8]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
 def plain_times_ms(server: Served, seconds: float) -> tuple[list[float], list[float]]:
     """Ask for a pod and for a list on a new connection each time; return how long each took, greetings included.
 
@@ -177,8 +182,10 @@ def main() -> None:
         before = peak = server.memory_mb()
         with attackers(server.url, stay_silent, watch_unread, flood):
             time.sleep(5)
+            stolen = stolen_ms()
             plain = plain_times_ms(server, options.seconds)
             rows["under attack"] = *plain, kubectl_times_ms(kubectl, options.seconds)
+            stolen = stolen_ms() - stolen
             peak = server.memory_mb()
         after = memory_after(server, before)
     print("| p50 / p99 / longest answer | plain client | on the server's core | kubectl |")
@@ -186,6 +193,7 @@ def main() -> None:
     for label, columns in rows.items():
         print(f"| {label} | {' | '.join(map(told, columns))} |")
     print(f"\nMemory: {before:.0f} MB before, {peak:.0f} MB under attack, {after:.0f} MB after.")
+    print(f"The machine's host took {stolen:.0f} ms from it while it was attacked.")
 
 
 if __name__ == "__main__":

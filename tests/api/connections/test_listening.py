@@ -7,6 +7,7 @@ import contextlib
 import gc
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -48,6 +49,19 @@ def begin_to_greet(connection: socket.socket) -> None:
     connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
 
 
+def greet_slowly(connection: socket.socket) -> None:
+    """Greet with a pause after each of the first bytes, in the middle of the first record and before its end."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    secret = ssl._create_unverified_context().wrap_bio(incoming, outgoing)
+    with pytest.raises(ssl.SSLWantReadError):
+        secret.do_handshake()
+    greeting = outgoing.read()
+    for piece in (greeting[:1], greeting[1:4], greeting[4:5], greeting[5:60], greeting[60:-1], greeting[-1:]):
+        time.sleep(0.02)
+        connection.sendall(piece)
+    assert connection.recv(1) == b"\x16"
+
+
 def greet_wrongly(connection: socket.socket) -> None:
     connection.sendall(b"\x16\x03\x01\x00\x05hello")
     connection.recv(100)
@@ -84,7 +98,7 @@ async def kept_of(visit: Visit) -> list[object]:
         await listener.close()
 
 
-@pytest.mark.parametrize("visit", [ask, ask_secretly, begin_to_greet, greet_wrongly])
+@pytest.mark.parametrize("visit", [ask, ask_secretly, begin_to_greet, greet_slowly, greet_wrongly])
 def test_nothing_of_a_connection_waits_for_the_garbage_collector(visit: Visit) -> None:
     assert asyncio.run(kept_of(visit)) == []
 
@@ -121,3 +135,46 @@ async def delays_of(visit: Visit) -> list[bool]:
 @pytest.mark.parametrize("visit", [ask, ask_secretly])
 def test_no_answer_waits_until_the_client_has_confirmed_what_was_sent_before(visit: Visit) -> None:
     assert asyncio.run(delays_of(visit)) == [True]
+
+
+async def handshakes_under_way(visit: Visit, visitors: int) -> int:
+    """Return how many handshakes are under way while some visitors have said all that they will say."""
+    listener = listen_both(Echo(), "127.0.0.1", 0, TLS)
+    with contextlib.ExitStack() as visits:
+        for _ in range(visitors):
+            visit(visits.enter_context(socket.create_connection(("127.0.0.1", listener.port), timeout=20)))
+        with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as connection:
+            await asyncio.to_thread(ask, connection)
+        count = sum(isinstance(each, ssl.SSLObject) for each in gc.get_objects())
+    await listener.close()
+    return count
+
+
+def test_who_stops_in_the_middle_of_a_greeting_costs_no_handshake() -> None:
+    assert asyncio.run(handshakes_under_way(begin_to_greet, 50)) == 0
+
+
+async def rounds_until_served_beside(leavers: int) -> int:
+    """Return how many rounds of the event loop a client waits that spoke just before many silent ones left."""
+    listener = listen_both(Echo(), "127.0.0.1", 0, TLS)
+    silent = [socket.create_connection(("127.0.0.1", listener.port), timeout=20) for _ in range(leavers)]
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as connection:
+        while listener.traffic <= leavers:
+            await asyncio.sleep(0)
+        connection.sendall(REQUEST)
+        for each in silent:
+            each.close()
+        connection.setblocking(False)
+        rounds = 0
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                assert connection.recv(12) == b"HTTP/1.1 200"
+                break
+            await asyncio.sleep(0)
+            rounds += 1
+    await listener.close()
+    return rounds
+
+
+def test_nobody_waits_until_those_who_left_are_greeted() -> None:
+    assert asyncio.run(rounds_until_served_beside(400)) < 40

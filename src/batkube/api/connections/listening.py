@@ -28,7 +28,10 @@ from batkube.api.connections.patience import FIRST_WORD_S
 log = logging.getLogger(__name__)
 
 #: The first byte of a TLS connection: a handshake record (RFC 8446, section 5.1).
-_TLS_HANDSHAKE = b"\x16"
+_TLS_HANDSHAKE = 0x16
+#: What comes before each record of TLS, the last two bytes of which tell how long it is; and the longest (section 5.2).
+_RECORD_HEADER = 5
+_LONGEST_RECORD = (1 << 14) + 256
 #: As many as the system lets wait, as Go's net.Listen has it: what those beyond it say is lost, and said again only
 #: after a fifth of a second, two fifths, … half a minute.
 _BACKLOG = 4096
@@ -183,6 +186,12 @@ class DualListener:
         connection.close()
 
     def _hear(self, connection: socket.socket) -> None:
+        word = _peek(connection, _RECORD_HEADER)
+        if not word:
+            self._hang_up(connection)
+            return
+        if _is_unfinished(word, connection):
+            return
         self._no_longer_silent(connection)
         if not self._callers:
             self._loop.call_soon(self._greet_some)
@@ -196,14 +205,12 @@ class DualListener:
 
     def _greet(self, connection: socket.socket) -> None:
         """Look at the first byte, without taking it."""
-        try:
-            first = connection.recv(1, socket.MSG_PEEK)
-        except OSError:
-            first = b""
-        if not first or (first != _TLS_HANDSHAKE and not self._allows_plain):
+        first = _peek(connection, 1)
+        is_tls = first.startswith(bytes([_TLS_HANDSHAKE]))
+        if not first or not (is_tls or self._allows_plain):
             _refuse(connection, with_answer=bool(first))
             return
-        task = self._loop.create_task(self._hand_over(connection, self._tls if first == _TLS_HANDSHAKE else None))
+        task = self._loop.create_task(self._hand_over(connection, self._tls if is_tls else None))
         self._greetings[task] = None
         task.add_done_callback(self._greetings.pop)
 
@@ -229,6 +236,39 @@ class DualListener:
             connection.close()
         self._crowd.end()
         await asyncio.sleep(0)
+
+
+def _peek(connection: socket.socket, count: int) -> bytes:
+    """Return up to `count` bytes without taking them; none if the other side has gone."""
+    try:
+        return connection.recv(count, socket.MSG_PEEK)
+    except OSError:
+        return b""
+
+
+def _is_unfinished(word: bytes, connection: socket.socket) -> bool:
+    """Return whether more of the greeting that begins with `word` is to come, and wake us only when it is there.
+
+    A thousand clients that stop in the middle of it would be a thousand handshakes under way, each of which takes
+    memory, and time to end; so one begins when its first record is complete.
+    """
+    length = _length_of_first_record(word)
+    if len(word) == _RECORD_HEADER < length:
+        word = _peek(connection, length)
+    if len(word) >= length or length == connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT):
+        # It is whole, or we were woken although it is not: nothing more will come.
+        length = 1
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, length)
+    return length > 1
+
+
+def _length_of_first_record(word: bytes) -> int:
+    """Return how many bytes to wait for, of a connection that begins with `word`: 1 for what is no TLS."""
+    if word[0] != _TLS_HANDSHAKE:
+        return 1
+    if len(word) < _RECORD_HEADER:
+        return _RECORD_HEADER
+    return min(_LONGEST_RECORD, _RECORD_HEADER + int.from_bytes(word[3:5], "big"))
 
 
 def _refuse(connection: socket.socket, *, with_answer: bool) -> None:
