@@ -27,6 +27,7 @@ _COMMANDS = {
     "compare": "compare",
     "calibrate": "calibrate",
     "report": "report",
+    "cite": "cite",
     "experiment": "experiment",
 }
 #: Each is an `app` with commands of its own.
