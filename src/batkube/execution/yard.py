@@ -36,6 +36,8 @@ class Yard:
         self._folders = {name: path.parent for name, path in workloads.items()}
         self.network: Network = network_of(platform)
         self._traces: dict[Path, UsageTrace] = {}
+        #: Which of them each workload names.
+        self._paths: dict[str, dict[Path, None]] = {}
         self._lengths: dict[tuple[int, int], RunTime] = {}
         #: By the identity of the profile: two workloads may name different files alike.
         self._trace_of: dict[int, UsageTrace] = {}
@@ -64,7 +66,7 @@ class Yard:
         """Return how a job goes on the first machines of the platform, with nobody else. Raises NotModelled."""
         case = id(job.profile), job.size
         if case not in self._lengths:
-            self._read_traces(job.profile, self._folders[job.workload])
+            self._read_traces(job.profile, job.workload)
             machines = self._platform.machines
             hosts = [machines[rank % len(machines)].name for rank in range(job.size)]
             self._lengths[case] = run_time_of(job.profile, lambda simple: self._alone(simple, hosts))
@@ -89,14 +91,19 @@ class Yard:
             appointment.action(appointment.at)
         return Duration(ends[0] - START)
 
-    def _read_traces(self, profile: Profile, folder: Path) -> None:
+    def traces_of(self, workload: str) -> list[Path]:
+        """Return the files of usage traces that a workload names, as far as they were read."""
+        return list(self._paths.get(workload, {}))
+
+    def _read_traces(self, profile: Profile, workload: str) -> None:
         if isinstance(profile, Composed):
             for part in profile.parts:
-                self._read_traces(part, folder)
+                self._read_traces(part, workload)
         elif isinstance(profile, Foreign) and profile.kind == "usage_trace":
-            path = folder / str(profile.fields.get("trace", ""))
+            path = self._folders[workload] / str(profile.fields.get("trace", ""))
             if path not in self._traces:
                 self._traces[path] = read_usage_trace(path)
+            self._paths.setdefault(workload, {})[path] = None
             self._trace_of[id(profile)] = self._traces[path]
 
     def _trace(self, profile: Foreign) -> UsageTrace:
