@@ -126,8 +126,9 @@ def _check_profiles(documents: Mapping[str, BatsimDocument]) -> None:
     """Refuse traces that cannot be read, before anything is written."""
     traces = UsageTraces()
     for document in documents.values():
+        folder = Path(document.workload.source).parent
         for job in document.workload.jobs:
-            traces.read(job.profile, Path(document.workload.source).parent)
+            traces.read(job.profile, folder)
 
 
 def _check_jobs_alone(documents: Mapping[str, BatsimDocument], count: int) -> None:
