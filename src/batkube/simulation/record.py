@@ -52,6 +52,7 @@ class Record:
             whole_machines=self.inputs.model is ResourceModel.MACHINES,
             busy_machine_ns=states.busy_machine_ns,
             absent_machine_ns=states.absent_machine_ns,
+            asleep_machine_ns=states.asleep_machine_ns,
             busy_until=states.busy_until,
             job_count=self.simulation.work.job_count,
             version=__version__,
