@@ -30,10 +30,15 @@ UsageTrace = tuple[tuple[UsageStep, ...], ...]
 
 def read_usage_trace(path: Path) -> UsageTrace:
     """Return the steps of each process that the files named in `path` have. Raises InputError."""
+    return tuple(map(_steps, traces_named(path)))
+
+
+def traces_named(path: Path) -> list[Path]:
+    """Return the files of the processes that `path` names. Raises InputError."""
     names = [line for line in _text(path).split("\n") if line.strip()]
     if not names:
         raise InputError(path, problem="names no trace", remedy="write the name of a file for each process, one a line")
-    return tuple(_steps(path.parent / name.strip()) for name in names)
+    return [path.parent / name.strip() for name in names]
 
 
 def _steps(path: Path) -> tuple[UsageStep, ...]:
