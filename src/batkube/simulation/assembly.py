@@ -113,7 +113,6 @@ def assemble(
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
     submission = Submission(world, arrivals if engine is None else (), maker, delays)
     power = _power(world, inputs)
-    switches = None if power is None else power.switches
     jobs = WorkloadJobs(
         world,
         courses,
@@ -135,7 +134,7 @@ def assemble(
         accounts=accounts,
         rules=rules,
         delays=delays,
-        on_busy=watch_machines(world, names, accounts, states, switches, may_go=bool(inputs.timetable)),
+        on_busy=watch_machines(world, names, accounts, states, power and power.switches, may_go=bool(inputs.timetable)),
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,

@@ -54,7 +54,6 @@ def summary_of(
     slowdowns = _slowdowns(measured)
     succeeded = sum(outcome.state is FinalState.SUCCESS for outcome in outcomes)
     idle_ns = len(machines) * horizon - busy_machine_ns - absent_machine_ns - sum(asleep_machine_ns)
-    sleeping_ns, switching_on_ns, switching_off_ns = asleep_machine_ns
     return {
         "batsim_version": f"batkube-{version}",
         "consumed_joules": -1,
@@ -77,9 +76,7 @@ def summary_of(
         "success_rate": f"{succeeded / max(1, job_count):.6f}",
         "time_computing": format_seconds(busy_machine_ns),
         "time_idle": format_seconds(max(0, idle_ns)),
-        "time_sleeping": format_seconds(sleeping_ns),
-        "time_switching_off": format_seconds(switching_off_ns),
-        "time_switching_on": format_seconds(switching_on_ns),
+        **_asleep(*asleep_machine_ns),
         "mean_utilisation": f"{_utilisation(ran, machines, whole_machines, window, makespan):.6f}",
         "time_unavailable": format_seconds(absent_machine_ns),
         "work_lost": format_seconds(sum(outcome.work_lost for outcome in outcomes) // 1000),
@@ -92,6 +89,14 @@ def summary_of(
         "throughput": _decimal(_per_hour(len(measured), window.until(makespan) - window.begin)),
         **{name: _decimal(value) for name, value in measures.items()},
         **_utilisations(ran, machines, whole_machines, window, makespan),
+    }
+
+
+def _asleep(sleeping_ns: int, switching_on_ns: int, switching_off_ns: int) -> dict[str, str]:
+    return {
+        "time_sleeping": format_seconds(sleeping_ns),
+        "time_switching_off": format_seconds(switching_off_ns),
+        "time_switching_on": format_seconds(switching_on_ns),
     }
 
 
