@@ -9,6 +9,7 @@ import json
 import multiprocessing
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -122,13 +123,17 @@ def turned_away(folder: Path) -> int:
     return sum(note["count"] for note in notes if note["subject"] == "connections")
 
 
-def attacked_rows(scheduler: str, runs: int, shared: Path, folder: Path) -> Iterator[str]:
-    """Run the beginning of burst so many times, every other time with strangers at the port; yield rows to print."""
+def attacked_rows(scheduler: str, runs: int, shared: Path, folder: Path, odd: Path) -> Iterator[str]:
+    """Run the beginning of burst so many times, every other time with strangers at the port; yield rows to print.
+
+    The first run, and those that come to something else, are kept in `odd`.
+    """
     content = json.loads((shared / "batkube" / "workloads" / CASES["burst"][0]).read_text())
     workload = folder / "workload.json"
     workload.write_text(json.dumps({**content, "jobs": content["jobs"][:ATTACKED_JOBS]}))
     found: dict[str, Counter[Result]] = {}
     noted: Counter[str] = Counter()
+    first: Result | None = None
     for number in range(runs):
         label = list(ATTACKS)[number // 2 % len(ATTACKS)] if number % 2 else "nothing"
         with tempfile.TemporaryDirectory(dir=folder) as name:
@@ -136,6 +141,9 @@ def attacked_rows(scheduler: str, runs: int, shared: Path, folder: Path) -> Iter
             with attack:
                 result = run_once(workload, CASES["burst"][1], scheduler, Path(name))
             count = turned_away(Path(name))
+            if result != first:
+                shutil.copytree(Path(name) / "out", odd / f"{number}-{label}")
+                first = first or result
         found.setdefault(label, Counter())[result] += 1
         noted[label] += count
         print(number, label, result.digest, count, flush=True)
@@ -158,6 +166,7 @@ def main() -> None:
     parser.add_argument("--load", type=int, default=os.cpu_count() or 1, help="so many processes busy meanwhile")
     parser.add_argument("--scheduler", default="kube-scheduler@1.34.4", help="a name of the catalogue, or a path")
     parser.add_argument("--toolchain", default="", help="what to call the Go toolchain it was built with")
+    parser.add_argument("--odd", type=Path, default=Path("odd-runs"), help="where attacked runs that differ are kept")
     options = parser.parse_args()
     given = os.environ.get("BATKUBE_SHARED_DATA")
     shared = Path(given) if given else HERE.parent.parent / "shared" / "data"
@@ -171,7 +180,7 @@ def main() -> None:
                 "",
             ]
             lines += ["| what strangers did | runs | digests | connections turned away |", "|---|---|---|---|"]
-            lines += attacked_rows(options.scheduler, options.attacked, shared, Path(name))
+            lines += attacked_rows(options.scheduler, options.attacked, shared, Path(name), options.odd)
         elif options.gangs:
             chosen = [options.scheduler] if options.scheduler in GANG_SCHEDULERS else GANG_SCHEDULERS
             lines += ["| scheduler | runs | digests | makespan s | mean wait s |", "|---|---|---|---|---|"]

@@ -15,6 +15,7 @@ import typer
 #: Each is a function of its name, with the module that has it, in the order in which help lists them.
 _COMMANDS = {
     "run": "run",
+    "rerun": "rerun",
     "serve": "serve",
     "batsim": "batsim",
     "emulate": "emulate",
@@ -26,6 +27,7 @@ _COMMANDS = {
     "compare": "compare",
     "calibrate": "calibrate",
     "report": "report",
+    "cite": "cite",
     "experiment": "experiment",
 }
 #: Each is an `app` with commands of its own.

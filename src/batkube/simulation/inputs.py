@@ -233,7 +233,8 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
     sources: list[Workload | Platform] = [*inputs.workloads, inputs.platform]
     for source in sources:
         for note, count in source.notes:
-            notes.add(note, example=source.source, count=count)
+            # Its name alone: a run that is repeated elsewhere tells the same.
+            notes.add(note, example=Path(source.source).name, count=count)
     jobs = [job for workload in inputs.workloads for job in workload.jobs]
     choosy = [job for job in jobs if job.scheduler not in ANY_SCHEDULER]
     if choosy and inputs.policy is not None:

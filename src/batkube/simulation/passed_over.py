@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from batkube.execution.profiles import only_computes
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.platforms.power import WATTAGE
@@ -33,7 +35,7 @@ def note_passed_over(inputs: Inputs, notes: FidelityNotes) -> None:
     if powered and not inputs.scenario.energy:
         notes.add(_POWER, example=f"machine {powered[0]}", count=len(powered))
     if platform.link_count and not any(map(_communicates, profiles)):
-        notes.add(_LINKS, example=platform.source, count=platform.link_count)
+        notes.add(_LINKS, example=Path(platform.source).name, count=platform.link_count)
     if platform.storages and not any(map(_stores, profiles)):
         notes.add(_STORAGES, example=platform.storages[0], count=len(platform.storages))
     if inputs.scenario.scheduler.startswith(BATSIM_PREFIX):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -142,6 +143,7 @@ def execute(
     out: Path,
     *,
     force: bool = False,
+    pack: bool = False,
     command: Sequence[str] = (),
     progress: ProgressListener | None = None,
     builder: Builder | None = None,
@@ -149,16 +151,22 @@ def execute(
 ) -> Record:
     """Run `scenario` into the folder `out` and return what there is to tell of it.
 
-    A run that fails still leaves what it computed, and then raises RunFailed.
+    With `pack`, its inputs go into the folder, too. A run that fails still leaves what it computed, and then raises
+    RunFailed.
     """
     folder = OutputFolder(out, force=force)
     stopwatch = WorkStopwatch()
     inputs = read_inputs(scenario, builder, own_policy)
+
+    def place(name: str) -> Path:
+        # The journal's digest is of what happened, be it kept or not.
+        return Path(os.devnull) if name in scenario.left_out else folder.file(name)
+
     with folder.writing():
         with (
-            folder.file("journal.jsonl").open("wb") as journal_file,
-            folder.file("pods.csv").open("w", encoding="utf-8", newline="") as pods_file,
-            folder.file("machine_states.csv").open("w", encoding="utf-8", newline="") as states_file,
+            place("journal.jsonl").open("wb") as journal_file,
+            place("pods.csv").open("w", encoding="utf-8", newline="") as pods_file,
+            place("machine_states.csv").open("w", encoding="utf-8", newline="") as states_file,
         ):
             journal = Journal(journal_file)
             simulation: Simulation | None = None
@@ -172,7 +180,7 @@ def execute(
             assert simulation is not None
             simulation.machine_states.end(simulation.world.clock.now)
             digest = journal.digest
-        record = Record(inputs, simulation, digest, failure, command, stopwatch)
+        record = Record(inputs, simulation, digest, failure, command, stopwatch, pack)
         record.write(folder)
     if failure is not None:
         raise RunFailed(f"{failure}\n  what was computed until then is in {folder.path}") from failure

@@ -72,6 +72,19 @@ def with_resolved_files(events: object, folder: Path) -> object:
     return [_resolved(entry, folder) for entry in events] if isinstance(events, list) else events
 
 
+def files_of_events(events: Path | list[object], folder: Path) -> list[Path]:
+    """Return the files that the entries of an events file, or of a list, name: manifests and platforms."""
+    if isinstance(events, Path):
+        content = [] if batsim_events.is_batsim(read_bytes(events)) else read_yaml(events)
+        entries: object = content.get("events") if isinstance(content, Mapping) else content
+    else:
+        entries = events
+    if not isinstance(entries, list):
+        return []
+    pairs = [pair for entry in entries if isinstance(entry, Mapping) for pair in entry.items()]
+    return [folder / value for key, value in pairs if _names_file(value, key)]
+
+
 def _resolved(entry: object, folder: Path) -> object:
     if not isinstance(entry, Mapping):
         return entry

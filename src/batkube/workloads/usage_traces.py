@@ -57,10 +57,15 @@ class UsageTraces:
 
 def read_usage_trace(path: Path) -> UsageTrace:
     """Return the steps of each process that the files named in `path` have. Raises InputError."""
+    return tuple(map(_steps, process_files(path)))
+
+
+def process_files(path: Path) -> list[Path]:
+    """Return the file of each process that `path` names. Raises InputError."""
     names = [line for line in _text(path).split("\n") if line.strip()]
     if not names:
         raise InputError(path, problem="names no trace", remedy="write the name of a file for each process, one a line")
-    return tuple(_steps(path.parent / name.strip()) for name in names)
+    return [path.parent / name.strip() for name in names]
 
 
 def _steps(path: Path) -> tuple[UsageStep, ...]:
