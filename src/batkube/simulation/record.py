@@ -134,7 +134,8 @@ class Record:
             "seed": scenario.seed,
             "latencies": self.inputs.latencies.describe(),
             "inputs": [
-                {"path": str(file.path), **stamp(file.path), "place": file.place} for file in files_of(self.inputs.scenario)
+                {"path": str(file.path), **stamp(file.path), "place": file.place}
+                for file in files_of(self.inputs.scenario)
             ],
             "platform": {
                 "machines": [
