@@ -39,7 +39,7 @@ _EXACT_WALLTIMES = (
 )
 
 _Input = Annotated[
-    Path, typer.Argument(help="A Batsim JSON, SWF, Kubernetes manifest or openb CSV file; may be gzipped.")
+    Path, typer.Argument(help="A Batsim JSON, SWF, Kubernetes manifest or openb CSV file; may be gzipped; - for stdin.")
 ]
 _Output = Annotated[Path, typer.Option("--output", "-o", help="File to write; its extension tells the format.")]
 _InputFormat = Annotated[
