@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from clients.greetings import HALF_A_GREETING, greeting
 from hostile.attacked import Attacked, attacked, read_all, request, send_until_refused, wait_until
 
 MIB = 1024 * 1024
@@ -90,7 +91,7 @@ def test_clients_that_are_gone_are_forgotten(server: Attacked) -> None:
         b"",
         b"GET / HT",
         b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf",
-        b"\x16\x03\x01\x02\x00\x01\x00",
+        HALF_A_GREETING,
         request("/version"),
         request("/api/v1/pods?watch=1"),
         request("/openapi/v2") * 20,
@@ -107,13 +108,24 @@ def test_clients_that_are_gone_are_forgotten(server: Attacked) -> None:
     assert wait_until(lambda: server.open_files() <= before)
 
 
+def test_half_a_greeting_takes_no_memory(tmp_path: Path) -> None:
+    with attacked(tmp_path, "--bare") as server, contextlib.ExitStack() as stack:
+        server.ask("/version")
+        before = server.memory_mb()
+        for _ in range(700):
+            stack.enter_context(server.connect()).sendall(HALF_A_GREETING)
+        server.ask("/version")
+
+        assert server.memory_mb() < before + 10
+
+
 def test_memory_is_given_back_when_clients_go_without_having_written_anything(tmp_path: Path) -> None:
     with attacked(tmp_path, "--bare") as server:
         server.ask("/version")
         before = server.memory_mb()
         with contextlib.ExitStack() as stack:
             for _ in range(700):
-                stack.enter_context(server.connect()).sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+                stack.enter_context(server.connect()).sendall(greeting())
             grew = wait_until(lambda: server.memory_mb() > before + 20)
             time.sleep(2.5)  # nothing happens for longer than the server takes to notice that
 
@@ -126,7 +138,7 @@ def test_people_are_served_when_others_have_taken_all_connections(tmp_path: Path
         for number in range(200):
             connection = stack.enter_context(server.connect())
             if number % 2:
-                connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+                connection.sendall(HALF_A_GREETING)
         answered = server.ask("/version")
         used = server.cpu_s()
         time.sleep(1)

@@ -18,6 +18,7 @@ from batkube.api.connections.incoming import Incoming
 from batkube.api.connections.listening import listen_both
 from batkube.api.requests.messages import Request, Response
 from batkube.kernel.instants import Instant
+from clients.greetings import HALF_A_GREETING, greeting
 
 Visit = Callable[[socket.socket], object]
 
@@ -46,17 +47,13 @@ def ask_secretly(connection: socket.socket) -> None:
 
 
 def begin_to_greet(connection: socket.socket) -> None:
-    connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+    connection.sendall(HALF_A_GREETING)
 
 
 def greet_slowly(connection: socket.socket) -> None:
     """Greet with a pause after each of the first bytes, in the middle of the first record and before its end."""
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    secret = ssl._create_unverified_context().wrap_bio(incoming, outgoing)
-    with pytest.raises(ssl.SSLWantReadError):
-        secret.do_handshake()
-    greeting = outgoing.read()
-    for piece in (greeting[:1], greeting[1:4], greeting[4:5], greeting[5:60], greeting[60:-1], greeting[-1:]):
+    words = greeting()
+    for piece in (words[:1], words[1:4], words[4:5], words[5:60], words[60:-1], words[-1:]):
         time.sleep(0.02)
         connection.sendall(piece)
     assert connection.recv(1) == b"\x16"

@@ -34,13 +34,7 @@ def check_metadata(
     meta: Mapping[str, Any], rule: NameRule, namespaced: bool, problems: Problems, path: str = "metadata"
 ) -> None:
     """Check the metadata of an object as any server with an API does (ValidateObjectMetaAccessor)."""
-    if prefix := meta.get("generateName"):
-        problems.all_invalid(f"{path}.generateName", prefix, rule(prefix, True))
-    name = meta.get("name")
-    if not name:
-        problems.required(f"{path}.name", "name or generateName is required")
-    elif wrong := rule(name, False):
-        problems.all_invalid(f"{path}.name", name, wrong)
+    check_name(meta, rule, problems, path)
     _check_namespace(meta.get("namespace"), namespaced, path, problems)
     problems.not_negative(f"{path}.generation", meta.get("generation", 0))
     _check_maps(meta, path, problems)
@@ -48,6 +42,17 @@ def check_metadata(
         _check_finalizers(finalizers, f"{path}.finalizers", problems)
     if entries := meta.get("managedFields"):
         check_managed_fields(entries, f"{path}.managedFields", problems)
+
+
+def check_name(meta: Mapping[str, Any], rule: NameRule, problems: Problems, path: str = "metadata") -> None:
+    """Check the name of an object, and what it is made from."""
+    if prefix := meta.get("generateName"):
+        problems.all_invalid(f"{path}.generateName", prefix, rule(prefix, True))
+    name = meta.get("name")
+    if not name:
+        problems.required(f"{path}.name", "name or generateName is required")
+    elif wrong := rule(name, False):
+        problems.all_invalid(f"{path}.name", name, wrong)
 
 
 def check_built_in_metadata(

@@ -223,6 +223,8 @@ def path_segment(name: str, prefix: bool) -> Verdict:
     """A name that can stand in a URL, which every name must (Kubernetes: path.ValidatePathSegmentName)."""
     if not prefix and name in (".", ".."):
         return (f"may not be '{name}'",)
+    if "/" not in name and "%" not in name:
+        return ()
     return tuple(f"may not contain '{char}'" for char in "/%" if char in name)
 
 

@@ -33,6 +33,8 @@ class Rules(msgspec.Struct, frozen=True):
     status: Update = metadata_update
     #: Sub-resources with rules of their own.
     subresources: dict[str, Update] = {}
+    #: Whether `create` looks at the metadata, as that of nearly all kinds does.
+    covers_metadata: bool = True
 
 
 def metadata_only(rule: NameRule, namespaced: bool) -> Create:

@@ -1,7 +1,7 @@
 """Requests out of bytes: httptools parses, and what it tells of is collected here, within bounds.
 
-A line, a header or a chunk may come in any number of pieces, and the parser keeps what is not complete yet; so bytes of
-which it has told nothing are counted, too.
+A line, a header or a chunk may come in any number of pieces, and the parser keeps what is not complete yet; so what is
+counted is what it was fed, from the first byte of a head to its last, and between two pieces of a body.
 """
 
 from __future__ import annotations
@@ -54,16 +54,15 @@ class Incoming:
         self._url: list[bytes] = []
         self._headers: dict[str, str] = {}
         self._repeated: dict[str, list[str]] | None = None
-        #: The size of the line and the headers, and of what has come since the parser last told of anything.
+        #: The size of what has come of the line and the headers; or since the last piece of the body.
         self._head_bytes = 0
-        self._untold_bytes = 0
         self._body: list[bytes] = []
         self._size = 0
         self.invites = False
 
     def feed(self, piece: bytes | memoryview) -> None:
         """Parse `piece`; raises httptools.HttpParserError, or its HttpParserUpgrade."""
-        self._untold_bytes += len(piece)
+        self._head_bytes += len(piece)
         if self._parser is None:
             self._parser = httptools.HttpRequestParser(self)
         self._parser.feed_data(piece)
@@ -75,12 +74,12 @@ class Incoming:
     @property
     def held_bytes(self) -> int:
         """About how much is kept of a request that has not come as a whole."""
-        return self._head_bytes + self._untold_bytes + min(self._size, self._max_body)
+        return self._head_bytes + min(self._size, self._max_body)
 
     @property
     def is_oversized(self) -> bool:
         """Whether the line and headers are too long; those before a body, within or behind one that comes in chunks."""
-        return self._head_bytes > _MAX_HEAD or self._untold_bytes > _MAX_HEAD
+        return self._head_bytes > _MAX_HEAD
 
     @property
     def is_endless(self) -> bool:
@@ -95,15 +94,9 @@ class Incoming:
     def on_url(self, url: bytes) -> None:
         """Collect the target, which may come in pieces."""
         self._url.append(url)
-        self._head_bytes += len(url)
-        self._untold_bytes = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Collect a header; repeated ones are joined by a comma, as HTTP allows."""
-        self._untold_bytes = 0
-        self._head_bytes += len(name) + len(value)
-        if self._head_bytes > _MAX_HEAD:
-            raise httptools.HttpParserError("headers too large")
         key, text = _USUAL_NAMES.get(name) or name.decode("latin-1").lower(), value.decode("latin-1")
         if key in self._headers:
             self._repeated = self._repeated or {}
@@ -115,13 +108,21 @@ class Incoming:
         """Invite the body, should the client wait for it."""
         self.in_head, self.in_body = False, True
         self.steps += 1
+        if self._head_bytes > _MAX_HEAD and self._size_of_head() > _MAX_HEAD:
+            raise httptools.HttpParserError("headers too large")
+        self._head_bytes = 0
         if "expect" in self._headers:
             self.invites = self._headers["expect"].lower() == "100-continue"
+
+    def _size_of_head(self) -> int:
+        """Return how long the head was: the piece with its end may have had the beginning of a body, too."""
+        headers = [*self._headers.items(), *((name, "".join(texts)) for name, texts in (self._repeated or {}).items())]
+        return sum(map(len, self._url)) + sum(len(name) + len(text) for name, text in headers)
 
     def on_body(self, body: bytes) -> None:
         """Collect the body as far as it is allowed to go."""
         self.invites = False
-        self._untold_bytes = 0
+        self._head_bytes = 0
         self._size += len(body)
         if self._size <= self._max_body:
             self._body.append(body)

@@ -188,7 +188,7 @@ def from_core(event: KubeObject) -> dict[str, Any]:
 KINDS: Mapping[str, Kind] = {
     "events": Kind(
         strategy=Strategy(created_by_update=True, propagation=UNSUPPORTED),
-        rules=Rules(_check, _check_update),
+        rules=Rules(_check, _check_update, covers_metadata=False),
         cells=event_cells,
     ),
     "events.events.k8s.io": Kind(

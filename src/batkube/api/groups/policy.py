@@ -66,7 +66,7 @@ def disruption_budget_cells(value: KubeObject, now: Instant) -> list[Any]:
 KINDS: Mapping[str, Kind] = {
     "poddisruptionbudgets.policy": Kind(
         strategy=counted(SPEC, keeps=APART, unconditional=False),
-        rules=Rules(_check_budget, _check_budget_update, _check_budget_status),
+        rules=Rules(_check_budget, _check_budget_update, _check_budget_status, covers_metadata=False),
         cells=disruption_budget_cells,
     ),
 }

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.checks.field_errors import FieldError
-from batkube.api.checks.metadata import check_common, check_metadata
+from batkube.api.checks.metadata import check_common, check_metadata, check_name
 from batkube.api.checks.names import path_segment, subdomain_name
 from batkube.api.checks.problems import Problems
 from batkube.api.checks.rules import Rules, metadata_only
@@ -28,11 +28,14 @@ def _rules(resource: Resource) -> Rules:
 
 def validate_create(resource: Resource, value: Mapping[str, Any]) -> list[FieldError]:
     """Return what is wrong with a new object."""
-    problems = Problems()
-    _rules(resource).create(value, problems)
+    problems, rules, meta = Problems(), _rules(resource), value["metadata"]
+    rules.create(value, problems)
     if not problems:
         # What a kind's own rules let pass must still fit into a URL (rest.BeforeCreate).
-        check_metadata(value["metadata"], path_segment, resource.namespaced, problems)
+        if rules.covers_metadata:
+            check_name(meta, path_segment, problems)
+        else:
+            check_metadata(meta, path_segment, resource.namespaced, problems)
     return problems
 
 
