@@ -180,3 +180,13 @@ def test_a_scheduler_that_hangs_is_given_up(workload: Path, tmp_path: Path) -> N
 def test_a_scheduler_that_cannot_be_started_is_an_input_error(workload: Path) -> None:
     with pytest.raises(InputError, match="cannot be started"):
         batkube.run(workload=workload, platform="4x1", scheduler="batsim:/no/such/program")
+
+
+def test_whole_machines_cannot_be_shared(workload: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"enable-compute-sharing: jobs of this run get whole machines(.|\n)*requests"):
+        batkube.run(
+            workload=workload,
+            platform="4x1",
+            scheduler=scheduler(tmp_path, STARTS_EACH),
+            scheduler_args={"enable-compute-sharing": "true"},
+        )

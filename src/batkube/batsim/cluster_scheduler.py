@@ -26,7 +26,9 @@ from batkube.batsim.progress import JobProgress
 from batkube.batsim.server import MACHINE_AVAILABLE, MACHINE_UNAVAILABLE, BatsimServer
 from batkube.batsim.sources import JOBS, NOTICES, hello
 from batkube.cluster.decisions import Decision
+from batkube.cluster.mapping import ResourceModel
 from batkube.cluster.outcomes import FinalState, Outcome
+from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.intervals import mask_of, members
 from batkube.kernel.quantities import PODS
@@ -90,6 +92,15 @@ class BatsimScheduler(Policy):
     def connect(self, scheduler: Scheduler, documents: Mapping[str, BatsimDocument], submit: Submit) -> None:
         """Take up what a run gives: the wire, the workloads, and who lets further jobs arrive."""
         self._scheduler, self._documents, self._submit = scheduler, documents, submit
+
+    def check(self, model: ResourceModel) -> None:
+        """Refuse to share machines where a job gets whole ones. Raises InputError."""
+        if self._options.allows_compute_sharing and model is ResourceModel.MACHINES:
+            raise InputError(
+                "--scheduler-arg enable-compute-sharing",
+                problem="jobs of this run get whole machines, which cannot be shared",
+                remedy="add --resources requests, or leave the argument out",
+            )
 
     def hear(self, outcome: Outcome) -> None:
         """Take note of how a job ended."""

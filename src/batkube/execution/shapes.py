@@ -17,7 +17,7 @@ from typing import NamedTuple
 from batkube.workloads.batsim_profiles import type_of
 from batkube.workloads.model import Foreign, Parallel, ParallelHomogeneous, ParallelHomogeneousTotal, Profile
 
-PFS, STAGING, USAGE_TRACE, SMPI = "parallel_homogeneous_pfs", "data_staging", "usage_trace", "smpi"
+PFS, STAGING, SMPI = "parallel_homogeneous_pfs", "data_staging", "smpi"
 #: The storage that a profile means which names none (Batsim: profiles.cpp).
 _DEFAULT_STORAGE = "pfs"
 

@@ -35,10 +35,7 @@ from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure, Scenario
 from batkube.simulation.batsim_parts import connected, outcome_listener
 from batkube.simulation.engine import EngineParts, PartnerLink, engine_of_run, length_to_plan_with
-from batkube.simulation.happening_parts import (
-    Availability,
-    start_happenings,
-)
+from batkube.simulation.happening_parts import start_happenings, watch_machines
 from batkube.simulation.inputs import Inputs, note_inputs
 from batkube.simulation.manners import admitted_kinds, maker_of
 from batkube.simulation.passed_over import note_passed_over
@@ -116,6 +113,7 @@ def assemble(
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
     submission = Submission(world, arrivals if engine is None else (), maker, delays)
     power = _power(world, inputs)
+    switches = None if power is None else power.switches
     jobs = WorkloadJobs(
         world,
         courses,
@@ -137,7 +135,7 @@ def assemble(
         accounts=accounts,
         rules=rules,
         delays=delays,
-        on_busy=Availability(world, names, accounts, states.change).change if inputs.timetable else states.change,
+        on_busy=watch_machines(world, names, accounts, states, switches, may_go=bool(inputs.timetable)),
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,

@@ -54,6 +54,7 @@ def connected(
 
     policy = inputs.policy
     assert isinstance(policy, BatsimScheduler)
+    policy.check(inputs.model)
     link = Link(policy.spec, folder, inputs.scenario.watchdog)
 
     def submit(job: Job, now: Instant) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from batkube.scenarios.relocation import files_in
-from batkube.simulation.inputs import Inputs
+from batkube.scenarios.scenario import Scenario
 from batkube.workloads.happening_files import files_of_events
+from batkube.workloads.named_files import files_named_by
 from batkube.workloads.recipes import Recipe
-from batkube.workloads.usage_traces import process_files
 
 #: Where a run's folder has its inputs.
 PACK = "inputs"
@@ -30,19 +30,17 @@ class InputFile(NamedTuple):
     place: str
 
 
-def files_of(inputs: Inputs) -> list[InputFile]:
+def files_of(scenario: Scenario) -> list[InputFile]:
     """Return the files that a run reads, in groups: one that its scenario names, then those that this one names."""
-    scenario = inputs.scenario
     commands = (scenario.scheduler, *scenario.more_schedulers, *scenario.attach, scenario.controllers or "")
     named = [*scenario.input_files, *files_in([*commands, *scenario.scheduler_args.values()])]
     if not isinstance(scenario.events, Path):
         named += files_of_events(list(scenario.events), Path())
     groups: dict[Path, list[Path]] = {path: [] for path in named if path.is_file()}
-    for source, workload in zip(scenario.workloads, inputs.workloads, strict=True):
+    for source in scenario.workloads:
         owner = source.trace if isinstance(source, Recipe) else source
-        traces = [] if inputs.yard is None or owner is None else inputs.yard.traces_of(workload.name)
-        for trace in traces:
-            groups[owner] += [trace, *process_files(trace)]  # type: ignore[index]  # there is no trace without owner
+        if owner is not None:
+            groups[owner] += files_named_by(owner)
     if isinstance(scenario.events, Path):
         groups[scenario.events] += files_of_events(scenario.events, scenario.events.parent)
     return _placed(groups)

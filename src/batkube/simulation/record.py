@@ -57,6 +57,7 @@ class Record:
             whole_machines=self.inputs.model is ResourceModel.MACHINES,
             busy_machine_ns=states.busy_machine_ns,
             absent_machine_ns=states.absent_machine_ns,
+            asleep_machine_ns=states.asleep_machine_ns,
             busy_until=states.busy_until,
             job_count=self.simulation.work.job_count,
             version=__version__,
@@ -84,7 +85,7 @@ class Record:
         write_schedule(folder.file("schedule.csv"), summary)
         write_json(folder.file("fidelity.json"), notes.rows())
         if self.packs:
-            pack(files_of(self.inputs), folder.file(PACK))
+            pack(files_of(self.inputs.scenario), folder.file(PACK))
         folder.seal(self._manifest())
 
     def _write_shares(self, folder: OutputFolder, collisions: Collisions) -> dict[str, int]:
@@ -133,7 +134,8 @@ class Record:
             "seed": scenario.seed,
             "latencies": self.inputs.latencies.describe(),
             "inputs": [
-                {"path": str(file.path), **stamp(file.path), "place": file.place} for file in files_of(self.inputs)
+                {"path": str(file.path), **stamp(file.path), "place": file.place}
+                for file in files_of(self.inputs.scenario)
             ],
             "platform": {
                 "machines": [

@@ -1,0 +1,37 @@
+"""Files that an input file names: whoever takes it elsewhere has to take them along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batkube.workloads.files import read_bytes
+from batkube.workloads.reading import format_of
+from batkube.workloads.usage_traces import process_files
+
+_USAGE_TRACE = "usage_trace"
+
+
+def files_named_by(workload: Path) -> list[Path]:
+    """Return the files that a workload names, as far as they are there: the usage traces of Batsim's profiles."""
+    if format_of(workload) != "batsim":
+        return []
+    content = read_bytes(workload)
+    if _USAGE_TRACE.encode() not in content:
+        return []
+    traces = list(dict.fromkeys(workload.parent / name for name in _trace_names(content)))
+    return [file for trace in traces if trace.is_file() for file in (trace, *process_files(trace)) if file.is_file()]
+
+
+def _trace_names(content: bytes) -> Iterator[str]:
+    """Yield what the profiles of a workload call their traces; what is wrong with a profile is for a run to say."""
+    try:
+        profiles: Any = msgspec.json.decode(content)["profiles"].values()
+    except (msgspec.DecodeError, KeyError, AttributeError, TypeError):
+        return
+    for profile in profiles:
+        if isinstance(profile, Mapping) and profile.get("type") == _USAGE_TRACE:
+            yield str(profile.get("trace", ""))
