@@ -63,6 +63,7 @@ def run(
     scheduler: str | Sequence[str] | OwnPolicy = "policy:fcfs",
     out: str | Path | None = None,
     force: bool = False,
+    pack: bool = False,
     seed: int = 0,
     resources: str = "auto",
     latencies: str | Path | None = None,
@@ -75,8 +76,8 @@ def run(
     `scheduler` is what `batkube run --scheduler` takes, or a class derived from `batkube.policies.Policy`, or an
     instance of one, which is copied. A program of the catalogue is built on first use, and kept.
     Raises InputError when an input is unusable and RunFailed when jobs are left without an outcome. Without `out` the
-    folder is temporary and lives as long as the returned object. `more` are further keys of a scenario file, with
-    underscores: `decision_cost="measured"`.
+    folder is temporary and lives as long as the returned object; with `pack` it holds the inputs, too. `more` are
+    further keys of a scenario file, with underscores: `decision_cost="measured"`.
     """
     workloads = [workload] if isinstance(workload, str | Path | Mapping) else list(workload)
     own_policy, scheduler = _own_policy(scheduler)
@@ -96,7 +97,7 @@ def run(
     )
     folder = _temporary_folder() / "run" if out is None else Path(out)
     try:
-        execute(scenario, folder, force=force, builder=_build_aloud, own_policy=own_policy)
+        execute(scenario, folder, force=force, pack=pack, builder=_build_aloud, own_policy=own_policy)
     except BaseException:
         if out is None and not folder.exists():
             shutil.rmtree(folder.parent, ignore_errors=True)
