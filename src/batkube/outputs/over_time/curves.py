@@ -24,7 +24,7 @@ class ChartKind(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class ChartCurve:
     """One curve of a panel."""
 
     label: str
@@ -37,7 +37,7 @@ class CurvePanel:
 
     #: What is counted: machines, cores, jobs.
     unit: str
-    curves: Sequence[Curve]
+    curves: Sequence[ChartCurve]
     title: str = ""
     is_stacked: bool = False
     #: Where all there is ends, if that is known.
@@ -65,11 +65,11 @@ def panels_of(kind: ChartKind, runs: Sequence[MeasuredRun]) -> list[CurvePanel]:
         titles = [run.name if len(runs) > 1 else "" for run in runs]
         tops = [float(capacity_of(run).sum()) / 1000 for run in runs]
         return [
-            CurvePanel(unit, [Curve(_FREE, _free(run))], title=title, is_stacked=True, top=top)
+            CurvePanel(unit, [ChartCurve(_FREE, _free(run))], title=title, is_stacked=True, top=top)
             for run, title, top in zip(runs, titles, tops, strict=True)
         ]
-    jobs = CurvePanel("jobs waiting", [Curve(run.name, queue_of(run)) for run in runs])
-    asked = [Curve(run.name, _asked(run)) for run in runs]
+    jobs = CurvePanel("jobs waiting", [ChartCurve(run.name, queue_of(run)) for run in runs])
+    asked = [ChartCurve(run.name, _asked(run)) for run in runs]
     return [jobs, CurvePanel(f"{_unit(runs)} asked for", asked)]
 
 
@@ -85,7 +85,7 @@ def _states(run: MeasuredRun, *, named: bool) -> CurvePanel:
         raise InputError(run.path, problem=problem, remedy="name the output folder of a run")
     times = frame["time"].to_numpy(dtype=np.float64)
     columns = [name for name in STATES if name in frame and (frame[name] > 0).any()]
-    curves = [Curve(STATES[name], StepFunction(times, frame[name].to_numpy(dtype=np.float64))) for name in columns]
+    curves = [ChartCurve(STATES[name], StepFunction(times, frame[name].to_numpy(dtype=np.float64))) for name in columns]
     top = float(frame[columns].sum(axis=1).max())
     return CurvePanel("machines", curves, title=run.name if named else "", is_stacked=True, top=top)
 
