@@ -38,9 +38,7 @@ _EXACT_WALLTIMES = (
     "use 1.001 for almost exact estimates"
 )
 
-_Input = Annotated[
-    Path, typer.Argument(help="A Batsim JSON, SWF, Kubernetes manifest or openb CSV file; may be gzipped.")
-]
+_Input = Annotated[Path, typer.Argument(help="A workload of any format; may be gzipped.")]
 _Output = Annotated[Path, typer.Option("--output", "-o", help="File to write; its extension tells the format.")]
 _InputFormat = Annotated[
     str | None, typer.Option("--format", help=f"Format of INPUT if its name does not tell: {', '.join(FORMATS)}.")
