@@ -48,8 +48,9 @@ class Recording:
 
     @property
     def messages(self) -> list[str]:
-        """What Batsim said."""
-        lines = (self._run / "messages.jsonl").read_text().splitlines()
+        """What Batsim said; nothing without a scheduler."""
+        path = self._run / "messages.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
         return [line["raw"] for line in map(json.loads, lines) if line["dir"] == "batsim->sched"]
 
     def table(self, name: str) -> list[list[str]]:

@@ -56,8 +56,8 @@ def test_the_ranges_written_down_are_those_of_the_recorded_runs(
     assert [(job["id"], job["subtime"], job["res"]) for job in jobs] == list(planned)
 
 
-#: The first gang starts after 3 s instead of 6. It is not the order of creation: pods that come one every 16 ms, gangs in
-#: turn as recorded, start after 1.9 s. What takes so many more comparisons in real time is not known.
+#: The first gang starts after 3 s instead of 6. It is not the order of creation: pods that come one every 16 ms, gangs
+#: in turn as recorded, start after 1.9 s. What takes so many more comparisons in real time is not known.
 SOONER = pytest.mark.xfail(reason="makespan 5.5 % and mean wait 11 % below the recorded ranges")
 
 

@@ -114,8 +114,8 @@ def test_a_policy_that_reads_a_jobs_true_future_is_noted_with_the_line(simulate:
         run = simulate(JOBS, WAITING, scheduler=f"policy:{path}:{name}")
         return [note["example"] for note in run.notes if "true future" in note["message"]]
 
-    assert seen("Oracle") == [f"{path}:5"]
-    assert seen("Inherits") == [f"{path}:5"]
+    assert seen("Oracle") == [f"{path.name}:5"]
+    assert seen("Inherits") == [f"{path.name}:5"]
     assert seen("Honest") == []
 
 

@@ -26,6 +26,20 @@ RECLAIMING = {
         {"plugins": [{"name": name} for name in ("drf", "predicates", "proportion", "nodeorder")]},
     ],
 }
+#: What lets priorities displace others of their queue. By itself Volcano protects every gang that is not larger than it
+#: need be (pkg/scheduler/plugins/gang, preemptableFn), so nothing would be displaced; its installer turns that off.
+PREEMPTING = {
+    "actions": "enqueue, allocate, preempt, backfill",
+    "tiers": [
+        {"plugins": [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}, {"name": "conformance"}]},
+        {
+            "plugins": [
+                {"name": "drf", "enablePreemptable": False},
+                *({"name": name} for name in ("predicates", "proportion", "nodeorder")),
+            ]
+        },
+    ],
+}
 
 
 def run(
@@ -97,6 +111,22 @@ def test_volcano_takes_back_what_a_queue_has_beyond_its_share_when_another_needs
 
     assert running_at(pods, 90) == {"light": 16}, "nobody else needs it"
     assert running_at(pods, 300) == {"light": 4, "heavy": 12}
+
+
+def test_volcano_displaces_jobs_of_less_priority_in_the_same_queue(tmp_path: Path) -> None:
+    opt_in.require_built(*VOLCANO)
+    jobs = [*jobs_of("low", 16, at=10), *jobs_of("high", 8, at=100, priority=1000)]
+
+    pods = run(
+        tmp_path,
+        VOLCANO[0],
+        [{**job, "queue": "shared"} for job in jobs],
+        [queue("shared", 1)],
+        scheduler_config=written(tmp_path, PREEMPTING),
+    )
+
+    assert running_at(pods, 90) == {"low": 16}
+    assert running_at(pods, 200) == {"low": 8, "high": 8}
 
 
 def cluster_queue(name: str, cpus: int, limit: int | None = None) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def test_a_walltime_ends_work_that_flows_and_an_eviction_does(simulate: Simulate
     ("profile", "where", "problem"),
     [
         ("smpi", "xml", "SMPI trace, for which a real Batsim is needed"),
-        ("recv", "xml", "scheduler of Batsim's protocol"),
+        ("recv", "xml", "`batkube batsim` alone can bring it"),
         ("talk", "4x1", "gives no speed for machine"),
     ],
 )
@@ -153,6 +153,45 @@ def test_a_policy_lets_machines_sleep_and_wakes_those_it_needs(simulate: Simulat
     woken = 2 * (20 * 400 + 10 * 100)
     assert run.schedule["consumed_joules"] == pytest.approx(awake_others + asleep + woken)
     assert run.schedule["nb_machine_switches"] == 6
+    assert (tmp_path / "out" / "machine_states.csv").read_text().splitlines() == [
+        "time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing,nb_unavailable",
+        "0.000000,0,0,0,3,1,0",
+        "10.000000,0,0,0,4,0,0",
+        "60.000000,0,0,3,1,0,0",
+        "62.000000,3,0,0,1,0,0",
+        "70.000000,3,0,1,0,0,0",
+        "72.000000,4,0,0,0,0,0",
+        "1000.000000,2,2,0,0,0,0",
+        "1020.000000,2,0,0,0,2,0",
+        "1030.000000,2,0,0,2,0,0",
+    ]
+    times = {name: run.schedule[f"time_{name}"] for name in ("sleeping", "switching_on", "switching_off")}
+    assert times == {"sleeping": asleep / 9, "switching_on": 2 * 20, "switching_off": 4 * 2}
+    assert run.schedule["time_computing"] == 10 + 2 * 10
+    assert run.schedule["time_idle"] == 4 * 1030 - sum(times.values()) - run.schedule["time_computing"]
+
+
+def test_a_sleeping_machine_is_asleep_whatever_happens_to_its_node(simulate: Simulate, tmp_path: Path) -> None:
+    """A node that is switched off is cordoned by that, and fails meanwhile: in each row there are four machines."""
+    described = platform(tmp_path, properties=POWER + SLEEP, speed=SPEEDS)
+    events = tmp_path / "events.yaml"
+    events.write_text("events:\n  - {at: 30, cordon: h3}\n  - {at: 65, fail: h2}\n  - {at: 80, return: h2}\n")
+    jobs = [job("early", "compute", 1), job("late", "compute", 2, 100)]
+
+    run = simulate(
+        jobs,
+        PROFILES,
+        platform=described,
+        scheduler="policy:sleep",
+        scheduler_args={"idle": 60},
+        energy=True,
+        events=str(events),
+    )
+
+    states = run.machine_states.set_index("time")
+    assert set(states.sum(axis="columns")) == {4}
+    assert states["nb_unavailable"][30.0] == 1
+    assert states["nb_sleeping"].max() == 3
 
 
 def test_energy_without_watts_and_switches_without_energy_are_refused(simulate: Simulate, tmp_path: Path) -> None:

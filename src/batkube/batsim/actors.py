@@ -32,6 +32,9 @@ class ActorWish(Protocol):
 Script = Generator[ActorWish, object, None]
 """What an actor does: it yields what it asks for, and is sent the answer."""
 
+Work = Generator[ActorWish, object, int]
+"""Part of what an actor does; its result is a return code."""
+
 
 class Actor:
     """Somebody who acts, waits, or has gone."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Protocol
 
-from batkube.batsim.actors import ActorWish, Leave, Mailbox, Scene, Script, Sleep
+from batkube.batsim.actors import ActorWish, Leave, Mailbox, Scene, Script, Sleep, Work
 from batkube.batsim.jobs import JobState, LiveJob, Workloads
 from batkube.batsim.machines import Machines
 from batkube.batsim.messages import ExecuteJob, Json
@@ -25,9 +25,6 @@ from batkube.batsim.server import BatsimServer
 from batkube.execution.energy_book import EnergyBook
 from batkube.kernel.instants import Duration, seconds
 from batkube.workloads.model import Composed, Delay, Foreign, Profile
-
-Work = Generator[ActorWish, object, int]
-"""Part of what a job does; its result is a return code."""
 
 WALLTIME_REACHED, CANCELLED = -1, -2
 #: What a job counts as long that took no time (Batsim: execute_job_process).
@@ -55,6 +52,9 @@ class Tasks(Protocol):
     def cancel(self, live: LiveJob) -> ActorWish | None:
         """Return the wish that what a job computes is cancelled; None when it is not computing."""
 
+    def abandon(self, live: LiveJob) -> None:
+        """Break off what a job replays, if it does."""
+
 
 class JobExecutor:
     """Carries jobs out on machines."""
@@ -79,6 +79,12 @@ class JobExecutor:
 
     def run(self, live: LiveJob, execution: ExecuteJob) -> Script:
         """Carry a job out, and have the server told of its end unless it is killed."""
+        yield from self.carry_out(live, execution)
+        if live.state is not JobState.KILLED:
+            yield self._mailbox.put(functools.partial(self._server.completed, live))
+
+    def carry_out(self, live: LiveJob, execution: ExecuteJob) -> Script:
+        """Carry a job out, and tell nobody."""
         now = self._scene.now
         live.began, live.machines = now, execution.machines
         live.progress = JobProgress(live.job.profile.name)
@@ -89,8 +95,6 @@ class JobExecutor:
         code = yield from self._work(live.job.profile, live, execution, allowance, live.progress)
         live.return_code = code
         self._end(live, _state_after(code))
-        if live.state is not JobState.KILLED:
-            yield self._mailbox.put(functools.partial(self._server.completed, live))
 
     def _end(self, live: LiveJob, state: JobState) -> None:
         now = self._scene.now
@@ -110,6 +114,8 @@ class JobExecutor:
         if cancellation is not None:
             yield cancellation
             return
+        if self._tasks is not None:
+            self._tasks.abandon(live)
         if live.actor is not None:
             yield Leave(live.actor)
         self._end(live, JobState.KILLED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from batkube.batsim.actors import Mailbox, Scene
 from batkube.batsim.conversation import Conversation, Scheduler
@@ -12,7 +13,7 @@ from batkube.batsim.execution import JobExecutor
 from batkube.batsim.greeting import beginning
 from batkube.batsim.jobs import Workloads
 from batkube.batsim.machines import Machines
-from batkube.batsim.messages import Notify
+from batkube.batsim.messages import ExecuteJob, Notify
 from batkube.batsim.options import Options
 from batkube.batsim.power import MachinePower
 from batkube.batsim.server import BatsimServer
@@ -39,8 +40,12 @@ class SimulationInputs:
     options: Options
 
 
-def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler, tables: Tables) -> None:
-    """Simulate to the end. Raises RunFailed when the scheduler leaves it, or leaves jobs behind."""
+class JobsLeft(RunFailed):
+    """The scheduler left jobs behind. Batsim says so in its log, and exits as if nothing had happened."""
+
+
+def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler | None, tables: Tables) -> None:
+    """Simulate to the end; without a scheduler all jobs begin at once. Raises RunFailed when the scheduler leaves."""
     mailbox = Mailbox()
     workloads = Workloads(inputs.documents, keeps_profiles=inputs.options.keeps_profiles)
     conversation: Conversation
@@ -54,7 +59,8 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler, table
         lambda message: conversation.exchange(message),
         {JOBS: len(inputs.documents), EVENTS: len(inputs.events)},
     )
-    tasks = FluidTasks(scene, inputs.network, inputs.machines)
+    folders = {name: Path(document.workload.source).parent for name, document in inputs.documents.items()}
+    tasks = FluidTasks(scene, inputs.network, inputs.machines, folders)
     scene.clockwork = tasks
     book = power = None
     if inputs.options.has_energy:
@@ -63,6 +69,11 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler, table
         tables.book = book = EnergyBook(tasks.meters, names)
         power = MachinePower(scene, mailbox, server, inputs.machines, book)
     executor = JobExecutor(scene, mailbox, server, inputs.machines, workloads, tasks, book)
+    if scheduler is None:
+        _begin_all(scene, inputs, workloads, executor)
+        while (due := scene.due) is not None:
+            scene.step(due)
+        return
     deeds = Deeds(scene, mailbox, inputs.options, inputs.machines, workloads, server, executor, power)
     conversation = Conversation(scene, mailbox, scheduler, deeds.deed, server.ready)
     master = inputs.machines.master
@@ -75,7 +86,15 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler, table
     while not server.is_over and (due := scene.due) is not None:
         scene.step(due)
     if not server.is_over:
-        raise RunFailed(
+        raise JobsLeft(
             f"nothing more is due at {human(scene.now)}, and the scheduler left {server.waiting} jobs that it was told "
             "of neither started nor rejected"
         )
+
+
+def _begin_all(scene: Scene, inputs: SimulationInputs, workloads: Workloads, executor: JobExecutor) -> None:
+    """Let all jobs begin at 0, each on the first machines (Batsim: batexec, `--no-sched`); nobody is told of them."""
+    for name in inputs.documents:
+        for live in workloads.jobs_of(name):
+            execution = ExecuteJob(at=scene.now, job_id=live.id, machines=(1 << live.job.size) - 1)
+            scene.enter(executor.carry_out(live, execution), inputs.machines.all[0].name)

@@ -17,7 +17,9 @@ from batkube.batsim.tables import Tables
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.platforms.reading import read_network, read_platform
-from batkube.workloads.batsim import read_batsim_document
+from batkube.workloads.batsim import BatsimDocument, read_batsim_document
+from batkube.workloads.model import Composed, Foreign, Profile
+from batkube.workloads.usage_traces import UsageTraces
 
 #: Where Batsim looks for its scheduler.
 ENDPOINT = "tcp://localhost:28000"
@@ -41,6 +43,8 @@ class Arguments:
     has_machine_states: bool = True
     #: How long a reply may take in real time; None for ever, as with Batsim.
     patience_ns: int | None = None
+    #: Without one all jobs begin at once, on the first machines (--no-sched).
+    has_scheduler: bool = True
 
 
 class Overheard:
@@ -71,18 +75,20 @@ def run_batsim(
     """
     stopwatch = Stopwatch()
     inputs, scene = _prepared(arguments)
-    requester = Requester(arguments.endpoint, arguments.patience_ns) if scheduler is None else None
+    asks = arguments.has_scheduler and scheduler is None
+    requester = Requester(arguments.endpoint, arguments.patience_ns) if asks else None
     partner = scheduler or requester
-    assert partner is not None
+    if partner is not None and listener is not None:
+        partner = Overheard(partner, listener)
     try:
         with Tables(arguments.prefix, inputs.machines, has_states=arguments.has_machine_states) as tables:
             try:
-                simulate(inputs, scene, partner if listener is None else Overheard(partner, listener), tables)
+                simulate(inputs, scene, partner, tables)
             finally:
                 tables.scheduling_time = 0.0 if requester is None else requester.waited
                 tables.simulation_time = stopwatch.real_s
     except RunFailed as error:
-        raise RunFailed(f"{error}\n  what was computed until then is in {arguments.prefix}_*.csv") from error
+        raise type(error)(f"{error}\n  what was computed until then is in {arguments.prefix}_*.csv") from error
     finally:
         if requester is not None:
             requester.close()
@@ -104,6 +110,9 @@ def _prepared(arguments: Arguments) -> tuple[SimulationInputs, Scene]:
     forwards = arguments.options.forwards_unknown_events
     events = [read_external_events(path, forwards_unknown=forwards) for path in arguments.events]
     _check_prefix(arguments.prefix)
+    _check_profiles(documents)
+    if not arguments.has_scheduler:
+        _check_jobs_alone(documents, len(machines.all))
     return SimulationInputs(network, machines, documents, events, arguments.options), Scene(TransferTimes(network))
 
 
@@ -111,3 +120,33 @@ def _check_prefix(prefix: str) -> None:
     folder = Path(f"{prefix}_jobs.csv").parent
     if not folder.is_dir():
         raise InputError("--export", problem=f"there is no folder {folder}", remedy="make it first, as for Batsim")
+
+
+def _check_profiles(documents: Mapping[str, BatsimDocument]) -> None:
+    """Refuse traces that cannot be read, before anything is written."""
+    traces = UsageTraces()
+    for document in documents.values():
+        folder = Path(document.workload.source).parent
+        for job in document.workload.jobs:
+            traces.read(job.profile, folder)
+
+
+def _check_jobs_alone(documents: Mapping[str, BatsimDocument], count: int) -> None:
+    """Refuse what needs a scheduler, where there is none."""
+    for document in documents.values():
+        for job in document.workload.jobs:
+            problem = None
+            if job.size > count:
+                problem = f"asks for {job.size} machines of {count}, and without a scheduler nobody can reject it"
+            elif _talks(job.profile):
+                problem = f"its profile {job.profile.name!r} talks with a scheduler, and there is none"
+            if problem is not None:
+                raise InputError(
+                    document.workload.source, at=f"job {job.name!r}", problem=problem, remedy="leave out --no-sched"
+                )
+
+
+def _talks(profile: Profile) -> bool:
+    if isinstance(profile, Composed):
+        return any(map(_talks, profile.parts))
+    return isinstance(profile, Foreign) and profile.kind in ("send", "recv")

@@ -88,11 +88,16 @@ class Tables(AbstractContextManager["Tables"]):
             numbers = ",".join(str(counts[state]) for state in _STATES)
             self._states.write(f"{as_float_s(now):g},{numbers}\n")
 
+    def _joules(self) -> float:
+        """Return what all machines used from the first submission to the last end of a job."""
+        last = 0.0 if self.book is None else self.book.last_job_joules
+        return last - (self._first_joules or 0.0) if last else 0.0
+
     def _write_schedule(self) -> None:
         totals, times, book = self._totals, self._machines.times, self.book
         row = {
             "batsim_version": BATSIM_VERSION,
-            "consumed_joules": f"{0.0 if book is None else book.last_job_joules - (self._first_joules or 0.0):.6f}",
+            "consumed_joules": f"{self._joules():.6f}",
             **totals.cells(),
             "nb_computing_machines": str(len(self._machines.all)),
             "nb_grouped_switches": str(0 if book is None else book.requests),

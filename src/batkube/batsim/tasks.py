@@ -1,7 +1,8 @@
 """Parallel tasks of jobs, on the fluid model of hosts and links.
 
 A profile that computes or communicates becomes one parallel task: flops for each of its executors, bytes from each to
-each. Executors are the machines of the allocation, or what the scheduler maps onto them.
+each; a usage trace is replayed as many small ones (`replays`). Executors are the machines of the allocation, or what
+the scheduler maps onto them.
 
 Imitated: Batsim 4.2.1, src/task_execution.cpp.
 """
@@ -10,16 +11,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from pathlib import Path
 
-from batkube.batsim.actors import Actor, ActorWish, Scene
-from batkube.batsim.execution import CANCELLED, WALLTIME_REACHED, Allowance, Work
+from batkube.batsim.actors import Actor, ActorWish, Scene, Work
+from batkube.batsim.execution import CANCELLED, WALLTIME_REACHED, Allowance
 from batkube.batsim.jobs import LiveJob
 from batkube.batsim.machines import Machines
 from batkube.batsim.messages import ExecuteJob, JsonObject
 from batkube.batsim.progress import JobProgress
 from batkube.batsim.refusal import Refusal
+from batkube.batsim.replays import TraceReplay
 from batkube.execution.meters import Meters
 from batkube.execution.plant import Plant
+from batkube.execution.profile_scripts import Script, Scripts
 from batkube.execution.shapes import NotModelled, TaskShape, shape_of
 from batkube.fluid.flow import Flow
 from batkube.fluid.tasks import Task
@@ -28,14 +32,17 @@ from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.intervals import parse_intervals
 from batkube.platforms.network import Network
 from batkube.workloads.batsim import read_registered_profile
-from batkube.workloads.model import Profile
+from batkube.workloads.model import Foreign, Profile
+from batkube.workloads.usage_traces import USAGE_TRACE, UsageTraces
 
 
 class FluidTasks:
     """Runs the tasks of jobs, and tells when they end."""
 
-    def __init__(self, scene: Scene, network: Network, machines: Machines) -> None:
+    def __init__(self, scene: Scene, network: Network, machines: Machines, folders: Mapping[str, Path]) -> None:
+        """`folders` has the folder of each workload's file: traces are named relative to it."""
         self._scene = scene
+        self._folders = folders
         self._machines = machines
         self._flow = Flow()
         self.plant = Plant(network, self._flow)
@@ -44,6 +51,8 @@ class FluidTasks:
         #: Who waits for which task; and the tasks of jobs.
         self._waiting: dict[Task, Actor] = {}
         self._tasks: dict[str, Task] = {}
+        self._traces = UsageTraces()
+        self._replays: dict[str, TraceReplay] = {}
 
     # What the scene asks
 
@@ -70,12 +79,15 @@ class FluidTasks:
         self, profile: Profile, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
     ) -> Work:
         """Run a profile that computes or communicates, to its end, its walltime or until it is cancelled."""
-        task = self.plant.task(f"{live.id} {profile.name}", *self._shape(profile, live, execution))
-        progress.begin_task(task.progress)
-        self._tasks[live.id] = task
         began = self._scene.now
-        code = yield _Await(self, task, allowance.left)
-        del self._tasks[live.id]
+        if isinstance(profile, Foreign) and profile.kind == USAGE_TRACE:
+            code = yield _AwaitReplay(self, live, self._script(profile, live, execution), allowance.left)
+        else:
+            task = self.plant.task(f"{live.id} {profile.name}", *self._shape(profile, live, execution))
+            progress.begin_task(task.progress)
+            self._tasks[live.id] = task
+            code = yield _Await(self, task, allowance.left)
+            del self._tasks[live.id]
         if allowance.left is not None:
             allowance.left = Duration(allowance.left - (self._scene.now - began))
         assert isinstance(code, int)
@@ -104,11 +116,55 @@ class FluidTasks:
             self._flow.cancel(task, self._scene.now)
             self._scene.go_on(actor, code)
 
+    def replay(self, live: LiveJob, script: Script, actor: Actor, limit: Duration | None) -> None:
+        """Begin to replay what an actor waits for, at most for `limit`."""
+        now = self._scene.now
+
+        def end(code: int) -> None:
+            del self._replays[live.id]
+            self._scene.go_on(actor, code)
+
+        def end_early() -> None:
+            if self._replays.get(live.id) is replay:
+                replay.stop()
+                end(WALLTIME_REACHED)
+
+        replay = TraceReplay(self._scene, actor.host, lambda task: _Await(self, task, None), self._leave)
+        self._replays[live.id] = replay
+        replay.begin(script, end)
+        if limit is not None:
+            self._scene.book(Instant(now + limit), end_early)
+
+    def abandon(self, live: LiveJob) -> None:
+        """Break off what a job replays, if it does."""
+        replay = self._replays.pop(live.id, None)
+        if replay is not None:
+            replay.stop()
+
+    def _leave(self, actor: Actor) -> None:
+        """Break off the task that an actor waits for, who goes."""
+        for task in [task for task, waiting in self._waiting.items() if waiting is actor]:
+            del self._waiting[task]
+            self._end_task(task, self._scene.now)
+            self._flow.cancel(task, self._scene.now)
+
     # What profiles mean
 
-    def _shape(self, profile: Profile, live: LiveJob, execution: ExecuteJob) -> TaskShape:
+    def _hosts(self, execution: ExecuteJob) -> list[str]:
         names = [machine.name for machine in self._machines.among(execution.machines)]
-        hosts = names if execution.mapping is None else [names[place] for place in execution.mapping]
+        return names if execution.mapping is None else [names[place] for place in execution.mapping]
+
+    def _script(self, profile: Foreign, live: LiveJob, execution: ExecuteJob) -> Script:
+        """Return how a usage trace is replayed; a job that the scheduler registered names it from where we are."""
+        try:
+            self._traces.read(profile, self._folders.get(live.job.workload, Path()))
+        except InputError as error:
+            raise Refusal(f"Cannot execute job {live.id}: {error}") from None
+        scripts = Scripts(self.plant, functools.partial(self._storage, execution.storage), self._traces.trace)
+        return scripts.script(profile, self._hosts(execution))
+
+    def _shape(self, profile: Profile, live: LiveJob, execution: ExecuteJob) -> TaskShape:
+        hosts = self._hosts(execution)
         storage = functools.partial(self._storage, execution.storage)
         try:
             shape = shape_of(profile, hosts, storage)
@@ -179,6 +235,22 @@ class _Await:
     def begin(self, scene: Scene, actor: Actor) -> None:
         """Begin it."""
         self._tasks.begin(self._task, actor, self._limit)
+
+
+class _AwaitReplay:
+    """Wait for a replay, at most for a while."""
+
+    __slots__ = ("_limit", "_live", "_script", "_tasks")
+
+    def __init__(self, tasks: FluidTasks, live: LiveJob, script: Script, limit: Duration | None) -> None:
+        self._tasks = tasks
+        self._live = live
+        self._script = script
+        self._limit = limit
+
+    def begin(self, scene: Scene, actor: Actor) -> None:
+        """Begin it."""
+        self._tasks.replay(self._live, self._script, actor, self._limit)
 
 
 class _Cancel:

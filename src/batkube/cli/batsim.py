@@ -60,7 +60,9 @@ _Sharing = Annotated[bool, typer.Option("--enable-compute-sharing", help="Machin
 _NoStorageSharing = Annotated[
     bool, typer.Option("--disable-storage-sharing", help="A storage serves one job at a time.")
 ]
-_NoScheduler = Annotated[bool, typer.Option("--no-sched", help="Not supported: a scheduler decides.", hidden=True)]
+_NoScheduler = Annotated[
+    bool, typer.Option("--no-sched", help="No scheduler: all jobs begin at once, each on the first machines.")
+]
 _Configuration = Annotated[str | None, typer.Option("--sched-cfg", metavar="TEXT", help="Passed to the scheduler.")]
 _ConfigurationFile = Annotated[
     Path | None, typer.Option("--sched-cfg-file", metavar="FILE", help="The same, from a file.")
@@ -168,7 +170,6 @@ _UNSUPPORTED = {
     "ignore_beyond_last_workflow": ("--ignore-beyond-last-workflow", "there are no workflows"),
     "sg_cfg": ("--sg-cfg", "there is no SimGrid to configure"),
     "sg_log": ("--sg-log", "there is no SimGrid that logs"),
-    "no_sched": ("--no-sched", "use a scheduler; one that starts all jobs at once takes a few lines"),
     "simgrid_version": ("--simgrid-version", "there is no SimGrid; the model is that of 3.32"),
 }
 
@@ -183,6 +184,9 @@ def _refuse_unsupported(wishes: dict[str, Any]) -> None:
             problem="profiles can be used again by dynamic jobs only",
             remedy="add --enable-dynamic-jobs",
         )
+    if wishes["no_sched"] and wishes["events"]:
+        problem = "nobody hears of events without a scheduler"
+        raise InputError("batkube batsim --events", problem=problem, remedy="leave out --no-sched")
     if wishes["sched_cfg"] is not None and wishes["sched_cfg_file"] is not None:
         raise InputError("batkube batsim --sched-cfg-file", problem="goes not together with --sched-cfg")
     if wishes["verbosity"] not in _VERBOSITIES:
@@ -195,6 +199,7 @@ def _refuse_unsupported(wishes: dict[str, Any]) -> None:
 
 def _simulate(wishes: dict[str, Any]) -> None:
     from batkube.batsim.options import Options
+    from batkube.batsim.simulation import JobsLeft
     from batkube.batsim.simulator import Arguments, run_batsim
 
     if wishes["platform"] is None:
@@ -224,9 +229,14 @@ def _simulate(wishes: dict[str, Any]) -> None:
         options=options,
         has_machine_states=not wishes["disable_machine_state_tracing"],
         patience_ns=_patience_ns(wishes["patience"]),
+        has_scheduler=not wishes["no_sched"],
     )
     verbosity = "quiet" if wishes["quiet"] else wishes["verbosity"]
-    run_batsim(arguments, _show if verbosity in _PROTOCOL_SHOWN else None)
+    try:
+        run_batsim(arguments, _show if verbosity in _PROTOCOL_SHOWN else None)
+    except JobsLeft as left:
+        print(f"warning: {left}", file=sys.stderr)
+        return
     if verbosity != "quiet":
         print(f"the simulation is over; wrote {arguments.prefix}_*.csv", file=sys.stderr)
 

@@ -11,7 +11,7 @@ import typer
 
 from batkube.cli.lengths import length_of
 from batkube.cli.progress import progress_display
-from batkube.cli.run import print_results
+from batkube.cli.run_results import print_results
 from batkube.kernel.errors import InputError
 
 #: Much faster, and pods would hardly begin before they end.

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +12,8 @@ import typer
 
 from batkube.cli.exit_codes import FAILED
 from batkube.cli.progress import progress_display
-from batkube.cluster.outcomes import FinalState
+from batkube.cli.run_results import print_results
 from batkube.kernel.errors import InputError
-from batkube.kernel.fidelity import Severity
-from batkube.kernel.instants import human, seconds
 from batkube.scenarios.files import read_scenario_file
 from batkube.scenarios.keys import KEYS, make_scenario
 from batkube.schedulers.catalogue import Catalogue
@@ -163,6 +158,13 @@ _Events = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="What happens to the cluster: nodes fail, are drained, come and go (YAML)."),
 ]
+_Outputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILES",
+        help="Which files to write beside the results: all, none, or some of pods,machine_states,journal.",
+    ),
+]
 
 
 def run(
@@ -197,6 +199,8 @@ def run(
     engine: _Engine = None,
     warm_up: _WarmUp = None,
     cool_down: _CoolDown = None,
+    outputs: _Outputs = None,
+    pack: Annotated[bool, typer.Option("--pack", help="Put the inputs into the folder, for `batkube rerun`.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write; must not exist yet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
     strict: Annotated[
@@ -213,7 +217,13 @@ def run(
     described = make_scenario(values, scenario if scenario is not None else "batkube run")
     with progress_display(quiet) as progress:
         record = execute(
-            described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress, builder=build_scheduler
+            described,
+            out,
+            force=force,
+            pack=pack,
+            command=["batkube", *sys.argv[1:]],
+            progress=progress,
+            builder=build_scheduler,
         )
     violations = print_results(out, Counter(outcome.state for outcome in record.simulation.all_outcomes), quiet)
     if strict and violations:
@@ -245,105 +255,3 @@ def policy_arguments(texts: list[str]) -> dict[str, str]:
             raise InputError(f"--scheduler-arg {text}", problem="is not of the form name=value")
         arguments[name] = value
     return arguments
-
-
-#: What --quiet prints, by column of schedule.csv.
-_QUIET = (
-    "nb_jobs",
-    "nb_jobs_success",
-    "nb_jobs_finished",
-    "nb_jobs_failed",
-    "nb_jobs_killed",
-    "nb_jobs_rejected",
-    "nb_violations",
-    "makespan",
-    "mean_waiting_time",
-    "max_waiting_time",
-    "mean_slowdown",
-    "mean_utilisation",
-)
-#: How the states of jobs.csv are said in the report.
-_STATES = {
-    FinalState.SUCCESS: "succeeded",
-    FinalState.FAILED: "failed",
-    FinalState.WALLTIME: "reached their walltime",
-    FinalState.KILLED: "were killed",
-    FinalState.REJECTED: "were rejected",
-}
-#: Of these, those of jobs that came to nothing.
-_LOSSES = (FinalState.FAILED, FinalState.KILLED, FinalState.REJECTED)
-
-
-def print_results(out: Path, ended: Counter[FinalState], quiet: bool, done: str = "simulated") -> int:
-    """Print the results of a run's folder and return its violations; `done` says what was done with its time.
-
-    Violations go to standard error in any case: a script that reads the numbers must not take them for a schedule.
-    """
-    with (out / "schedule.csv").open(encoding="utf-8", newline="") as file:
-        summary = next(csv.DictReader(file))
-    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    notes = json.loads((out / "fidelity.json").read_text(encoding="utf-8"))
-    violations = [note for note in notes if note["severity"] == Severity.VIOLATION]
-    for note in violations:
-        typer.echo(_note_line(note), err=True)
-    if quiet:
-        for name in _QUIET:
-            typer.echo(f"{name}={summary[name]}")
-        typer.echo(f"digest={manifest['digest']}")
-    else:
-        warnings = [note for note in notes if note not in violations]
-        for line in _report(summary, manifest, warnings, ended, out, done):
-            typer.echo(line)
-    return sum(note["count"] for note in violations)
-
-
-def _note_line(note: dict[str, Any]) -> str:
-    often = "once" if note["count"] == 1 else f"{note['count']:,} times"
-    return f"{note['severity']}: {note['subject']}: {note['message']} ({often}, e.g. {note['example']})"
-
-
-def _report(
-    summary: dict[str, str],
-    manifest: dict[str, Any],
-    notes: list[dict[str, Any]],
-    ended: Counter[FinalState],
-    out: Path,
-    done: str,
-) -> Iterator[str]:
-    """Yield the lines a person reads at the end of a run: first what to check, then the numbers."""
-    for note in notes:
-        yield _note_line(note)
-    states = ", ".join(f"{ended[state]:,} {word}" for state, word in _STATES.items() if ended[state])
-    yield ""
-    yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
-    if int(summary["nb_jobs_finished"]):
-        yield f"  makespan           {_time(summary['makespan'])}"
-        lost = sum(ended[state] for state in _LOSSES)
-        beside = f"   ({lost:,} of {int(summary['nb_jobs']):,} jobs came to nothing)" if lost else ""
-        yield f"  mean wait          {_time(summary['mean_waiting_time'])}{beside}"
-        yield f"  longest wait       {_time(summary['max_waiting_time'])}"
-        yield f"  mean slowdown      {float(summary['mean_slowdown']):>14,.2f}{beside}"
-        yield f"  mean utilisation   {100 * float(summary['mean_utilisation']):>14.1f} %   {_window(summary)}".rstrip()
-    if float(summary["work_lost"]):
-        yield f"  work lost          {_time(summary['work_lost'])}"
-    yield ""
-    virtual_s, real_s = float(manifest.get("end_s", summary["makespan"])), manifest["real"]["run_s"]
-    pace = f", {virtual_s / real_s:,.0f} times real time" if real_s else ""
-    yield f"{manifest['scheduler']}: {human(seconds(virtual_s))} {done} in {real_s:.2f} s{pace}"
-    folder = shlex.quote(str(out))
-    yield f"outputs in {out}; draw them with: batkube gantt {folder} -o gantt.svg"
-
-
-def _window(summary: dict[str, str]) -> str:
-    """Say which part of the run the means are of, unless it is all of it."""
-    jobs, begin = int(summary["nb_jobs_measured"]), float(summary["measured_from"])
-    if not begin and jobs == int(summary["nb_jobs_finished"]):
-        return ""
-    end = float(summary["measured_until"])
-    return f"from {human(seconds(begin))} to {human(seconds(end))}; means of {jobs:,} jobs"
-
-
-def _time(text: str) -> str:
-    """Return seconds for a table, and as a person says them where that is shorter to grasp."""
-    words = f"   {human(seconds(text))}" if float(text) >= 60 else ""
-    return f"{float(text):>14,.1f} s{words}"

@@ -7,8 +7,11 @@ speed, and draws its power (Batsim: pstate.cpp). Once a machine is awake its nod
 
 from __future__ import annotations
 
+import enum
 import functools
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from batkube.cluster.mapping import NODE, POWER_ANNOTATION, POWER_OFF, POWER_ON, node_names
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
@@ -19,6 +22,22 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Instant, seconds
 from batkube.kernel.intervals import format_intervals
 from batkube.platforms.model import Machine
+
+
+class SleepState(enum.Enum):
+    """Where a machine is that does not take pods because it was switched off."""
+
+    SLEEPING = enum.auto()
+    SWITCHING_ON = enum.auto()
+    SWITCHING_OFF = enum.auto()
+
+
+class SleepCounts(NamedTuple):
+    """How many machines are in each of these states, in the order of machine_states.csv."""
+
+    sleeping: int
+    switching_on: int
+    switching_off: int
 
 
 class PowerSwitches:
@@ -35,6 +54,10 @@ class PowerSwitches:
         self._wishes: dict[str, str] = {}
         #: The power state each machine worked in before it was switched off.
         self._work_pstates: dict[str, int] = {}
+        #: The nodes whose machines are not awake.
+        self.sleepers: dict[str, SleepState] = {}
+        #: Told of every change of these.
+        self.on_change: Callable[[SleepCounts, Instant], None] = lambda counts, now: None
         world.store.listen(NODE, self._hear, author=self)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
@@ -53,6 +76,7 @@ class PowerSwitches:
 
     def _switch_off(self, names: Sequence[str], now: Instant) -> None:
         self._begin("switch_off", names, SWITCHING_OFF, now)
+        self._become(names, SleepState.SWITCHING_OFF, now)
         for group in self._by_sleep(names).values():
             power = self._book.meters.power(self._hosts[group[0]].name)
             sleep, way = next(iter(power.sleeps.items()))
@@ -62,6 +86,7 @@ class PowerSwitches:
 
     def _switch_on(self, names: Sequence[str], now: Instant) -> None:
         self._begin("switch_on", names, SWITCHING_ON, now)
+        self._become(names, SleepState.SWITCHING_ON, now)
         for group in self._by_sleep(names).values():
             power = self._book.meters.power(self._hosts[group[0]].name)
             way = next(iter(power.sleeps.values()))
@@ -92,9 +117,20 @@ class PowerSwitches:
         self._set_pstates(names, pstate, now, is_loaded=False)
         self._book.complete_switch(self._mask(names), pstate, now)
         awake = [name for name in names if self._wishes[name] == POWER_ON]
-        if pstate == self._work_pstates.get(names[0]):
+        is_awake = pstate == self._work_pstates.get(names[0])
+        self._become(names, None if is_awake else SleepState.SLEEPING, now)
+        if is_awake:
             nodes = [self._opened(node) for node in self._store.objects(NODE, [Key(name) for name in awake])]
             self._store.replace(NODE, [Key(name) for name in awake], nodes, now, author=self)
+
+    def _become(self, names: Sequence[str], state: SleepState | None, now: Instant) -> None:
+        """Take note of where machines are; None once they are awake."""
+        for name in names:
+            self.sleepers.pop(name, None)
+            if state is not None:
+                self.sleepers[name] = state
+        counts = Counter(self.sleepers.values())
+        self.on_change(SleepCounts(*(counts[state] for state in SleepState)), now)
 
     def _set_pstates(self, names: Sequence[str], pstate: int, now: Instant, *, is_loaded: bool) -> None:
         for name in names:

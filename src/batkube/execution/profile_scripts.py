@@ -12,11 +12,11 @@ from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from batkube.execution.plant import Plant
-from batkube.execution.shapes import USAGE_TRACE, NotModelled, Storage, amount_of, shape_of
+from batkube.execution.shapes import NotModelled, Storage, amount_of, shape_of
 from batkube.fluid.tasks import Task
 from batkube.kernel.instants import Duration, seconds
 from batkube.workloads.model import Composed, Delay, Foreign, Profile
-from batkube.workloads.usage_traces import UsageStep, UsageTrace
+from batkube.workloads.usage_traces import USAGE_TRACE, UsageStep, UsageTrace
 
 _END_MESSAGE_BYTES = 4.0
 #: How long sending a message takes unless the profile says (Batsim: profiles.cpp).
@@ -66,7 +66,7 @@ class Scripts:
             case Foreign(kind="send"):
                 yield seconds(amount_of({"sleeptime": _SEND_TIME_S} | profile.fields, "sleeptime"))
             case Foreign(kind="recv"):
-                raise NotModelled("waits for a message, for which a scheduler of Batsim's protocol is needed")
+                raise NotModelled("waits for a message of a scheduler, which `batkube batsim` alone can bring it")
             case _:
                 shape = shape_of(profile, hosts, self._storage)
                 yield self._plant.task(profile.name, *shape)

@@ -22,9 +22,10 @@ from batkube.kernel.instants import START, Duration, Instant
 from batkube.platforms.model import Platform
 from batkube.platforms.network import Network
 from batkube.platforms.networks import network_of
-from batkube.workloads.model import Composed, Delay, Foreign, Job, Profile
+from batkube.workloads.batsim_profiles import type_of
+from batkube.workloads.model import Delay, Job, Profile
 from batkube.workloads.run_times import RunTime, run_time_of
-from batkube.workloads.usage_traces import UsageTrace, read_usage_trace
+from batkube.workloads.usage_traces import UsageTraces
 
 
 class Yard:
@@ -35,10 +36,8 @@ class Yard:
         self._platform = platform
         self._folders = {name: path.parent for name, path in workloads.items()}
         self.network: Network = network_of(platform)
-        self._traces: dict[Path, UsageTrace] = {}
+        self._traces = UsageTraces()
         self._lengths: dict[tuple[int, int], RunTime] = {}
-        #: By the identity of the profile: two workloads may name different files alike.
-        self._trace_of: dict[int, UsageTrace] = {}
 
     def book(self, plant: Plant) -> EnergyBook:
         """Return the energy book of a run. Raises InputError where the platform does not say what machines draw."""
@@ -58,13 +57,13 @@ class Yard:
     def work(self, agenda: Agenda, plant: Plant | None = None) -> PlantWork:
         """Return the work of a run, with nothing to do yet."""
         plant = plant or self.plant()
-        return PlantWork(agenda, plant, Scripts(plant, storage_by_label(self.network.storages), self._trace))
+        return PlantWork(agenda, plant, Scripts(plant, storage_by_label(self.network.storages), self._traces.trace))
 
     def length_alone(self, job: Job) -> RunTime:
         """Return how a job goes on the first machines of the platform, with nobody else. Raises NotModelled."""
         case = id(job.profile), job.size
         if case not in self._lengths:
-            self._read_traces(job.profile, self._folders[job.workload])
+            self._traces.read(job.profile, self._folders[job.workload])
             machines = self._platform.machines
             hosts = [machines[rank % len(machines)].name for rank in range(job.size)]
             self._lengths[case] = run_time_of(job.profile, lambda simple: self._alone(simple, hosts))
@@ -77,8 +76,9 @@ class Yard:
         # Any machine may be given to any job, those that come during the run included.
         unknown = [one.name for one in self._platform.machines if one.name not in self.network.hosts]
         if unknown:
-            kind = profile.kind if isinstance(profile, Foreign) else type(profile).__name__
-            raise NotModelled(f"is of type {kind!r}, and the platform gives no speed for machine {unknown[0]!r}")
+            raise NotModelled(
+                f"is of type {type_of(profile)!r}, and the platform gives no speed for machine {unknown[0]!r}"
+            )
         agenda = Agenda()
         ends: list[Instant] = []
         self.work(agenda).begin(profile.name, profile, hosts, lambda code, at: ends.append(at), START)
@@ -88,16 +88,3 @@ class Yard:
                 raise NotModelled("would never end: a host or a link that it needs has no capacity")
             appointment.action(appointment.at)
         return Duration(ends[0] - START)
-
-    def _read_traces(self, profile: Profile, folder: Path) -> None:
-        if isinstance(profile, Composed):
-            for part in profile.parts:
-                self._read_traces(part, folder)
-        elif isinstance(profile, Foreign) and profile.kind == "usage_trace":
-            path = folder / str(profile.fields.get("trace", ""))
-            if path not in self._traces:
-                self._traces[path] = read_usage_trace(path)
-            self._trace_of[id(profile)] = self._traces[path]
-
-    def _trace(self, profile: Foreign) -> UsageTrace:
-        return self._trace_of[id(profile)]

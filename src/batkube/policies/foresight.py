@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterator
+from pathlib import Path
 from types import CodeType, FunctionType
 
 from batkube.policies.interface import Policy
@@ -23,7 +24,8 @@ def foresight_of(policy: type[Policy]) -> list[str]:
         if kind is not object and kind is not Policy:
             _collect(kind, kind.__module__, codes)
     places = {(code.co_filename, line) for code in codes for line in _lines(code)}
-    return [f"{file}:{line}" for file, line in sorted(places)]
+    # The name alone: a run that is repeated elsewhere tells the same.
+    return [f"{Path(file).name}:{line}" for file, line in sorted(places)]
 
 
 def _collect(thing: object, module: str, codes: dict[CodeType, None]) -> None:

@@ -19,6 +19,7 @@ from batkube.scenarios.scenario import (
     CONTROLLER_MANAGER,
     CONTROLLERS_REMEDY,
     NO_CONTROLLERS,
+    OPTIONAL_OUTPUTS,
     OUR_CONTROLLERS,
     TIME_LIMIT,
     WITHIN,
@@ -103,11 +104,29 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         warm_up=_trim(values, "warm-up", source),
         cool_down=_trim(values, "cool-down", source),
         time_limit=_duration(values, TIME_LIMIT, None, source),
+        outputs=_outputs(values.get("outputs"), source),
     )
+
+
+def _outputs(value: object, source: str | Path) -> tuple[str, ...]:
+    """Return which optional files are written: `pods,journal.jsonl`, a list of such, `all` or `none`."""
+    names = [part.strip() for one in as_list(value) for part in str(one).split(",")]
+    if value is None or names == ["all"]:
+        return OPTIONAL_OUTPUTS
+    stems = {name.partition(".")[0]: name for name in OPTIONAL_OUTPUTS}
+    wanted = [] if names == ["none"] else [name.partition(".")[0] for name in names if name]
+    for name in wanted:
+        if name not in stems:
+            remedy = f"all, none, or some of {', '.join(OPTIONAL_OUTPUTS)}; the other files are always written"
+            raise InputError(source, at="outputs", problem=f"{name!r} is no file to choose", remedy=remedy)
+    return tuple(name for stem, name in stems.items() if stem in wanted)
 
 
 def _workload(value: object, source: str | Path) -> Path | Recipe:
     """Return a workload's file, or how it is made."""
+    if value == "-":
+        problem = "standard input is gone once it is read, and a run must name what it can be repeated with"
+        raise InputError(source, at="workload", problem=problem, remedy="write it to a file first")
     if not isinstance(value, Mapping):
         return Path(str(value))
     return read_recipe(value, Wording(str(source)))

@@ -22,6 +22,10 @@ from batkube.timing.paced_text import EXACT, TimeRules
 from batkube.workloads.happening_files import with_files
 from batkube.workloads.recipes import Recipe
 
+#: What a run writes unless told otherwise, and can do without. What is left is its results: jobs.csv, schedule.csv,
+#: what to be wary of, and the manifest.
+OPTIONAL_OUTPUTS = ("pods.csv", "machine_states.csv", "journal.jsonl")
+
 
 class Resources(enum.StrEnum):
     """Which resource model a run uses."""
@@ -110,6 +114,13 @@ class Scenario:
     cool_down: Trim = NO_TRIM
     #: In real time: a run that is not over after so long is stopped. It has no part in the results of one that is.
     time_limit: Duration | None = None
+    #: Which files a run writes of those that it can do without.
+    outputs: tuple[str, ...] = OPTIONAL_OUTPUTS
+
+    @property
+    def left_out(self) -> list[str]:
+        """The files that a run of this scenario does not write, though it could."""
+        return [name for name in OPTIONAL_OUTPUTS if name not in self.outputs]
 
     @property
     def controller_manager(self) -> str | None:
@@ -142,6 +153,7 @@ class Scenario:
             workloads=tuple(one.relocated(place) if isinstance(one, Recipe) else place(one) for one in self.workloads),
             platform=str(place(Path(self.platform))) if names_file(self.platform) else self.platform,
             scheduler=_relocated_text(self.scheduler, place),
+            scheduler_args={key: _relocated_text(text, place) for key, text in self.scheduler_args.items()},
             more_schedulers=tuple(_relocated_text(text, place) for text in self.more_schedulers),
             attach=tuple(_relocated_text(text, place) for text in self.attach),
             latencies=optional(self.latencies),
@@ -184,6 +196,7 @@ class Scenario:
             "warm-up": self.warm_up.text or None,
             "cool-down": self.cool_down.text or None,
             TIME_LIMIT: None if self.time_limit is None else format_seconds(self.time_limit),
+            "outputs": list(self.outputs),
         }
 
 

@@ -35,10 +35,7 @@ from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure, Scenario
 from batkube.simulation.batsim_parts import connected, outcome_listener
 from batkube.simulation.engine import EngineParts, PartnerLink, engine_of_run, length_to_plan_with
-from batkube.simulation.happening_parts import (
-    Availability,
-    start_happenings,
-)
+from batkube.simulation.happening_parts import start_happenings, watch_machines
 from batkube.simulation.inputs import Inputs, note_inputs
 from batkube.simulation.manners import admitted_kinds, maker_of
 from batkube.simulation.passed_over import note_passed_over
@@ -52,6 +49,7 @@ if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
     from batkube.execution.course_work import Workplace
     from batkube.execution.energy_book import EnergyBook
+    from batkube.execution.power_switches import PowerSwitches
     from batkube.policies.scheduler import PolicyScheduler
     from batkube.programs.collisions import Collisions
     from batkube.simulation.auditing import RunAuditor
@@ -137,7 +135,7 @@ def assemble(
         accounts=accounts,
         rules=rules,
         delays=delays,
-        on_busy=Availability(world, names, accounts, states.change).change if inputs.timetable else states.change,
+        on_busy=watch_machines(world, names, accounts, states, _switches(power), may_go=bool(inputs.timetable)),
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
@@ -157,7 +155,7 @@ def assemble(
     programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder, engine)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
-    link = connected(inputs, submission, work, scheduler_folder, engine)
+    link = connected(inputs, submission, work, scheduler_folder, engine, power)
     submission.begin()
     passage = programs or AtOnce(world, None if engine is None else engine.batsim)
     return Simulation(
@@ -197,6 +195,11 @@ def _power(world: World, inputs: Inputs) -> PowerParts | None:
     from batkube.simulation.power import power_of_run
 
     return power_of_run(world, inputs.yard, inputs.platform.machines, has_energy=inputs.scenario.energy)
+
+
+def _switches(power: PowerParts | None) -> PowerSwitches | None:
+    """Return who switches machines off and on, where energy counts."""
+    return None if power is None else power.switches
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -14,8 +14,10 @@ from batkube.cluster.timetable import Happening, Timetable
 from batkube.cluster.world import World
 from batkube.execution.happenings import Happenings
 from batkube.execution.node_accounts import NodeAccounts
+from batkube.execution.power_switches import PowerSwitches, SleepCounts
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant
+from batkube.outputs.files.streams import MachineStatesWriter
 from batkube.platforms.model import Platform
 from batkube.programs.program import RunServer
 from batkube.workloads.fields import Place
@@ -85,13 +87,45 @@ def start_happenings(
     Happenings(world, client, timetable.happenings(world.streams), machines, model, objects).begin()
 
 
+def watch_machines(
+    world: World,
+    nodes: Iterable[str],
+    accounts: NodeAccounts,
+    states: MachineStatesWriter,
+    switches: PowerSwitches | None,
+    *,
+    may_go: bool,
+) -> Callable[[int, Instant], None]:
+    """Have it written down what machines do; return who is told how many have work. `may_go`: nodes come and go."""
+    asleep: Container[str] = () if switches is None else switches.sleepers
+    availability = Availability(world, nodes, accounts, states.change, asleep) if may_go else None
+
+    def switch(counts: SleepCounts, now: Instant) -> None:
+        states.switch(*counts, now)
+        if availability is not None:
+            availability.change(accounts.busy_nodes, now)
+
+    if switches is not None:
+        switches.on_change = switch
+    return states.change if availability is None else availability.change
+
+
 class Availability:
-    """Counts the machines that are of no use to anybody: their nodes are away, or cordoned and without work."""
+    """Counts the machines that are of no use to anybody: their nodes are away, or cordoned and without work.
+
+    Those that sleep are counted elsewhere.
+    """
 
     def __init__(
-        self, world: World, nodes: Iterable[str], accounts: NodeAccounts, on_change: Callable[[int, Instant, int], None]
+        self,
+        world: World,
+        nodes: Iterable[str],
+        accounts: NodeAccounts,
+        on_change: Callable[[int, Instant, int], None],
+        asleep: Container[str],
     ) -> None:
         """`on_change` is told how many machines are busy, since when, and how many are of no use."""
+        self._asleep = asleep
         self._silent = world.heartbeats.silent
         self._accounts = accounts
         self._on_change = on_change
@@ -115,8 +149,9 @@ class Availability:
 
     def change(self, busy: int, now: Instant) -> None:
         """Tell how many machines have work now."""
-        kept = sum(name not in self._silent and not self._accounts.is_busy(name) for name in self._cordoned)
-        self._on_change(busy, now, len(self._missing) + len(self._silent) + kept)
+        kept = [name for name in self._cordoned if name not in self._silent and not self._accounts.is_busy(name)]
+        absent = sum(name not in self._asleep for name in (*self._missing, *self._silent, *kept))
+        self._on_change(busy, now, absent)
 
 
 def _act_on_objects(manifests: Manifests, happening: Happening) -> str:

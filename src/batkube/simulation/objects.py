@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import Refused
@@ -138,7 +139,7 @@ class ObjectSubmission:
             resource, key = self._manifests.apply(manifest.fields)
         except Refused as refusal:
             self._journal.append(now, "refuse", kind=manifest.kind, place=manifest.place, reason=refusal.message)
-            self._notes.add(_REFUSED, example=f"{manifest.source}: {manifest.place}: {refusal.message}")
+            self._notes.add(_REFUSED, example=f"{Path(manifest.source).name}: {manifest.place}: {refusal.message}")
             return
         finally:
             self._present = None

@@ -14,10 +14,11 @@ from batkube.platforms.model import Machine
 
 
 class PowerParts(NamedTuple):
-    """Who looks after the work of jobs, and where energy is written down, if it is."""
+    """Who looks after the work of jobs; where energy is written down, and who switches machines, if it counts."""
 
     courses: CourseWork
     book: EnergyBook | None
+    switches: PowerSwitches | None
 
 
 def power_of_run(world: World, yard: Yard, machines: Sequence[Machine], *, has_energy: bool) -> PowerParts:
@@ -25,7 +26,8 @@ def power_of_run(world: World, yard: Yard, machines: Sequence[Machine], *, has_e
     plant = yard.plant()
     work = yard.work(world.agenda, plant)
     book = yard.book(plant) if has_energy else None
+    switches = None
     if book is not None:
         work.witness = book.meters
-        PowerSwitches(world, machines, work, book)
-    return PowerParts(CourseWork(world.agenda, work, book), book)
+        switches = PowerSwitches(world, machines, work, book)
+    return PowerParts(CourseWork(world.agenda, work, book), book, switches)

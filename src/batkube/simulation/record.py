@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +16,13 @@ from batkube.kernel.stopwatch import WorkStopwatch, peak_memory_bytes
 from batkube.outputs.files.energy_csv import write_consumed_energy, write_pstate_changes
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.jobs_csv import GANG_COLUMNS, MoreColumns, write_jobs
+from batkube.outputs.files.listing import stamp
 from batkube.outputs.files.manifest import fingerprint, write_json
 from batkube.outputs.files.schedule_csv import summary_of, write_schedule
 from batkube.outputs.files.schedulers_csv import SchedulerShare, write_schedulers
 from batkube.programs.attempts import version_in_log
 from batkube.simulation.assembly import Simulation
+from batkube.simulation.input_files import PACK, files_of, pack
 from batkube.simulation.inputs import Inputs
 from batkube.version import __version__
 from batkube.workloads.model import Job
@@ -40,6 +43,8 @@ class Record:
     #: The command line, empty when run from Python.
     command: Sequence[str]
     stopwatch: WorkStopwatch
+    #: Whether the inputs go with the outputs.
+    packs: bool = False
 
     def write(self, folder: OutputFolder) -> None:
         """Write every file that is not written while the run goes on."""
@@ -52,6 +57,7 @@ class Record:
             whole_machines=self.inputs.model is ResourceModel.MACHINES,
             busy_machine_ns=states.busy_machine_ns,
             absent_machine_ns=states.absent_machine_ns,
+            asleep_machine_ns=states.asleep_machine_ns,
             busy_until=states.busy_until,
             job_count=self.simulation.work.job_count,
             version=__version__,
@@ -78,6 +84,8 @@ class Record:
         summary["nb_violations"] = notes.violations
         write_schedule(folder.file("schedule.csv"), summary)
         write_json(folder.file("fidelity.json"), notes.rows())
+        if self.packs:
+            pack(files_of(self.inputs.scenario), folder.file(PACK))
         folder.seal(self._manifest())
 
     def _write_shares(self, folder: OutputFolder, collisions: Collisions) -> dict[str, int]:
@@ -125,7 +133,10 @@ class Record:
             "resources": self.inputs.model.value,
             "seed": scenario.seed,
             "latencies": self.inputs.latencies.describe(),
-            "inputs": [fingerprint(path) for path in scenario.input_files if path.is_file()],
+            "inputs": [
+                {"path": str(file.path), **stamp(file.path), "place": file.place}
+                for file in files_of(self.inputs.scenario)
+            ],
             "platform": {
                 "machines": [
                     {"name": machine.name, "cpu_milli": machine.cpu_milli, "capacity": machine.capacity}
@@ -133,10 +144,12 @@ class Record:
                 ]
             },
             "jobs": self.simulation.work.job_count,
+            "objects": len(self.inputs.objects) + len(self.inputs.timetable.objects),
             "end_s": as_float_s(self.simulation.world.clock.now),
             "result": "completed" if self.failure is None else "failed",
             "failure": None if self.failure is None else str(self.failure),
             "digest": self.digest,
+            "left_out": scenario.left_out,
             "programs": self._programs(),
             "real": {
                 "run_s": round(self.stopwatch.real_s, 3),
@@ -144,6 +157,7 @@ class Record:
                 "peak_memory_bytes": peak_memory_bytes(),
                 "programs": self._usage(),
                 "python": sys.version.split()[0],
+                "system": f"{platform.system()} {platform.machine()}",
                 "cores": os.cpu_count(),
             },
         }

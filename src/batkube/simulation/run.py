@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import shutil
 import sys
 import tempfile
@@ -31,6 +33,8 @@ from batkube.simulation.assembly import Simulation, assemble
 from batkube.simulation.inputs import Inputs, OwnPolicy, read_inputs
 from batkube.simulation.record import Record
 from batkube.simulation.time_limit import TimeIsUp, time_limit
+
+log = logging.getLogger(__name__)
 
 _CUT_OFF = FidelityNote("until", "had not ended, or not begun, when the run was over; jobs.csv has no row for them")
 
@@ -142,6 +146,7 @@ def execute(
     out: Path,
     *,
     force: bool = False,
+    pack: bool = False,
     command: Sequence[str] = (),
     progress: ProgressListener | None = None,
     builder: Builder | None = None,
@@ -149,16 +154,25 @@ def execute(
 ) -> Record:
     """Run `scenario` into the folder `out` and return what there is to tell of it.
 
-    A run that fails still leaves what it computed, and then raises RunFailed.
+    With `pack`, its inputs go into the folder, too. A run that fails still leaves what it computed, and then raises
+    RunFailed.
     """
     folder = OutputFolder(out, force=force)
     stopwatch = WorkStopwatch()
     inputs = read_inputs(scenario, builder, own_policy)
+    machines = len(inputs.platform.machines)
+    log.info("read %d jobs and %d objects for %d machines", inputs.job_count, len(inputs.objects), machines)
+    log.info("jobs take %s; scheduler: %s", inputs.model.value, scenario.scheduler)
+
+    def place(name: str) -> Path:
+        # The journal's digest is of what happened, be it kept or not.
+        return Path(os.devnull) if name in scenario.left_out else folder.file(name)
+
     with folder.writing():
         with (
-            folder.file("journal.jsonl").open("wb") as journal_file,
-            folder.file("pods.csv").open("w", encoding="utf-8", newline="") as pods_file,
-            folder.file("machine_states.csv").open("w", encoding="utf-8", newline="") as states_file,
+            place("journal.jsonl").open("wb") as journal_file,
+            place("pods.csv").open("w", encoding="utf-8", newline="") as pods_file,
+            place("machine_states.csv").open("w", encoding="utf-8", newline="") as states_file,
         ):
             journal = Journal(journal_file)
             simulation: Simulation | None = None
@@ -172,8 +186,10 @@ def execute(
             assert simulation is not None
             simulation.machine_states.end(simulation.world.clock.now)
             digest = journal.digest
-        record = Record(inputs, simulation, digest, failure, command, stopwatch)
+        record = Record(inputs, simulation, digest, failure, command, stopwatch, pack)
+        log.info("over at %s of virtual time, with digest %s", human(simulation.world.clock.now), digest)
         record.write(folder)
+    log.info("written to %s after %.2f s", folder.path, stopwatch.real_s)
     if failure is not None:
         raise RunFailed(f"{failure}\n  what was computed until then is in {folder.path}") from failure
     return record

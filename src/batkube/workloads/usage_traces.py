@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 from batkube.kernel.errors import InputError
 from batkube.workloads.files import read_bytes
+from batkube.workloads.model import Composed, Foreign, Profile
 
+#: What the type of such profiles is called.
+USAGE_TRACE = "usage_trace"
 _ACTION = "m_usage"
 
 
@@ -26,6 +29,30 @@ class UsageStep(NamedTuple):
 
 UsageTrace = tuple[tuple[UsageStep, ...], ...]
 """The steps of each process."""
+
+
+class UsageTraces:
+    """The traces that profiles name, each file read once."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, UsageTrace] = {}
+        #: By the identity of the profile: two workloads may name different files alike.
+        self._of_profile: dict[int, UsageTrace] = {}
+
+    def read(self, profile: Profile, folder: Path) -> None:
+        """Read what a profile, or a part of it, names relative to `folder`. Raises InputError."""
+        if isinstance(profile, Composed):
+            for part in profile.parts:
+                self.read(part, folder)
+        elif isinstance(profile, Foreign) and profile.kind == USAGE_TRACE:
+            path = folder / str(profile.fields.get("trace", ""))
+            if path not in self._files:
+                self._files[path] = read_usage_trace(path)
+            self._of_profile[id(profile)] = self._files[path]
+
+    def trace(self, profile: Foreign) -> UsageTrace:
+        """Return the trace of a profile that was read."""
+        return self._of_profile[id(profile)]
 
 
 def read_usage_trace(path: Path) -> UsageTrace:

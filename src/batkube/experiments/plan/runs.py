@@ -25,6 +25,7 @@ from batkube.policies.catalogue import load_policy
 from batkube.programs.program import Builder
 from batkube.scenarios.files import scenario_values
 from batkube.scenarios.keys import REQUIRED, make_scenario
+from batkube.scenarios.relocation import relocated
 from batkube.scenarios.scenario import POLICY_PREFIX, TIME_LIMIT, Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.workloads.rules_reading import read_rules
@@ -157,7 +158,7 @@ class _Planner:
         contents |= {name: digest for name, digest in hashes.items() if "/" in name}
         described = {key: value for key, value in scenario.describe().items() if key != TIME_LIMIT}
         decisive = {
-            "scenario": _without_places(described, contents),
+            "scenario": relocated(described, contents),
             "programs": list(hashes.values()),
             "labels": dict(point.labels),
             "repeat": point.repeat,
@@ -183,16 +184,3 @@ def _hash_of(path: Path) -> str:
         return fingerprint(path)["sha256"]
     except OSError as error:
         raise InputError(path, problem=f"cannot be read: {error.strerror}", remedy="check the path") from error
-
-
-def _without_places(value: object, contents: Mapping[str, str]) -> object:
-    """Return a scenario's description with what files hold in the place of where they are."""
-    if isinstance(value, Mapping):
-        return {key: _without_places(one, contents) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_places(one, contents) for one in value]
-    if not isinstance(value, str):
-        return value
-    prefix = POLICY_PREFIX if value.startswith(POLICY_PREFIX) else ""
-    path, colon, name = value.removeprefix(prefix).rpartition(":") if prefix else (value, "", "")
-    return f"{prefix}{contents[path]}{colon}{name}" if path in contents else value

@@ -14,7 +14,6 @@ taken from it: the files that come back are those that a run here would have wri
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,12 +27,9 @@ from batkube.experiments.running.performing import Order, perform
 from batkube.kernel.errors import InputError
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import MANIFEST, content_of, read_manifest
-from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.records import DEFINITIONS
-from batkube.workloads.happening_files import files_in, files_named
-from batkube.workloads.named_files import files_named_by
-from batkube.workloads.recipes import Recipe
+from batkube.simulation.input_files import files_of
 
 #: The files of a run, beside its manifest, that may name input files.
 _WITH_PATHS = {"fidelity.json", "audit.jsonl"}
@@ -66,7 +62,7 @@ class Delivery:
 
 def parcel_of(order: Order) -> Parcel:
     """Return the parcel of a run. Raises InputError when a file that it needs cannot be read."""
-    files = [*_input_files(order.scenario), *_program_files(order)]
+    files = [*(file.path for file in files_of(order.scenario)), *_program_files(order)]
     absolute = dict.fromkeys(Path(os.path.abspath(file)) for file in files)
     try:
         modes = {file: stat.S_IMODE(file.stat().st_mode) for file in absolute}
@@ -77,30 +73,16 @@ def parcel_of(order: Order) -> Parcel:
     return Parcel(order, modes, Path.cwd(), own_code())
 
 
-def _input_files(scenario: Scenario) -> Iterator[Path]:
-    """Yield the files that a run reads: those of the scenario, and those that these name."""
-    yield from scenario.input_files
-    for workload in scenario.workloads:
-        if not isinstance(workload, Recipe):
-            yield from files_named_by(workload)
-    yield from files_named(scenario.events) if isinstance(scenario.events, Path) else files_in(scenario.events)
-
-
 def _program_files(order: Order) -> Iterator[Path]:
-    """Yield the programs that are shipped: those we built, and what command lines name by a relative path.
+    """Yield the programs that are shipped: those we built, and those that the scenario names by their path.
 
-    Other words of a command line, an interpreter for one, are what they are on the machine that does the run.
+    Other programs, an interpreter for one, are what they are on the machine that does the run.
     """
     for name, path in order.programs.items():
         if path.is_relative_to(cache_folder()) or Path(name) == path:
             yield path
             if (path.parent / DEFINITIONS).is_file():
                 yield path.parent / DEFINITIONS
-    scenario = order.scenario
-    for text in (scenario.scheduler, *scenario.more_schedulers, *scenario.attach):
-        for word in re.split(r"[\s:='\"]+", text):
-            if "/" in word and not Path(word).is_absolute() and Path(word).is_file():
-                yield Path(word)
 
 
 def perform_parcel(parcel: Parcel, contents: Sequence[bytes], folder: Path) -> Delivery:

@@ -31,19 +31,19 @@ def summary_of(
     job_count: int,
     version: str,
     absent_machine_ns: int = 0,
+    asleep_machine_ns: Sequence[int] = (0, 0, 0),
     warm_up: Trim = NO_TRIM,
     cool_down: Trim = NO_TRIM,
 ) -> dict[str, str | int]:
     """Return the row by column name.
 
     `busy_machine_ns` is how long machines held work, summed over machines, `absent_machine_ns` how long they were of no
-    use to anybody, and `busy_until` when the last of them let
-    go of it: after the makespan where the ends of jobs are reported late. `job_count` is of all jobs, also those that a
-    failed run left without an outcome. Means and maxima are of the jobs between `warm_up` and `cool_down`.
+    use to anybody, `asleep_machine_ns` how long they slept, were switched on and off, and `busy_until` when the last of
+    them was free: after the makespan where the ends of jobs are reported late. `job_count` is of all jobs, also those
+    left without an outcome. Means and maxima are of the jobs between `warm_up` and `cool_down`.
     """
     ran = [outcome for outcome in outcomes if outcome.started is not None]
     makespan = max((outcome.finished for outcome in ran if outcome.finished is not None), default=Instant(0))
-    horizon = max(makespan, busy_until)
     window = window_of([outcome.job.submit for outcome in outcomes], warm_up, cool_down)
     measured = [outcome for outcome in ran if window.has(outcome.job.submit)]
     measures = measures_of(_measured_jobs(measured))
@@ -51,7 +51,8 @@ def summary_of(
     turnarounds = [outcome.finished - outcome.job.submit for outcome in measured if outcome.finished is not None]
     slowdowns = _slowdowns(measured)
     succeeded = sum(outcome.state is FinalState.SUCCESS for outcome in outcomes)
-    zero = format_seconds(0)
+    idle_ns = len(machines) * max(makespan, busy_until) - busy_machine_ns - absent_machine_ns - sum(asleep_machine_ns)
+    sleeping, switching_on, switching_off = map(format_seconds, asleep_machine_ns)
     return {
         "batsim_version": f"batkube-{version}",
         "consumed_joules": -1,
@@ -73,10 +74,10 @@ def summary_of(
         "simulation_time": "",
         "success_rate": f"{succeeded / max(1, job_count):.6f}",
         "time_computing": format_seconds(busy_machine_ns),
-        "time_idle": format_seconds(max(0, len(machines) * horizon - busy_machine_ns - absent_machine_ns)),
-        "time_sleeping": zero,
-        "time_switching_off": zero,
-        "time_switching_on": zero,
+        "time_idle": format_seconds(max(0, idle_ns)),
+        "time_sleeping": sleeping,
+        "time_switching_off": switching_off,
+        "time_switching_on": switching_on,
         "mean_utilisation": f"{_utilisation(ran, machines, whole_machines, window, makespan):.6f}",
         "time_unavailable": format_seconds(absent_machine_ns),
         "work_lost": format_seconds(sum(outcome.work_lost for outcome in outcomes) // 1000),

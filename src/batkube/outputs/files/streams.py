@@ -116,9 +116,9 @@ def _quoted(text: str) -> str:
 
 
 class MachineStatesWriter:
-    """machine_states.csv: a row per instant at which the number of busy or unavailable machines changed.
+    """machine_states.csv: a row per instant at which the number of machines in some state changed.
 
-    Also sums up how long machines were either, and until when any was busy.
+    Also sums up how long machines were in these states, and until when any was busy.
     """
 
     def __init__(self, file: TextIO, machine_count: int) -> None:
@@ -127,11 +127,15 @@ class MachineStatesWriter:
         self._machine_count = machine_count
         self._since = START
         self._busy = self._absent = 0
-        self._written: tuple[int, int] | None = None
+        #: Machines that sleep, are switched on, are switched off.
+        self._asleep = (0, 0, 0)
+        self._written: tuple[int, ...] | None = None
         #: Machine-nanoseconds with work, up to the last change.
         self.busy_machine_ns = 0
         #: And those without use, because their nodes are away or cordoned.
         self.absent_machine_ns = 0
+        #: And those asleep, being switched on, being switched off.
+        self.asleep_machine_ns: Sequence[int] = [0, 0, 0]
         #: Until when any machine had work, up to the last change.
         self.busy_until = START
 
@@ -140,23 +144,38 @@ class MachineStatesWriter:
 
         Several changes at one instant make one row.
         """
-        if now > self._since:
-            self.flush()
-            if self._busy:
-                self.busy_machine_ns += self._busy * (now - self._since)
-                self.busy_until = now
-            self.absent_machine_ns += self._absent * (now - self._since)
-            self._since = now
+        self._reach(now)
         self._busy, self._absent = busy, absent
+
+    def switch(self, sleeping: int, switching_on: int, switching_off: int, now: Instant) -> None:
+        """Note how many machines are asleep, or on their way there and back, from `now` on."""
+        self._reach(now)
+        self._asleep = sleeping, switching_on, switching_off
 
     def end(self, now: Instant) -> None:
         """The run ends at `now`: what is busy was so until then."""
-        self.change(self._busy, now, self._absent)
+        self._reach(now)
         self.flush()
+
+    def _reach(self, now: Instant) -> None:
+        if now <= self._since:
+            return
+        self.flush()
+        length = now - self._since
+        if self._busy:
+            self.busy_machine_ns += self._busy * length
+            self.busy_until = now
+        self.absent_machine_ns += self._absent * length
+        if any(self._asleep):
+            self.asleep_machine_ns = [
+                total + count * length for total, count in zip(self.asleep_machine_ns, self._asleep, strict=True)
+            ]
+        self._since = now
 
     def flush(self) -> None:
         """Write the state of the last instant, if it differs from the row before."""
-        if (self._busy, self._absent) != self._written:
-            idle = self._machine_count - self._busy - self._absent
-            self._file.write(f"{format_seconds(self._since)},0,0,0,{idle},{self._busy},{self._absent}\n")
-            self._written = self._busy, self._absent
+        idle = self._machine_count - self._busy - self._absent - sum(self._asleep)
+        state = (*self._asleep, idle, self._busy, self._absent)
+        if state != self._written:
+            self._file.write(f"{format_seconds(self._since)},{','.join(map(str, state))}\n")
+            self._written = state

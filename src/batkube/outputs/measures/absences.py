@@ -26,8 +26,7 @@ class Absence(NamedTuple):
 
 def absences_of(results: RunFiles) -> list[Absence]:
     """Return the absences of all machines, as far as the run's files tell."""
-    states = results.machine_states
-    if "nb_unavailable" not in states or not (states["nb_unavailable"] > 0).any():
+    if not _is_any_away(results):
         return []
     number_of = {name: number for number, name in enumerate(results.machine_names)}
     absences: list[Absence] = []
@@ -49,6 +48,15 @@ def absences_of(results: RunFiles) -> list[Absence]:
     return sorted([*absences, *left])
 
 
+def _is_any_away(results: RunFiles) -> bool:
+    """Say whether any machine was ever of no use; where the counts were left out, whether any may have been."""
+    if results.left_out("machine_states.csv"):
+        scenario = results.manifest.get("scenario") or {}
+        return bool(scenario.get("events") or scenario.get("attach"))
+    states = results.machine_states
+    return "nb_unavailable" in states and bool((states["nb_unavailable"] > 0).any())
+
+
 def _change(reasons: dict[str, float], deed: str, at: float) -> None:
     """Note that a machine is away for another reason, or for one less."""
     if deed in _BEGINS:
@@ -63,7 +71,7 @@ def _change(reasons: dict[str, float], deed: str, at: float) -> None:
 
 def _deeds(results: RunFiles) -> Iterator[tuple[float, str, str]]:
     """Yield what happened to nodes: when, what, to which."""
-    path = results.beside("journal.jsonl")
+    path = results.file("journal.jsonl")
     if not path.is_file():
         return
     with path.open(encoding="utf-8") as file:

@@ -8,6 +8,7 @@ start without it.
 from __future__ import annotations
 
 import json
+import shlex
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -54,7 +55,7 @@ class RunFiles:
 
         from batkube.outputs.measures.tables import read_table
 
-        path = self.beside("pods.csv")
+        path = self.file("pods.csv")
         if not path.is_file():
             return pd.DataFrame({name: [] for name in (*_POD_TEXTS, *_POD_NUMBERS)})
         table = read_table(path)
@@ -88,7 +89,7 @@ class RunFiles:
 
         from batkube.outputs.measures.tables import read_table
 
-        path = self.beside("machine_states.csv")
+        path = self.file("machine_states.csv")
         if not path.is_file():
             return pd.DataFrame({"time": [], "nb_idle": [], "nb_computing": []})
         table = read_table(path)
@@ -207,6 +208,21 @@ class RunFiles:
     def beside(self, name: str) -> Path:
         """Return where this run's file called `name` is, if it has one."""
         return self.jobs_path.with_name(self._prefix + name)
+
+    def left_out(self, name: str) -> bool:
+        """Say whether the run was told not to write its file called `name`."""
+        return name in (self.manifest.get("left_out") or ())
+
+    def file(self, name: str) -> Path:
+        """As `beside`, for somebody who cannot do without what the run knew. Raises InputError if it was left out."""
+        path = self.beside(name)
+        if self.left_out(name) and not path.is_file():
+            raise InputError(
+                path.parent,
+                problem=f"{name} was left out of this run by `outputs`",
+                remedy=f"batkube rerun {shlex.quote(str(path.parent))} --outputs all --out NEW, and take NEW instead",
+            )
+        return path
 
 
 def _find_jobs(path: Path) -> Path:

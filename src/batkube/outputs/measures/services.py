@@ -36,6 +36,8 @@ def services_of(results: RunFiles) -> tuple[pd.DataFrame, Stays]:
 
 def _pods_of_no_job(results: RunFiles) -> pd.DataFrame:
     """Return the pods that ran on a known machine and are of no job that jobs.csv has."""
+    if results.left_out("pods.csv") and not results.manifest.get("objects"):
+        return pd.DataFrame({name: [] for name in ("pod", "owner", "node", "machine", "started", "finished")})
     jobs, pods = results.jobs, results.pods
     if "owner" not in pods:
         return pods[:0].assign(owner="")

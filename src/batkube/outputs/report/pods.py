@@ -19,6 +19,9 @@ _NUMBER = re.compile(r"\d+")
 
 def pods_section(results: MeasuredRun) -> Section | None:
     """Return which pods never ran and which were tried more than once; None when the run tells no pods."""
+    if results.left_out("pods.csv"):
+        remark = paragraph("This run was told to write no pods.csv, so nothing is known of single pods.", class_="note")
+        return Section("pods", "Pods not placed, and why", remark)
     pods = results.pods
     if pods.empty:
         return None

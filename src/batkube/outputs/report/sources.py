@@ -9,6 +9,8 @@ from typing import Any
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.pages.markup import Child, element, join
 from batkube.outputs.pages.page import Section, definitions, fold, paragraph, verbatim
+from batkube.outputs.report.citation import reference
+from batkube.outputs.report.methods import RunTold, methods_text
 from batkube.outputs.report.notes import inputs_table, programs_table
 
 
@@ -31,6 +33,9 @@ def sources_section(results: MeasuredRun) -> Section:
     if manifest.get("scenario"):
         text = json.dumps(manifest["scenario"], indent=2, ensure_ascii=False)
         parts.append(fold("The whole scenario", verbatim(text)))
+    if (manifest.get("scenario") or {}).get("workload"):
+        told = RunTold(manifest, results.notes)
+        parts.append(fold("For the methods section of a paper", paragraph(methods_text([told])), verbatim(reference())))
     return Section("sources", "What was run", join(parts))
 
 

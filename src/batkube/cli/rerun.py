@@ -1,0 +1,77 @@
+"""`batkube rerun`: a run again, from its folder, wherever that is now."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batkube.cli.exit_codes import FAILED
+from batkube.cli.progress import progress_display
+from batkube.cli.run import build_scheduler
+from batkube.simulation.rerun import Repetition
+from batkube.simulation.rerun import rerun as repeat
+
+
+def rerun(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The output folder of `batkube run`.")],
+    out: Annotated[Path | None, typer.Option(metavar="NEW", help="Keep the outputs of the new run here.")] = None,
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH", help="Where inputs may be: a file, or a folder and all below it; may be repeated."
+        ),
+    ] = None,
+    outputs: Annotated[
+        str | None, typer.Option(metavar="FILES", help="Which files to write, as of `run`; unless said, the same.")
+    ] = None,
+    pack: Annotated[bool, typer.Option("--pack", help="Put the inputs into NEW.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace NEW if it is the output of an earlier run.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but what differs.")] = False,
+) -> None:
+    """Run a run again, and say what differs."""
+    with progress_display(quiet) as progress:
+        repetition = repeat(
+            folder,
+            out,
+            inputs=inputs or (),
+            outputs=outputs,
+            force=force,
+            pack=pack,
+            command=["batkube", *sys.argv[1:]],
+            progress=progress,
+            builder=build_scheduler,
+        )
+    if not (quiet and repetition.is_same):
+        for line in _told(repetition):
+            typer.echo(line)
+    if not repetition.is_same:
+        raise typer.Exit(FAILED)
+
+
+def _told(repetition: Repetition) -> Iterator[str]:
+    """Yield what to say: first whether it is the same, then what is not, then what may be why."""
+    before, now = repetition.digests
+    if repetition.is_same:
+        yield f"the same: digest {now}, and to the byte {', '.join(repetition.same_files)}"
+    elif before != now:
+        yield f"differs: the digest was {before}, and is {now}"
+    else:
+        yield f"differs, though the digest is the same: {now}"
+    if repetition.failures[0] != repetition.failures[1]:
+        yield "  it {}, and now it {}".format(*("failed" if one else "completed" for one in repetition.failures))
+    for difference in repetition.differences:
+        where = f", first in line {difference.line}" if difference.line else ""
+        yield f"  {difference.name} differs{where}"
+        if difference.line:
+            yield f"    was: {difference.before}"
+            yield f"    is:  {difference.now}"
+    if not repetition.is_same and repetition.same_files:
+        yield f"  as they were: {', '.join(repetition.same_files)}"
+    if repetition.excuse:
+        yield f"  {repetition.excuse}"
+    for line in repetition.surroundings:
+        yield f"  {line}"

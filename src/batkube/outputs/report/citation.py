@@ -1,0 +1,51 @@
+"""How to cite Batkube: what CITATION.cff says, as a reference and as BibTeX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from batkube.kernel.documents import read_yaml
+from batkube.outputs.pages.latex import escaped
+from batkube.version import __version__
+
+#: The key of the BibTeX entry, which the methods paragraph cites.
+KEY = "batkube"
+_FILE = "CITATION.cff"
+
+
+def citation() -> dict[str, Any]:
+    """Return what CITATION.cff holds: in an installed package its own copy, else the repository's."""
+    package = Path(__file__).resolve().parents[2]
+    path = next(path for path in (package / _FILE, package.parents[1] / _FILE) if path.is_file())
+    content = read_yaml(path)
+    assert isinstance(content, dict)
+    return content
+
+
+def reference() -> str:
+    """Return the reference as plain text."""
+    cited = citation()
+    year = f" ({str(cited['date-released'])[:4]})" if "date-released" in cited else ""
+    return f"{_authors(cited)}{year}. {cited['title']}. Software, version {__version__}, {cited['license']}."
+
+
+def bibtex() -> str:
+    """Return the reference as a BibTeX entry."""
+    cited = citation()
+    fields = {
+        "author": f"{{{escaped(_authors(cited))}}}",
+        "title": f"{{{escaped(cited['title'])}}}",
+        "version": __version__,
+        "license": cited["license"],
+        "url": cited.get("url"),
+        "year": str(cited["date-released"])[:4] if "date-released" in cited else None,
+        "note": f"Software, version {__version__}",
+    }
+    lines = [f"  {name:<8}= {{{value}}}," for name, value in fields.items() if value]
+    return "\n".join([f"@misc{{{KEY},", *lines, "}"])
+
+
+def _authors(cited: dict[str, Any]) -> str:
+    authors = cited["authors"]
+    return " and ".join(one.get("name") or f"{one['given-names']} {one['family-names']}" for one in authors)

@@ -1,0 +1,279 @@
+"""A paragraph for the methods section of a paper, from the manifests of the runs that it tells of.
+
+It says what a reader needs to judge and repeat the runs: versions, schedulers with their builds and configurations,
+workloads and platforms with hashes, seeds, what of the model was not left at its default, and the fidelity notes. What
+all runs have in common is said once. Sentences have words of code between backticks until they are written out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from batkube.kernel.fidelity import Severity
+from batkube.kernel.instants import human, seconds
+from batkube.outputs.pages.latex import escaped
+from batkube.outputs.report.citation import KEY
+
+#: Stands in a sentence where Batkube is cited.
+_CITED = "\N{REFERENCE MARK}"
+_CODE = re.compile("`([^`]*)`")
+#: So much of a hash tells a file from all others.
+_HASH_CHARACTERS = 12
+#: So many different things are told by name; of more, the number.
+_MOST_NAMES = 8
+_POLICY, _MIB = "policy:", 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class RunTold:
+    """A run as its files tell it."""
+
+    manifest: Mapping[str, Any]
+    notes: Sequence[Mapping[str, Any]]
+
+    @property
+    def scenario(self) -> Mapping[str, Any]:
+        """The scenario, with all its keys."""
+        scenario: Mapping[str, Any] = self.manifest["scenario"]
+        return scenario
+
+
+def methods_text(runs: Sequence[RunTold], failed: int = 0) -> str:
+    """Return the paragraph as plain text; `failed` runs more have no results."""
+    text = " ".join(_sentences(runs, failed)).replace(_CITED, "")
+    return _CODE.sub(lambda match: match[1], text)
+
+
+def methods_latex(runs: Sequence[RunTold], failed: int = 0) -> str:
+    r"""Return the paragraph as LaTeX, with `\cite{batkube}` in it: a sentence a line."""
+    return "\n".join(_latex(sentence) for sentence in _sentences(runs, failed))
+
+
+def _latex(sentence: str) -> str:
+    parts = _CODE.split(sentence)
+    texts = [rf"\texttt{{{escaped(part)}}}" if number % 2 else _prose(part) for number, part in enumerate(parts)]
+    return "".join(texts)
+
+
+def _prose(text: str) -> str:
+    return rf"~\cite{{{KEY}}}".join(escaped(part) for part in text.split(_CITED))
+
+
+def _sentences(runs: Sequence[RunTold], failed: int) -> Iterator[str]:
+    versions = _listed(sorted({str(run.manifest["batkube"]) for run in runs}))
+    pythons = _listed(sorted({str((run.manifest.get("real") or {}).get("python", "?")) for run in runs}))
+    what = "The run was" if len(runs) == 1 else f"All {len(runs):,} runs were"
+    yield f"{what} simulated with Batkube {versions}{_CITED} (Python {pythons})."
+    if failed:
+        yield f"{failed:,} more run{'s' * (failed != 1)} failed and {'has' if failed == 1 else 'have'} no results."
+    yield from _said("The scheduler was {}.", "The schedulers were {}.", runs, _scheduler)
+    yield from _said("The workload was {}.", "The workloads were {}.", runs, _workload)
+    yield from _said("The cluster had {}.", "The clusters had {}.", runs, _platform)
+    yield from _resources(runs)
+    yield f"{_seeds(runs)}."
+    yield from _said("{}.", "Runs differed in their options: {}.", runs, _options, parting="; ")
+    yield from _repeatable(runs)
+    yield from _notes(runs)
+
+
+def _said(
+    one: str, several: str, runs: Sequence[RunTold], tell: Callable[[RunTold], str], parting: str = ", "
+) -> Iterator[str]:
+    """Yield a sentence about what runs have: the same, or different things; nothing if there is nothing to say."""
+    texts = list(dict.fromkeys(text for run in runs if (text := tell(run))))
+    if len(texts) == 1:
+        text = one.format(texts[0])
+        yield text[:1].upper() + text[1:]
+    elif texts:
+        yield several.format(_listed(texts, parting))
+
+
+def _listed(texts: Sequence[str], parting: str = ", ") -> str:
+    if len(texts) > _MOST_NAMES:
+        texts = [*texts[:_MOST_NAMES], f"{len(texts) - _MOST_NAMES:,} more"]
+    if len(texts) < 2:
+        return "".join(texts)
+    end = parting if parting != ", " or len(texts) > 2 else " "
+    return f"{parting.join(texts[:-1])}{end}and {texts[-1]}"
+
+
+def _hash_of(run: RunTold, path: object) -> str:
+    """Return the beginning of an input's hash in brackets, as far as the manifest has it."""
+    plain = str(Path(str(path)))
+    hashes = {str(Path(entry["path"])): entry["sha256"] for entry in run.manifest.get("inputs") or ()}
+    return f" (SHA-256 `{hashes[plain][:_HASH_CHARACTERS]}`)" if plain in hashes else ""
+
+
+def _scheduler(run: RunTold) -> str:
+    scenario = run.scenario
+    schedulers = scenario["scheduler"] if isinstance(scenario["scheduler"], list) else [scenario["scheduler"]]
+    builds = {str(program.get("name")): program for program in run.manifest.get("programs") or ()}
+    text = _listed([_one_scheduler(str(one), builds, run) for one in schedulers])
+    if scenario.get("scheduler-config"):
+        path = str(scenario["scheduler-config"])
+        text += f" with the configuration `{Path(path).name}`{_hash_of(run, path)}"
+    arguments = [f"`{name}={value}`" for name, value in (scenario.get("scheduler-args") or {}).items()]
+    return f"{text} with {_listed(arguments)}" if arguments else text
+
+
+def _one_scheduler(text: str, builds: Mapping[str, Mapping[str, Any]], run: RunTold) -> str:
+    if text.startswith(_POLICY):
+        name = text.removeprefix(_POLICY)
+        path, colon, kind = name.rpartition(":")
+        if not colon:
+            return f"Batkube's policy `{name}`"
+        return f"our policy `{kind}` of `{Path(path).name}`{_hash_of(run, path)}"
+    _, _, name = text.rpartition("=") if "=" in text.partition(" ")[0] else ("", "", text)
+    build = builds.get(name) or builds.get(name.partition(" ")[0])
+    if build is None:
+        return f"`{Path(name.partition(' ')[0]).name}`"
+    version = f", version {build['version']}" if build.get("version") else ""
+    sha256 = str(build.get("sha256"))[:_HASH_CHARACTERS]
+    title = Path(name.partition(" ")[0]).name
+    return f"the real program `{title}` on the virtual clock{version} (SHA-256 `{sha256}`)"
+
+
+def _workload(run: RunTold) -> str:
+    sources = run.scenario["workload"]
+    texts = [_one_workload(source, run) for source in (sources if isinstance(sources, list) else [sources])]
+    jobs = run.manifest.get("jobs")
+    return f"{_listed(texts)} with {jobs:,} job{'s' * (jobs != 1)}" if isinstance(jobs, int) else _listed(texts)
+
+
+def _one_workload(source: object, run: RunTold) -> str:
+    if not isinstance(source, Mapping):
+        return f"`{Path(str(source)).name}`{_hash_of(run, source)}"
+    words = {str(key): value for key, value in source.items()}
+    seed = "its own seed" if "seed" in words and words["seed"] != "${seed}" else "the run's seed"
+    trace, kind = words.pop("resample", None), words.pop("generate", None)
+    options = ", ".join(f"{key} {value}" for key, value in words.items() if value != "${seed}")
+    beside = f" ({options})" if options else ""
+    if trace is not None:
+        return f"a sample of `{Path(str(trace)).name}`{_hash_of(run, trace)}{beside} drawn from {seed}"
+    return f"a synthetic workload of the model `{kind}`{beside} drawn from {seed}"
+
+
+def _platform(run: RunTold) -> str:
+    machines = (run.manifest.get("platform") or {}).get("machines") or ()
+    kinds = Counter(_machine(machine) for machine in machines)
+    groups = [f"{count:,} machine{'s' * (count != 1)} of {kind}" for kind, count in kinds.items()]
+    file = _hash_of(run, run.scenario["platform"])
+    source = f", as in `{Path(str(run.scenario['platform'])).name}`{file}" if file else ""
+    return f"{_listed(groups)}{source}"
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    capacity = machine.get("capacity") or {}
+    cores = (machine.get("cpu_milli") or 0) / 1000
+    texts = [f"{cores:g} core{'s' * (cores != 1)}"]
+    if capacity.get("memory"):
+        texts.append(f"{capacity['memory'] / _MIB / 1024:g} GiB")
+    texts += [
+        f"{amount:,} {name}" for name, amount in capacity.items() if "/" in name and not name.startswith("batkube")
+    ]
+    return _listed(texts)
+
+
+def _resources(runs: Sequence[RunTold]) -> Iterator[str]:
+    models = {str(run.manifest.get("resources")) for run in runs}
+    words = {"machines": "Jobs took whole machines.", "requests": "Jobs shared machines by their requests."}
+    if len(models) == 1 and (model := models.pop()) in words:
+        yield words[model]
+    elif len(models) > 1:
+        yield "In some runs jobs took whole machines, and in others they shared them by their requests."
+
+
+def _seeds(runs: Sequence[RunTold]) -> str:
+    seeds = sorted({int(run.manifest.get("seed") or 0) for run in runs})
+    if len(seeds) == 1:
+        return f"The seed of all random streams was {seeds[0]}"
+    whole = seeds == list(range(seeds[0], seeds[-1] + 1))
+    text = f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 2 else _listed([str(seed) for seed in seeds])
+    return f"The seeds of the random streams were {text}"
+
+
+def _options(run: RunTold) -> str:
+    """Say what of the model is not as it is unless said."""
+    scenario = run.scenario
+    texts = [words.format(scenario[key]) for key, (default, words) in _WORDS.items() if scenario.get(key) != default]
+    latencies = run.manifest.get("latencies") or {}
+    steps = _listed([f"{step} `{text}`" for step, text in latencies.items()])
+    file = scenario.get("latencies")
+    texts.insert(
+        0,
+        f"latencies of pods were {steps} (s){_hash_of(run, file)}"
+        if latencies
+        else "pods started and ended without latency",
+    )
+    if scenario.get("events"):
+        texts.append(f"events as in the scenario happened to nodes and objects{_hash_of(run, scenario['events'])}")
+    if scenario.get("until"):
+        texts.append(f"runs ended after {human(seconds(scenario['until']))}")
+    trims = [
+        f"{words} {scenario[key]}" for key, words in (("warm-up", "first"), ("cool-down", "last")) if scenario.get(key)
+    ]
+    if trims:
+        texts.append(f"means leave out the {_listed(trims)}")
+    return _listed(texts)
+
+
+#: Keys of a scenario with what they are unless said, and what to say otherwise.
+_WORDS: dict[str, tuple[object, str]] = {
+    "time": ("exact", "time went on by `{}`"),
+    "decision-cost": ("zero", "decisions cost `{}`"),
+    "on-eviction": ("resubmit", "evicted jobs were not tried again"),
+    "on-failure": ("resubmit", "jobs whose nodes failed were not tried again"),
+    "submit-as": (None, "jobs were submitted as `{}`"),
+    "controllers": (None, "controllers were `{}`"),
+    "rules": (None, "containers followed rules"),
+    "engine": (None, "jobs were executed by `{}`"),
+    "energy": (False, "energy was counted"),
+}
+
+
+def _repeatable(runs: Sequence[RunTold]) -> Iterator[str]:
+    def is_repeatable(run: RunTold) -> bool:
+        scenario = run.scenario
+        return (
+            scenario.get("time") == "exact"
+            and bool(scenario.get("deterministic"))
+            and scenario.get("decision-cost") != "measured"
+        )
+
+    if not all(map(is_repeatable, runs)):
+        yield "Some of it follows real time, so that a repetition differs in detail."
+    elif len(runs) == 1:
+        yield f"Repeated, it gives the same results to the byte (digest `{runs[0].manifest['digest']}`)."
+    else:
+        yield "Repeated, they give the same results to the byte; digests are in their manifests."
+
+
+def _notes(runs: Sequence[RunTold]) -> Iterator[str]:
+    """Yield what the runs' notes say, violations first: a reader must not take the results for more than they are."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    touched: Counter[tuple[str, str, str]] = Counter()
+    for run in runs:
+        for note in run.notes:
+            key = str(note.get("severity")), str(note.get("subject")), str(note.get("message"))
+            counts[key] += int(note.get("count") or 0)
+            touched[key] += 1
+    for severity, lead in (
+        (
+            Severity.VIOLATION,
+            "Schedulers did what no cluster allows, so that these numbers are of no possible schedule",
+        ),
+        (Severity.WARNING, "To be kept in mind"),
+    ):
+        texts = [
+            f"{subject}: {message} ({counts[key]:,}×{f' in {touched[key]:,} runs' if len(runs) > 1 else ''})"
+            for key in counts
+            for level, subject, message in [key]
+            if level == severity
+        ]
+        if texts:
+            yield f"{lead}: {_listed(texts, '; ')}."

@@ -1,0 +1,254 @@
+"""Runs a run again, from its folder alone: on another day, in another place, on another machine.
+
+The manifest holds the scenario and the hashes of all that it read. Inputs are found by these (`outputs.files.search`),
+the scenario is told where they are now, and what comes out is compared with what the manifest says came out then. Where
+it differs, the first line that does is told, and what is known to differ around it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.temporary import temporary_files
+from batkube.outputs.files.listing import Listing
+from batkube.outputs.files.manifest import MANIFEST, listing_in, read_manifest
+from batkube.outputs.files.search import InputSearch, RecordedInput
+from batkube.policies.catalogue import policy_names
+from batkube.programs.program import Builder
+from batkube.scenarios.keys import make_scenario
+from batkube.scenarios.relocation import relocated
+from batkube.scenarios.scenario import POLICY_PREFIX, Scenario, policy_file
+from batkube.simulation.input_files import PACK
+from batkube.simulation.run import ProgressListener, execute
+from batkube.timing.costs import MEASURED
+from batkube.timing.paced_text import TimeMode
+
+#: Files in these tell of ports, secrets and processes, or are not results.
+_NOT_COMPARED = ("scheduler/", "engine/", f"{PACK}/")
+#: So much of a line is shown.
+_SHOWN_CHARACTERS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """A file that came out otherwise; the lines are empty where they are not known."""
+
+    name: str
+    line: int = 0
+    before: str = ""
+    now: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """What came of running a run again."""
+
+    digests: tuple[str, str]
+    #: The files that are as they were, and those that are not.
+    same_files: Sequence[str]
+    differences: Sequence[FileDifference]
+    #: What differs around the run, in words: versions, programs, inputs.
+    surroundings: Sequence[str]
+    #: Why no two runs of this scenario are the same; empty if they should be.
+    excuse: str
+    #: How either ended, if one failed and the other did not, or otherwise.
+    failures: tuple[str | None, str | None] = field(default=(None, None))
+
+    @property
+    def is_same(self) -> bool:
+        """Whether all came out as it did."""
+        return self.digests[0] == self.digests[1] and not self.differences and self.failures[0] == self.failures[1]
+
+
+def rerun(
+    folder: Path,
+    out: Path | None = None,
+    *,
+    inputs: Sequence[Path] = (),
+    outputs: str | None = None,
+    force: bool = False,
+    pack: bool = False,
+    command: Sequence[str] = (),
+    progress: ProgressListener | None = None,
+    builder: Builder | None = None,
+) -> Repetition:
+    """Run what is in `folder` again, into `out` or nowhere, and say whether the same came out.
+
+    `inputs` are files and folders in which inputs may be. Raises InputError where something is missing.
+    """
+    manifest = _manifest(folder)
+    with contextlib.ExitStack() as stack:
+        shelf = _temporary(stack)
+        scenario = _scenario(folder, manifest, _places(folder, manifest, inputs, shelf), outputs)
+        target = shelf / "run" if out is None else out
+        with contextlib.suppress(RunFailed):  # it may have failed then as well: the manifests tell
+            execute(scenario, target, force=force, pack=pack, command=command, progress=progress, builder=builder)
+        return _compared(folder, manifest, target, scenario)
+
+
+def _temporary(stack: contextlib.ExitStack) -> Path:
+    with temporary_files():
+        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="batkube-")))
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a run that can be run again."""
+    if not folder.is_dir():
+        raise InputError(folder, problem="there is no such folder", remedy="give the output folder of `batkube run`")
+    manifest = read_manifest(folder)
+    if not manifest:
+        problem = f"is not the output of a run: it has no {MANIFEST} of ours"
+        raise InputError(folder, problem=problem, remedy="give the output folder of `batkube run`")
+    if listing_in(manifest) is None:
+        problem = "was edited, or is of an earlier version, so it is not known what was run"
+        raise InputError(folder / MANIFEST, problem=problem, remedy="run its scenario anew, with `batkube run`")
+    if not isinstance(manifest.get("scenario"), dict) or "digest" not in manifest:
+        problem = "is of no simulated run, and only these can be repeated"
+        raise InputError(folder / MANIFEST, problem=problem, remedy="give the output folder of `batkube run`")
+    return manifest
+
+
+def _places(folder: Path, manifest: Mapping[str, Any], more: Sequence[Path], shelf: Path) -> dict[str, str]:
+    """Return where the inputs are now by where they were. Raises InputError, naming all that are nowhere."""
+    for place in more:
+        if not place.exists():
+            raise InputError(f"--inputs {place}", problem="there is no such file or folder", remedy="check the path")
+    wanted = [_recorded(folder, entry) for entry in manifest.get("inputs") or ()]
+    search = InputSearch(folder, PACK, more)
+    places = {one: search.find(one) for one in wanted}
+    missing = [f"{one.path} (sha256 {one.sha256})" for one, place in places.items() if place is None]
+    if missing:
+        raise InputError(
+            folder,
+            problem=f"cannot be run again without {' and '.join(missing)}, which {_searched(more)}",
+            remedy="say with --inputs where it is, whatever its name; `batkube run --pack` keeps inputs with a run",
+        )
+    return _together({one: place for one, place in places.items() if place is not None}, shelf)
+
+
+def _searched(more: Sequence[Path]) -> str:
+    beside = f", nor in {', '.join(map(str, more))}" if more else ""
+    return f"is neither where it was, nor in the run's folder or beside it{beside}"
+
+
+def _recorded(folder: Path, entry: Mapping[str, Any]) -> RecordedInput:
+    try:
+        return RecordedInput(entry["path"], entry["bytes"], entry["sha256"], entry["place"])
+    except KeyError:
+        problem = "is of an earlier version, which did not say where inputs belong"
+        raise InputError(folder / MANIFEST, problem=problem, remedy="run its scenario anew") from None
+
+
+def _together(places: Mapping[RecordedInput, Path], shelf: Path) -> dict[str, str]:
+    """Return the places of what the scenario names, the first of each group; the others lie to it as they did.
+
+    Where that is not so, or names are others, links on the `shelf` do: readers go by names.
+    """
+    groups = itertools.groupby(places, key=lambda one: one.place.partition("/")[0])
+    result: dict[str, str] = {}
+    for number, members in ((number, list(group)) for number, group in groups):
+        first, links = members[0], shelf / PACK
+        result[first.path] = str(places[first])
+        paths = [str(places[one].absolute()) for one in members]
+        roots = [path.removesuffix(one.place.removeprefix(number)) for one, path in zip(members, paths, strict=True)]
+        if len(dict.fromkeys(roots)) > 1 or roots[0] == paths[0]:  # apart, or under another name
+            result[first.path] = str(links / first.place)
+            for one in members:
+                (links / one.place).parent.mkdir(parents=True, exist_ok=True)
+                (links / one.place).symlink_to(places[one].absolute())
+    return result
+
+
+def _scenario(folder: Path, manifest: Mapping[str, Any], places: Mapping[str, str], outputs: str | None) -> Scenario:
+    values = relocated(manifest["scenario"], places)
+    assert isinstance(values, dict)
+    if outputs is not None:
+        values["outputs"] = outputs
+    scenario = make_scenario(values, folder / MANIFEST)
+    name = scenario.scheduler.removeprefix(POLICY_PREFIX)
+    known = [policy for policy, _ in policy_names()]
+    if name != scenario.scheduler and policy_file(scenario.scheduler) is None and name not in known:
+        problem = f"its policy {name} was an object in Python, and is in no file"
+        raise InputError(folder / MANIFEST, problem=problem, remedy="run it from a file: policy:FILE:CLASS")
+    return scenario
+
+
+def _compared(folder: Path, before: Mapping[str, Any], target: Path, scenario: Scenario) -> Repetition:
+    now = read_manifest(target)
+    then, new = listing_in(before) or Listing({}), listing_in(now) or Listing({})
+    both = [name for name in then.files if name in new.files and not name.startswith(_NOT_COMPARED)]
+    stamped = [name for name in both if then.files[name] is not None]
+    changed = [name for name in stamped if then.files[name] != new.files[name]]
+    damaged = then.damaged(folder) if changed else []
+    return Repetition(
+        digests=(str(before["digest"]), str(now["digest"])),
+        same_files=[name for name in stamped if name not in changed],
+        differences=[
+            FileDifference(name) if name in damaged else _first_difference(name, folder / name, target / name)
+            for name in changed
+        ],
+        surroundings=list(_surroundings(before, now)),
+        excuse=_excuse(scenario),
+        failures=(before.get("failure"), now.get("failure")),
+    )
+
+
+def _first_difference(name: str, before: Path, now: Path) -> FileDifference:
+    with before.open(encoding="utf-8", errors="replace") as old, now.open(encoding="utf-8", errors="replace") as new:
+        for number, (one, other) in enumerate(itertools.zip_longest(old, new, fillvalue=""), start=1):
+            if one != other:
+                return FileDifference(
+                    name, number, one.rstrip()[:_SHOWN_CHARACTERS], other.rstrip()[:_SHOWN_CHARACTERS]
+                )
+    return FileDifference(name)
+
+
+def _surroundings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is not as it was around the run."""
+    for words, keys in (
+        ("Batkube", ("batkube",)),
+        ("Python", ("real", "python")),
+        ("the system", ("real", "system")),
+    ):
+        old, new = _at(before, keys), _at(now, keys)
+        if old != new:
+            yield f"{words} was {old}, and is {new}"
+    old_inputs, new_inputs = ([one["sha256"] for one in manifest.get("inputs") or ()] for manifest in (before, now))
+    if old_inputs != new_inputs:
+        yield "the inputs that were read are not the same"
+    old_programs, new_programs = (list(manifest.get("programs") or ()) for manifest in (before, now))
+    nothing: dict[str, Any] = {}
+    for one, other in itertools.zip_longest(old_programs, new_programs, fillvalue=nothing):
+        if one.get("sha256") != other.get("sha256"):
+            yield f"{one.get('name') or other.get('name')} was {_build(one)}, and is {_build(other)}"
+
+
+def _at(manifest: Mapping[str, Any], keys: Sequence[str]) -> object:
+    value: Any = manifest
+    for key in keys:
+        value = value.get(key, "unknown")
+    return value
+
+
+def _build(program: Mapping[str, Any]) -> str:
+    if not program:
+        return "not there"
+    return f"{program.get('version') or 'a build'} with sha256 {str(program.get('sha256'))[:12]}…"
+
+
+def _excuse(scenario: Scenario) -> str:
+    """Say why a scenario cannot be repeated to the byte, if it cannot."""
+    if scenario.time.mode is not TimeMode.EXACT:
+        return f"{scenario.time.mode} time follows the real one, so no two runs are the same"
+    if scenario.is_outside and scenario.decision_cost == MEASURED:
+        return "decisions cost what was measured, so no two runs are the same"
+    if scenario.is_outside and not scenario.deterministic:
+        return "it ran with --no-deterministic, so no two runs are the same"
+    return ""

@@ -1,0 +1,249 @@
+"""pybatsim 3.2.1 from PyPI, as it is: its schedulers in front of our Batsim and in front of our cluster.
+
+pybatsim asks for a pyzmq of 2022, which has no wheels for the Pythons that we need. So it gets an environment of its
+own, in which it runs with a pyzmq of today (`docs/how-to/coming-from-batsim.md` has the commands).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import opt_in
+from tests.batsim.recordings import read_table
+
+import batkube
+from batkube.batsim.options import Options
+from batkube.batsim.simulator import Arguments, run_batsim
+from batkube.batsim.site import MASTER_HOST
+from batkube.batsim.socket import free_endpoint
+from batkube.schedulers.installed import cache_folder
+
+VERSION = "3.2.1"
+NEEDS = ("pyzmq", "docopt", "sortedcontainers", "procset")
+MACHINES = 8
+HOSTS = "".join(f'<host id="host{number}" speed="1Gf" coordinates="0 0 0"/>' for number in range(MACHINES))
+#: No network, so that time is exact here as there.
+SILENT = (
+    '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
+    f'<zone id="z" routing="Vivaldi"><host id="master_host" speed="1Gf" coordinates="0 0 0"/>{HOSTS}</zone></platform>'
+)
+#: A cluster with a network and a storage.
+WIRED = (
+    '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
+    '<zone id="z" routing="Full"><cluster id="c" prefix="host" suffix="" radical="0-9" speed="1Gf" bw="125MBps" '
+    'lat="50us" bb_bw="2GBps" bb_lat="500us"/></zone></platform>'
+)
+Rows = list[dict[str, str]]
+
+
+@pytest.fixture(scope="session")
+def pybatsim() -> Path:
+    """The folder of an environment with pybatsim: made once, kept in the user's cache."""
+    folder = cache_folder() / f"pybatsim-{VERSION}"
+    if not (folder / "bin" / "pybatsim").exists():
+        if not opt_in.WANTED:
+            pytest.skip(f"needs pybatsim {VERSION} in an environment of its own: make test-all, which makes one")
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        pip = [str(folder / "bin" / "pip"), "install", "--quiet"]
+        subprocess.run([*pip, *NEEDS], check=True)
+        subprocess.run([*pip, "--no-deps", f"pybatsim=={VERSION}"], check=True)
+    return folder
+
+
+def command(pybatsim: Path, scheduler: str, endpoint: str, configuration: str = "{}") -> list[str]:
+    """Return how one of pybatsim's own schedulers is started."""
+    (path,) = pybatsim.glob(f"lib/python*/site-packages/schedulers/{scheduler}.py")
+    return [
+        str(pybatsim / "bin" / "pybatsim"),
+        str(path),
+        "-s",
+        endpoint,
+        "-t",
+        "60000",
+        "-v",
+        "warning",
+        "-o",
+        configuration,
+    ]
+
+
+@pytest.fixture(autouse=True)
+def _workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pybatsim leaves files where it is started."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Path:
+    """Thirty jobs with walltimes; the first comes after 1 s, since pybatsim's newer schedulers can start none at 0."""
+    rng = random.Random(3)
+    entries = [
+        {"id": f"{n:02}", "subtime": 1 + 3 * n, "res": rng.choice((1, 2, 3, 4, 8)), "walltime": rng.randint(20, 60)}
+        for n in range(30)
+    ]
+    return _written(tmp_path / "jobs.json", [{**job, "profile": f"d{n % 5}"} for n, job in enumerate(entries)])
+
+
+def _written(path: Path, jobs: Sequence[dict[str, Any]], **profiles: dict[str, Any]) -> Path:
+    delays = {f"d{number}": {"type": "delay", "delay": 7 + 11 * number} for number in range(5)}
+    path.write_text(json.dumps({"nb_res": MACHINES, "jobs": jobs, "profiles": {**delays, **profiles}}))
+    return path
+
+
+def _rows(path: Path) -> Rows:
+    header, *rows = read_table(path)
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def in_batsim(
+    pybatsim: Path,
+    scheduler: str,
+    workload: Path,
+    *,
+    platform: str = SILENT,
+    configuration: str = "{}",
+    master: str = MASTER_HOST,
+    storage: str = "",
+    options: Options | None = None,
+) -> Rows:
+    """Run one in front of our Batsim; return the rows of its jobs."""
+    xml, endpoint = workload.with_name("platform.xml"), free_endpoint()
+    xml.write_text(platform)
+    log = workload.with_name("pybatsim.log")
+    with (
+        log.open("w") as file,
+        subprocess.Popen(command(pybatsim, scheduler, endpoint, configuration), stdout=file, stderr=file) as process,
+    ):
+        try:
+            arguments = Arguments(
+                xml,
+                [workload],
+                endpoint=endpoint,
+                prefix=str(workload.with_name("out")),
+                master=master,
+                roles={storage: "storage"} if storage else {},
+                options=options or Options(),
+                patience_ns=20 * 10**9,
+            )
+            run_batsim(arguments)
+            assert process.wait(10) == 0, log.read_text()[-2000:]
+        finally:
+            process.kill()
+    return _rows(workload.with_name("out_jobs.csv"))
+
+
+def on_the_cluster(pybatsim: Path, scheduler: str, workload: Path, *, shares: bool = False) -> Rows:
+    """Run one in front of our cluster; return the rows of its jobs."""
+    name = "batsim:" + " ".join(command(pybatsim, scheduler, "{endpoint}"))
+    out = workload.with_name("run")
+    batkube.run(
+        workload=workload,
+        platform=f"{MACHINES}x1",
+        scheduler=name,
+        scheduler_args={"enable-compute-sharing": str(shares)},
+        resources="requests" if shares else "machines",
+        out=out,
+    )
+    return _rows(out / "jobs.csv")
+
+
+def assert_valid(rows: Rows, *, shared: bool = False) -> None:
+    """Every job ran as long as it should, and unless machines are shared no machine had two jobs at once."""
+    assert len(rows) == 30
+    for row in rows:
+        length = 7 + 11 * (int(row["job_id"]) % 5)
+        assert float(row["execution_time"]) == min(length, float(row["requested_time"]))
+        assert row["final_state"].startswith("COMPLETED_")
+        assert len(_machines(row)) == int(row["requested_number_of_resources"])
+    for one in rows:
+        for other in rows:
+            is_beside = float(one["starting_time"]) <= float(other["starting_time"]) < float(one["finish_time"])
+            if not shared and one is not other and is_beside:
+                assert not _machines(one) & _machines(other)
+
+
+def _machines(row: dict[str, str]) -> set[int]:
+    bounds = [part.split("-") for part in row["allocated_resources"].split()]
+    return {number for part in bounds for number in range(int(part[0]), int(part[-1]) + 1)}
+
+
+def _fate(rows: Rows) -> list[tuple[str, ...]]:
+    columns = ("job_id", "starting_time", "finish_time", "final_state", "allocated_resources")
+    return sorted(tuple(row[name] for name in columns) for row in rows)
+
+
+@pytest.mark.parametrize("scheduler", ["schedFcfs", "schedFiller", "easyBackfill", "schedEasySjfBackfill"])
+def test_pybatsims_schedulers_decide_the_same_in_batsim_and_on_the_cluster(
+    scheduler: str, pybatsim: Path, jobs: Path
+) -> None:
+    ours = in_batsim(pybatsim, scheduler, jobs)
+
+    assert_valid(ours)
+    assert _fate(ours) == _fate(on_the_cluster(pybatsim, scheduler, jobs))
+
+
+@pytest.mark.parametrize("scheduler", ["fillerSched", "fillerSchedWithEvents"])
+def test_fillers_that_think_for_a_while_are_heeded(scheduler: str, pybatsim: Path, jobs: Path) -> None:
+    """These go through a Python set in the order of addresses, so that two runs of theirs differ."""
+    for rows in (in_batsim(pybatsim, scheduler, jobs), on_the_cluster(pybatsim, scheduler, jobs)):
+        assert_valid(rows)
+        # A decision takes 5 ms: some number of them after each arrival or end.
+        assert {round(1000 * float(row["starting_time"])) % 5 for row in rows} == {0}
+        assert all(float(row["waiting_time"]) > 0 for row in rows)
+
+
+def test_a_scheduler_that_shares_machines_may(pybatsim: Path, jobs: Path) -> None:
+    shared = Options(allows_compute_sharing=True)
+
+    in_ours = in_batsim(pybatsim, "randomSched", jobs, options=shared)
+    on_ours = on_the_cluster(pybatsim, "randomSched", jobs, shares=True)
+
+    for rows in (in_ours, on_ours):
+        assert_valid(rows, shared=True)
+        assert all(float(row["waiting_time"]) == 0 for row in rows)
+
+
+def test_jobs_and_schedsendrecv_talk(pybatsim: Path, tmp_path: Path) -> None:
+    """A job asks to be accepted, and goes the way of those that are; the last two jobs keep profiles from unloading."""
+    profiles: dict[str, dict[str, Any]] = {
+        "talk": {"type": "composed", "repeat": 1, "seq": ["ask", "hear"]},
+        "ask": {"type": "send", "msg": {"type": "accept"}},
+        "hear": {"type": "recv", "regex": "accepted", "success": "d0", "failure": "d1", "timeout": "d1"},
+    }
+    entries = [("talk", 1), ("d0", 50), ("d1", 50)]
+    listed = [{"id": str(n), "subtime": at, "res": 1, "profile": name} for n, (name, at) in enumerate(entries)]
+
+    rows = in_batsim(pybatsim, "schedSendRecv", _written(tmp_path / "talk.json", listed, **profiles))
+
+    # It looks for an answer only once a tick of its own clock: half a second (Batsim: polling of recv).
+    assert [float(row["execution_time"]) for row in rows] == [pytest.approx(7, abs=1), 7, 18]
+    assert {row["final_state"] for row in rows} == {"COMPLETED_SUCCESSFULLY"}
+
+
+def test_bebida_stages_data_on_a_storage_with_jobs_and_profiles_of_its_own(pybatsim: Path, tmp_path: Path) -> None:
+    total = {"type": "parallel_homogeneous_total", "cpu": 4e9, "com": 0, "io_reads": 1e8, "io_writes": 1e7}
+    listed = [{"id": str(n), "subtime": 1 + 5 * n, "res": 8, "walltime": 1000, "profile": "t"} for n in range(6)]
+
+    rows = in_batsim(
+        pybatsim,
+        "schedBebida",
+        _written(tmp_path / "staging.json", listed, t=total),
+        platform=WIRED,
+        configuration='{"variant": "pfs"}',
+        master="host9",
+        storage="host8",
+        options=Options(
+            has_dynamic_jobs=True, acknowledges_dynamic_jobs=True, forwards_profiles=True, keeps_profiles=True
+        ),
+    )
+
+    assert [row["final_state"] for row in rows] == ["COMPLETED_SUCCESSFULLY"] * 6
+    # 4 Gflop on eight hosts are 0.5 s; the storage's link of 125 MB/s carries 100 MB one way: 0.8 s, and latencies.
+    assert [float(row["execution_time"]) for row in rows] == [pytest.approx(0.8, rel=0.01)] * 6

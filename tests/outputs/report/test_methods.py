@@ -1,0 +1,141 @@
+"""The methods paragraph says what was run, as the manifests have it, and LaTeX takes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.commands import answer_here
+from tests.conftest import REPOSITORY
+
+from batkube.outputs.report.citation import bibtex, citation, reference
+from batkube.version import __version__
+
+WORKLOAD = {
+    "nb_res": 4,
+    "jobs": [{"id": str(number), "subtime": 0, "res": 1, "profile": "d"} for number in range(5)],
+    "profiles": {"d": {"type": "delay", "delay": 5}},
+}
+GREEDY = """
+from batkube.policies import Policy, Start
+
+class Greedy(Policy):
+    def decide(self, view):
+        everywhere = view.free.fit(view.queue[0]) if view.queue else None
+        for job in list(view.queue):
+            yield Start(job, everywhere)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a workload of a name that LaTeX must be kept from reading."""
+    (tmp_path / "my_jobs.json").write_text(json.dumps(WORKLOAD))
+    (tmp_path / "latencies.yaml").write_text("start: 2\npull: lognormal:2.5,0.4\n")
+    (tmp_path / "greedy.py").write_text(GREEDY)
+    return tmp_path
+
+
+def run(folder: Path, out: str, *options: str) -> None:
+    command = ("run", "--workload", "my_jobs.json", "--platform", "2x4,8Gi", "--quiet", "--out", out, *options)
+    result = answer_here(folder, *command)
+    assert result.returncode == 0, result.stderr
+
+
+def hash_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def test_a_run_is_told_with_versions_hashes_and_options(folder: Path) -> None:
+    run(folder, "out", "--scheduler", "policy:easy", "--seed", "7", "--latencies", "latencies.yaml", "--warm-up", "10%")
+    text = answer_here(folder, "cite", "out").stdout
+    digest = json.loads((folder / "out" / "manifest.json").read_bytes())["digest"]
+
+    assert text.startswith(f"The run was simulated with Batkube {__version__} (Python ")
+    assert "The scheduler was Batkube's policy easy." in text
+    assert f"The workload was my_jobs.json (SHA-256 {hash_of(folder / 'my_jobs.json')}) with 5 jobs." in text
+    assert "The cluster had 2 machines of 4 cores and 8 GiB." in text
+    assert "Jobs took whole machines." in text
+    assert "The seed of all random streams was 7." in text
+    assert "Latencies of pods were pull lognormal:2.5,0.4 and start " in text
+    assert f"(s) (SHA-256 {hash_of(folder / 'latencies.yaml')}) and means leave out the first 10%." in text
+    assert f"Repeated, it gives the same results to the byte (digest {digest})." in text
+    assert text.endswith(f"\n\n{reference()}\n")
+
+
+def test_runs_share_a_paragraph_and_violations_are_not_passed_over(folder: Path) -> None:
+    run(folder, "a", "--seed", "1")
+    run(folder, "b", "--seed", "2", "--scheduler", "policy:greedy.py:Greedy")
+    text = answer_here(folder, "cite", "a", "b").stdout
+
+    assert "All 2 runs were simulated" in text
+    greedy = f"our policy Greedy of greedy.py (SHA-256 {hash_of(folder / 'greedy.py')})"
+    assert f"The schedulers were Batkube's policy fcfs and {greedy}." in text
+    assert "The seeds of the random streams were 1 and 2." in text
+    assert (
+        "Schedulers did what no cluster allows, so that these numbers are of no possible schedule: scheduler: " in text
+    )
+
+
+def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
+    axes = {"scheduler": ["policy:fcfs", "policy:lazy.py:Lazy"]}
+    base = {"workload": {"generate": "lublin", "jobs": 20, "machines": 4}, "platform": "4x1"}
+    (folder / "e.yaml").write_text(yaml.safe_dump({"base": base, "axes": axes, "seeds": 3}))
+    lazy = GREEDY.replace("Greedy", "Lazy").replace("list(view.queue)", "[]")
+    (folder / "lazy.py").write_text(lazy)
+    answer_here(folder, "experiment", "e.yaml", "--out", "study", "--no-report", "--quiet", "--jobs", "1")
+    text = answer_here(folder, "cite", "study").stdout
+
+    assert "All 3 runs were simulated" in text
+    assert "3 more runs failed and have no results." in text
+    drawn = "a synthetic workload of the model lublin (jobs 20, machines 4) drawn from the run's seed with 20 jobs"
+    assert f"The workload was {drawn}." in text
+    assert "The seeds of the random streams were 0 to 2." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("cite", "absent"), "absent: is not the output of a simulated run"),
+        (("cite", "--bibtex", "absent"), "--bibtex: stands alone"),
+    ],
+)
+def test_what_is_no_run_is_refused(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
+    result = answer_here(tmp_path, *arguments)
+
+    assert (result.returncode, problem in result.stderr) == (2, True), result.stderr
+
+
+def test_the_citation_is_of_this_version_and_goes_with_the_package() -> None:
+    cited = citation()
+
+    assert cited["version"] == __version__
+    # What the format demands (citation-file-format 1.2.0).
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    assert '"CITATION.cff" = "batkube/CITATION.cff"' in (REPOSITORY / "pyproject.toml").read_text()
+    assert cited["title"] in reference()
+    assert cited["title"] in bibtex()
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX: install texlive-latex-recommended")
+def test_latex_compiles_with_its_citation(folder: Path) -> None:
+    run(folder, "out_1", "--latencies", "latencies.yaml")
+    paragraph = answer_here(folder, "cite", "out_1", "--latex").stdout
+    (folder / "batkube.bib").write_text(answer_here(folder, "cite", "--bibtex").stdout)
+    (folder / "paper.tex").write_text(
+        "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\begin{document}\n"
+        + paragraph
+        + "\\bibliographystyle{plain}\\bibliography{batkube}\n\\end{document}\n"
+    )
+    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    for command in (latex, ["bibtex", "paper"], latex, latex):
+        result = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+        assert result.returncode == 0, result.stdout[-2000:]
+
+    assert r"my\_jobs.json" in paragraph
+    assert r"\bibcite{batkube}" in (folder / "paper.aux").read_text()
