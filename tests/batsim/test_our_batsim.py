@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import zmq
+from tests.batsim.platforms import silent_platform
 from tests.batsim.recordings import read_table
 from typer.testing import CliRunner
 
@@ -18,12 +19,6 @@ from batkube.batsim.simulator import Arguments, run_batsim
 from batkube.cli.app import command_line
 from batkube.kernel.errors import InputError
 
-#: Four hosts of 100 Mflop/s with 10 cores each, and no network to speak of.
-HOSTS = "".join(f'<host id="host{n}" speed="100Mf" core="10" coordinates="0 0 0"/>' for n in range(4))
-PLATFORM = (
-    '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
-    f'<zone id="z" routing="Vivaldi"><host id="master_host" speed="1Gf" coordinates="0 0 0"/>{HOSTS}</zone></platform>'
-)
 Decision = tuple[str, Mapping[str, Any]]
 
 
@@ -53,11 +48,11 @@ def on_first_machines(kind: str, data: Mapping[str, Any]) -> list[Decision]:
 
 
 def written(folder: Path, jobs: Sequence[Mapping[str, Any]], **profiles: Mapping[str, Any]) -> Arguments:
-    """Return the arguments of a simulation of jobs."""
-    (folder / "platform.xml").write_text(PLATFORM)
+    """Return the arguments of a simulation of jobs on four hosts of ten cores with 100 Mflop/s each."""
+    platform = silent_platform(folder, 4, more='speed="100Mf" core="10"')
     entries = [{"id": str(number), "subtime": 0, "res": 1, **job} for number, job in enumerate(jobs)]
     (folder / "w.json").write_text(json.dumps({"nb_res": 4, "jobs": entries, "profiles": profiles}))
-    return Arguments(folder / "platform.xml", [folder / "w.json"], prefix=str(folder / "out"))
+    return Arguments(platform, [folder / "w.json"], prefix=str(folder / "out"))
 
 
 @pytest.fixture
