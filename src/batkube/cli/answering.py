@@ -19,8 +19,10 @@ from batkube.cli.streams import outlets
 from batkube.kernel.errors import InputError
 from batkube.kernel.faults import fault
 
-#: The option, as the first word, that has errors told with where they arose.
+#: The option, before the command, that has errors told with where they arose.
 _TRACEBACK = "--traceback"
+#: And the one there that is followed by its value.
+_LOG_LEVEL = "--log-level"
 
 
 def answer() -> int:
@@ -48,11 +50,21 @@ def _exit_code() -> int:
         failure = fault(error)
         if failure is None:
             raise
-        if _TRACEBACK in sys.argv[1:2]:
+        if _TRACEBACK in _leading()[0]:
             traceback.print_exception(error)
         is_input = isinstance(failure, InputError)
         print(f"{'error' if is_input else 'failed'}: {failure}", file=sys.stderr)
         return BAD_INPUT if is_input else FAILED
+
+
+def _leading() -> tuple[list[str], str]:
+    """Return the options before the command, and the command; empty if there is none."""
+    options: list[str] = []
+    for word in sys.argv[1:]:
+        if not word.startswith("-") and options[-1:] != [_LOG_LEVEL]:
+            return options, word
+        options.append(word)
+    return options, ""
 
 
 def _run() -> int:
@@ -60,8 +72,7 @@ def _run() -> int:
     gc.disable()
     from batkube.cli.app import command_line
 
-    words = [word for word in sys.argv[1:3] if word != _TRACEBACK]
-    run_command = command_line(words[0] if words else "")
+    run_command = command_line(_leading()[1])
     gc.enable()
     gc.freeze()
     try:

@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from batkube.cli.log import LogLevel, start_log
+
 #: Each is a function of its name, with the module that has it, in the order in which help lists them.
 _COMMANDS = {
     "run": "run",
@@ -29,6 +31,7 @@ _COMMANDS = {
     "report": "report",
     "cite": "cite",
     "experiment": "experiment",
+    "completion": "completion",
 }
 #: Each is an `app` with commands of its own.
 _GROUPS = ("workload", "graph", "schedulers")
@@ -72,8 +75,16 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
+    verbose: Annotated[
+        int,
+        typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more of what is done; -vv for all."),
+    ] = 0,
+    log_level: Annotated[
+        LogLevel | None, typer.Option("--log-level", help="How much to say: error, warning, info or debug.")
+    ] = None,
     traceback: Annotated[  # heeded in `answering`, where errors are told
         bool, typer.Option("--traceback", help="With an error, also show where in the program it arose.")
     ] = False,
 ) -> None:
     """Simulate Kubernetes clusters to study schedulers."""
+    start_log(log_level, verbose)

@@ -13,17 +13,40 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from batkube.cli.workload_options import (
+    Begin,
+    CannotRun,
+    ClipSize,
+    Compress,
+    CoresPerMachine,
+    CpuNorm,
+    For,
+    Force,
+    Input,
+    InputFormat,
+    Machines,
+    MaxSize,
+    MinSize,
+    Output,
+    OutputFormat,
+    Pick,
+    RaiseWalltime,
+    Status,
+    Utilisation,
+    Variation,
+    WalltimeFromRunTime,
+)
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Instant, human
 from batkube.kernel.quantities import CPU
 from batkube.workloads import conversions, option_values
 from batkube.workloads.model import Workload
-from batkube.workloads.reading import FORMATS, format_of, read_workload
+from batkube.workloads.reading import format_of, read_workload
 from batkube.workloads.recipes import GENERATE, RESAMPLE, Wording, read_recipe
 from batkube.workloads.summary import SPREAD_COLUMNS, Summary, facts, spreads, summarise
 from batkube.workloads.utilisation import find_period, offered_stays, recorded_stays
-from batkube.workloads.writing import WRITABLE_FORMATS, write_workload
+from batkube.workloads.writing import write_workload
 
 app = typer.Typer(
     name="workload",
@@ -38,43 +61,11 @@ _EXACT_WALLTIMES = (
     "use 1.001 for almost exact estimates"
 )
 
-_Input = Annotated[
-    Path, typer.Argument(help="A Batsim JSON, SWF, Kubernetes manifest or openb CSV file; may be gzipped.")
-]
-_Output = Annotated[Path, typer.Option("--output", "-o", help="File to write; its extension tells the format.")]
-_InputFormat = Annotated[
-    str | None, typer.Option("--format", help=f"Format of INPUT if its name does not tell: {', '.join(FORMATS)}.")
-]
-_OutputFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--output-format", help=f"Format of the output if its name does not tell: {', '.join(WRITABLE_FORMATS)}."
-    ),
-]
-_Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
-_Machines = Annotated[int | None, typer.Option(min=1, help="Processors of the trace's machine, if INPUT does not say.")]
-_Utilisation = Annotated[
-    float | None, typer.Option(help="Keep the jobs submitted in a period of this mean utilisation (0 to 1).")
-]
-_Variation = Annotated[
-    float | None, typer.Option(min=0, help="How far its utilisation may be off (0.01 if not given).")
-]
-_Pick = Annotated[int | None, typer.Option(min=1, help="Which period found: 2 for the second (1 if not given).")]
-_Begin = Annotated[
-    str | None, typer.Option("--from", help="Keep the jobs submitted at this time of the trace or later.")
-]
-_Compress = Annotated[
-    str | None, typer.Option(help="Let arrivals, run times and walltimes pass this many times as fast.")
-]
-_RaiseWalltime = Annotated[
-    bool, typer.Option("--raise-walltime", help="Raise each walltime that is not above the run time above it.")
-]
-
 
 @app.command()
 def show(
-    input: _Input,
-    format: _InputFormat = None,
+    input: Input,
+    format: InputFormat = None,
     json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON; times are nanoseconds.")] = False,
 ) -> None:
     """Print what a workload is like."""
@@ -89,47 +80,43 @@ def show(
 
 @app.command()
 def convert(
-    input: _Input,
-    output: _Output,
-    format: _InputFormat = None,
-    output_format: _OutputFormat = None,
-    force: _Force = False,
-    machines: _Machines = None,
-    utilisation: _Utilisation = None,
+    input: Input,
+    output: Output,
+    format: InputFormat = None,
+    output_format: OutputFormat = None,
+    force: Force = False,
+    status: Status = None,
+    machines: Machines = None,
+    utilisation: Utilisation = None,
     period: Annotated[str | None, typer.Option(help="Length of that period (10h if not given).")] = None,
-    variation: _Variation = None,
-    pick: _Pick = None,
-    begin: _Begin = None,
+    variation: Variation = None,
+    pick: Pick = None,
+    begin: Begin = None,
     end: Annotated[str | None, typer.Option("--to", help="Keep the jobs submitted before this time.")] = None,
-    min_size: Annotated[int | None, typer.Option(min=1, help="Keep the jobs of this size or a larger one.")] = None,
-    max_size: Annotated[int | None, typer.Option(min=1, help="Keep the jobs of this size or a smaller one.")] = None,
+    min_size: MinSize = None,
+    max_size: MaxSize = None,
     user: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this user; may be repeated.")] = None,
     queue: Annotated[list[str] | None, typer.Option(help="Keep the jobs of this queue; may be repeated.")] = None,
     drop_zero: Annotated[bool, typer.Option("--drop-zero", help="Leave out jobs with run time 0.")] = False,
     first: Annotated[int | None, typer.Option(min=1, help="Keep the first N jobs of what is left.")] = None,
     shift: Annotated[bool, typer.Option("--shift", help="Let the first job be submitted at 0.")] = False,
     rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
-    compress: _Compress = None,
+    compress: Compress = None,
     trim: Annotated[str | None, typer.Option(help="Let no job run longer than this.")] = None,
-    clip_size: Annotated[int | None, typer.Option(min=1, help="Let no job be larger than this.")] = None,
-    cores_per_machine: Annotated[
-        int | None, typer.Option(min=1, help="Count machines of N processors instead of processors (rounded up).")
-    ] = None,
-    cpu_norm: Annotated[
-        str | None,
-        typer.Option(help="Make each job one pod with its share of this cpu; the largest job gets all of it."),
-    ] = None,
+    clip_size: ClipSize = None,
+    cores_per_machine: CoresPerMachine = None,
+    cpu_norm: CpuNorm = None,
     cpu_max: Annotated[str | None, typer.Option(help="With --cpu-norm: the most cpu a pod may get.")] = None,
     no_walltime: Annotated[bool, typer.Option("--no-walltime", help="Remove all walltimes.")] = False,
     walltime_factor: Annotated[str | None, typer.Option(help="Multiply walltimes by this.")] = None,
-    walltime_from_runtime: Annotated[
-        str | None, typer.Option(help="Set each walltime to this many times the run time.")
-    ] = None,
-    raise_walltime: _RaiseWalltime = False,
+    walltime_from_runtime: WalltimeFromRunTime = None,
+    raise_walltime: RaiseWalltime = False,
+    platform: For = None,
+    cannot_run: CannotRun = None,
     scheduler: Annotated[str | None, typer.Option(help="Let every job ask for the scheduler of this name.")] = None,
 ) -> None:
     """Convert a workload, changing it on the way. Changes are made in the order of the options in this help."""
-    workload = read_workload(input, format=format)
+    workload = read_workload(input, format=format, statuses=status or ())
     if machines is not None:
         workload = dataclasses.replace(workload, size_machines=machines)
     if utilisation is not None:
@@ -152,6 +139,7 @@ def convert(
     workload = _limited(workload, no_walltime, walltime_factor, walltime_from_runtime)
     if raise_walltime:
         workload = conversions.raise_walltimes(workload)
+    workload = _fitted(workload, platform, cannot_run)
     if scheduler is not None:
         workload = conversions.with_scheduler(workload, scheduler)
     _write(workload, output, output_format, force)
@@ -160,11 +148,11 @@ def convert(
 @app.command()
 def generate(
     kind: Annotated[str, typer.Argument(help="burst, spaced, poisson or lublin.")],
-    output: _Output,
+    output: Output,
     jobs: Annotated[int, typer.Option(min=1, help="How many jobs.")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of everything that is drawn.")] = 0,
-    output_format: _OutputFormat = None,
-    force: _Force = False,
+    output_format: OutputFormat = None,
+    force: Force = False,
     interval: Annotated[
         str | None, typer.Option(help="spaced: time between jobs (10 s if not given); poisson: mean time between jobs.")
     ] = None,
@@ -204,18 +192,18 @@ def generate(
 
 @app.command()
 def resample(
-    input: _Input,
-    output: _Output,
+    input: Input,
+    output: Output,
     window: Annotated[str | None, typer.Option(help="Draw a stretch of the trace: 7d, or 2000jobs.")] = None,
     blocks: Annotated[
         str | None, typer.Option(help="Draw such parts of the trace (1d, 7d) with replacement, laid end to end.")
     ] = None,
     length: Annotated[str | None, typer.Option(help="With --blocks: how long it is in all.")] = None,
     rate: Annotated[str | None, typer.Option(help="Let jobs arrive this many times as fast.")] = None,
-    machines: _Machines = None,
+    machines: Machines = None,
     seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
-    output_format: _OutputFormat = None,
-    force: _Force = False,
+    output_format: OutputFormat = None,
+    force: Force = False,
 ) -> None:
     """Draw a workload from a trace: a window, or blocks.
 
@@ -327,6 +315,15 @@ def _limited(workload: Workload, none: bool, factor: str | None, from_run_time: 
             typer.echo(_EXACT_WALLTIMES, err=True)
         return limited
     return workload
+
+
+def _fitted(workload: Workload, platform: str | None, deed: str | None) -> Workload:
+    if platform is None or deed is None:
+        _refuse_without("--for" if platform is None else "--cannot-run", {"--for": platform, "--cannot-run": deed})
+        return workload
+    from batkube.simulation.fitting import fitted
+
+    return fitted(workload, platform, deed)
 
 
 def _write(workload: Workload, output: Path, format: str | None, force: bool) -> None:

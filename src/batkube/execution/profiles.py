@@ -12,6 +12,7 @@ from decimal import Decimal
 from batkube.execution.shapes import NotModelled
 from batkube.kernel.instants import Duration, seconds
 from batkube.platforms.model import Machine
+from batkube.workloads.batsim_profiles import type_of
 from batkube.workloads.model import (
     Composed,
     Delay,
@@ -66,12 +67,12 @@ def _length(profile: Profile, machines: Sequence[Machine]) -> Duration:
         case Foreign():
             raise NotModelled(f"is of type {profile.kind!r}, for which a network is needed")
         case _:
-            raise NotModelled(f"is of type {type(profile).__name__!r}, for which a network is needed")
+            raise NotModelled(f"is of type {type_of(profile)!r}, for which a network is needed")
 
 
 def _refuse_communication(profile: Profile, communicates: bool) -> None:
     if communicates:
-        raise NotModelled(f"communicates ({type(profile).__name__} with com > 0), for which a network is needed")
+        raise NotModelled(f"communicates ({type_of(profile)} with com > 0), for which a network is needed")
 
 
 def _slowest(flops: Sequence[float], machines: Sequence[Machine]) -> Duration:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from batkube.workloads.batsim_profiles import type_of
 from batkube.workloads.model import Foreign, Parallel, ParallelHomogeneous, ParallelHomogeneousTotal, Profile
 
 PFS, STAGING, SMPI = "parallel_homogeneous_pfs", "data_staging", "smpi"
@@ -60,7 +61,7 @@ def shape_of(profile: Profile, hosts: Sequence[str], storage: Storage) -> TaskSh
         case Foreign():
             raise NotModelled(f"is of type {profile.kind!r}, which is not modelled here")
         case _:
-            raise NotModelled(f"is of type {type(profile).__name__!r}, which is no parallel task")
+            raise NotModelled(f"is of type {type_of(profile)!r}, which is no parallel task")
 
 
 def amount_of(fields: Mapping[str, object], key: str) -> float:

@@ -22,7 +22,8 @@ from batkube.kernel.instants import START, Duration, Instant
 from batkube.platforms.model import Platform
 from batkube.platforms.network import Network
 from batkube.platforms.networks import network_of
-from batkube.workloads.model import Delay, Foreign, Job, Profile
+from batkube.workloads.batsim_profiles import type_of
+from batkube.workloads.model import Delay, Job, Profile
 from batkube.workloads.run_times import RunTime, run_time_of
 from batkube.workloads.usage_traces import UsageTraces
 
@@ -75,8 +76,9 @@ class Yard:
         # Any machine may be given to any job, those that come during the run included.
         unknown = [one.name for one in self._platform.machines if one.name not in self.network.hosts]
         if unknown:
-            kind = profile.kind if isinstance(profile, Foreign) else type(profile).__name__
-            raise NotModelled(f"is of type {kind!r}, and the platform gives no speed for machine {unknown[0]!r}")
+            raise NotModelled(
+                f"is of type {type_of(profile)!r}, and the platform gives no speed for machine {unknown[0]!r}"
+            )
         agenda = Agenda()
         ends: list[Instant] = []
         self.work(agenda).begin(profile.name, profile, hosts, lambda code, at: ends.append(at), START)

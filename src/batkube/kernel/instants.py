@@ -40,6 +40,10 @@ def after(now: Instant, wait: Duration) -> Instant:
     return Instant(now + wait)
 
 
+class TooLong(ValueError):
+    """A time is a number, and more than a run can last."""
+
+
 def seconds(value: int | float | str | Decimal) -> Duration:
     """Return decimal seconds as a Duration, to the nearest nanosecond.
 
@@ -48,7 +52,7 @@ def seconds(value: int | float | str | Decimal) -> Duration:
     """
     ns = value * NANOSECONDS_PER_SECOND if type(value) is int else _exact_ns(value)
     if not -LATEST_NS <= ns <= LATEST_NS:
-        raise ValueError(f"{value} s is more than the 292 years a run can last")
+        raise TooLong(f"{value} s is more than the 292 years a run can last")
     return Duration(ns)
 
 
@@ -58,7 +62,7 @@ def _exact_ns(value: float | str | Decimal) -> int:
         if not decimal.is_finite():
             raise ValueError(f"{value} is not a finite number of seconds")
         if decimal.adjusted() > 12:
-            raise ValueError(f"{value} s is more than the 292 years a run can last")
+            raise TooLong(f"{value} s is more than the 292 years a run can last")
         return int((decimal * NANOSECONDS_PER_SECOND).to_integral_value(ROUND_HALF_EVEN))
     except InvalidOperation:
         raise ValueError(f"{value!r} is not a number of seconds") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hmac
+import logging
 import re
 import secrets
 import ssl
@@ -43,6 +44,8 @@ from batkube.timing.sessions import SessionPage
 EPOCH_NS = -int(UNIX_START)
 #: The path of objects of a group.
 _OBJECTS = re.compile(r"/apis/([^/]+/[^/]+)/(?:namespaces/[^/]+/)?([^/]+)")
+
+_log = logging.getLogger(__name__)
 
 
 class NoTimers:
@@ -200,6 +203,7 @@ def start_program(
         listener.tls = surroundings.tls
         page = _page(scheduler, now, door.port, scenario)
         log, environment = folder / "log.txt", surroundings.environment
+        _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
         process = AttachedProcess(scheduler.name, command, page, log, environment, surroundings.prepare)
     except InputError:
         listener.close()

@@ -124,6 +124,9 @@ def _outputs(value: object, source: str | Path) -> tuple[str, ...]:
 
 def _workload(value: object, source: str | Path) -> Path | Recipe:
     """Return a workload's file, or how it is made."""
+    if value == "-":
+        problem = "standard input is gone once it is read, and a run must name what it can be repeated with"
+        raise InputError(source, at="workload", problem=problem, remedy="write it to a file first")
     if not isinstance(value, Mapping):
         return Path(str(value))
     return read_recipe(value, Wording(str(source)))

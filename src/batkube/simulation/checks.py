@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from batkube.cluster.mapping import ResourceModel
 from batkube.execution.profiles import run_time_on
@@ -13,10 +13,25 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import LATEST_NS
 from batkube.kernel.quantities import PODS, format_amount
 from batkube.platforms.model import Machine, Platform
+from batkube.workloads.batsim_profiles import type_of
 from batkube.workloads.model import Job, Requests, Workload
 
 if TYPE_CHECKING:
     from batkube.execution.yard import Yard
+
+#: So many profiles are named.
+_SHOWN_PROFILES = 12
+_CONVERTED = "leave such jobs out: batkube workload convert --for PLATFORM --cannot-run drop"
+
+
+class ImpossibleJob(NamedTuple):
+    """A job that can never run, and why."""
+
+    job: Job
+    problem: str
+    remedy: str | None
+    #: Whether what the job does is at fault, and so all jobs of its profile are; else what it asks for.
+    is_of_profile: bool
 
 
 def check_jobs(
@@ -29,12 +44,42 @@ def check_jobs(
 ) -> None:
     """Refuse jobs that could never run: too large for the empty platform, or of a kind that is not modelled.
 
-    Without `checks_profiles` what jobs do is somebody else's business.
+    The first one is told, and all profiles that cannot be run. Without `checks_profiles` what jobs do is somebody
+    else's business.
     """
+    first: ImpossibleJob | None = None
+    counts: Counter[str] = Counter()
+    for refusal in impossible_jobs(workload, platform, model, yard, checks_profiles=checks_profiles):
+        first = first or refusal
+        if refusal.is_of_profile:
+            profile = refusal.job.profile
+            counts[f"{profile.name!r} ({type_of(profile)})"] += 1
+    if first is None:
+        return
+    job, at = first.job, f"job {first.job.name!r}"
+    if first.is_of_profile:
+        at = f"profile {job.profile.name!r} of {at}"
+    raise InputError(workload.source, at=at, problem=f"{first.problem}{_all_of(counts)}", remedy=first.remedy)
+
+
+def _all_of(counts: Counter[str]) -> str:
+    """Say which profiles cannot be run, where there are several."""
+    if len(counts) < 2:
+        return ""
+    texts = [f"{name} of {count:,} job{'s' * (count != 1)}" for name, count in counts.most_common(_SHOWN_PROFILES)]
+    more = f" and {len(counts) - _SHOWN_PROFILES:,} more" if len(counts) > _SHOWN_PROFILES else ""
+    return f"; {len(counts):,} profiles cannot be run: {', '.join(texts)}{more}"
+
+
+def impossible_jobs(
+    workload: Workload, platform: Platform, model: ResourceModel, yard: Yard | None, *, checks_profiles: bool = True
+) -> Iterator[ImpossibleJob]:
+    """Yield each job that can never run on an empty platform."""
     places: dict[Requests, int] = {}
     machines = [machine for machine in platform.machines if machine.takes_any_pod]
     offers = Counter(tuple(sorted(machine.capacity.items())) for machine in machines)
-    runnable: set[tuple[int, int, bool]] = set()
+    #: What is wrong with a profile in each case that was looked at.
+    problems: dict[tuple[int, int, bool], tuple[str, str | None] | None] = {}
     # Any machine may be given to any job, so what can be run can be run on the slowest.
     slowest = platform.slowest
     for job in workload.jobs:
@@ -45,16 +90,14 @@ def check_jobs(
             )
         if places[job.requests] < job.size:
             demand, offer = _demand(job, model), _offer(machines)
-            raise InputError(
-                workload.source,
-                at=f"job {job.name!r}",
-                problem=f"can never run: it asks for {demand}, and the platform is {offer}",
-                remedy="use a larger --platform, or `batkube workload convert` to scale the jobs",
-            )
+            problem = f"can never run: it asks for {demand}, and the platform is {offer}"
+            yield ImpossibleJob(job, problem, f"use a larger --platform, or {_CONVERTED}", is_of_profile=False)
+            continue
         case = (id(job.profile), job.size, job.walltime is None)
-        if checks_profiles and case not in runnable:
-            _check_profile(job, workload, slowest, yard)
-            runnable.add(case)
+        if checks_profiles and case not in problems:
+            problems[case] = _profile_problem(job, slowest, yard)
+        if checks_profiles and (reason := problems[case]) is not None:
+            yield ImpossibleJob(job, *reason, is_of_profile=True)
 
 
 def _places(capacity: Mapping[str, int], requests: Requests, most: int | None) -> int:
@@ -63,30 +106,21 @@ def _places(capacity: Mapping[str, int], requests: Requests, most: int | None) -
     return min([*places, capacity.get(PODS, 0) if most is None else most])
 
 
-def _check_profile(job: Job, workload: Workload, slowest: Machine, yard: Yard | None) -> None:
-    at = f"profile {job.profile.name!r} of job {job.name!r}"
+def _profile_problem(job: Job, slowest: Machine, yard: Yard | None) -> tuple[str, str | None] | None:
+    """Return what is wrong with a job's profile, and the remedy; None if it can be run."""
     try:
         if yard is None:
             length = run_time_on(job.profile, [slowest] * job.size).length
         else:
             length = yard.length_alone(job).length
     except NotModelled as reason:
-        raise InputError(
-            workload.source,
-            at=at,
-            problem=str(reason),
-            remedy="see docs/reference/profiles.md for what each type of profile needs of the platform",
-        ) from reason
+        return str(reason), f"see docs/reference/profiles.md for what each type needs of the platform, or {_CONVERTED}"
     except ValueError as error:
-        raise InputError(workload.source, at=at, problem=f"takes too long: {error}") from error
+        return f"takes too long: {error}", None
     # A walltime ends even a profile that repeats for ever.
     if length > LATEST_NS and job.walltime is None:
-        raise InputError(
-            workload.source,
-            at=at,
-            problem="takes more than the 292 years a run can last",
-            remedy="shorten it, or give the job a walltime",
-        )
+        return "takes more than the 292 years a run can last", "shorten it, or give the job a walltime"
+    return None
 
 
 def _demand(job: Job, model: ResourceModel) -> str:

@@ -126,7 +126,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     has_engine = scenario.engine is not None
     if has_engine:
         _check_engine(scenario, latencies)
-    yard = None if has_engine else _yard(workloads, platform, model, has_energy=scenario.energy)
+    yard = None if has_engine else yard_of(workloads, platform, model, has_energy=scenario.energy)
     for workload in workloads:
         check_jobs(workload, rest, model, yard, checks_profiles=not has_engine)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
@@ -198,7 +198,9 @@ def _check_engine(scenario: Scenario, latencies: Latencies) -> None:
         require_batsim(scenario.platform)
 
 
-def _yard(workloads: Sequence[Workload], platform: Platform, model: ResourceModel, *, has_energy: bool) -> Yard | None:
+def yard_of(
+    workloads: Sequence[Workload], platform: Platform, model: ResourceModel, *, has_energy: bool
+) -> Yard | None:
     """Return what jobs compute and communicate on, if any do so that others feel it."""
     profiles = {id(job.profile): job.profile for workload in workloads for job in workload.jobs}
     alone = model is ResourceModel.MACHINES
@@ -224,6 +226,11 @@ def _foundations(outside: Sequence[OutsideScheduler], platform: Platform, model:
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
     if scenario.resources is not Resources.AUTO:
         return ResourceModel(scenario.resources.value)
+    return model_of(workloads)
+
+
+def model_of(workloads: Iterable[Workload]) -> ResourceModel:
+    """Return how jobs use machines unless somebody says: by requests if any states some."""
     jobs = [job for workload in workloads for job in workload.jobs]
     return ResourceModel.REQUESTS if not jobs or any(job.requests for job in jobs) else ResourceModel.MACHINES
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -32,6 +33,8 @@ from batkube.simulation.assembly import Simulation, assemble
 from batkube.simulation.inputs import Inputs, OwnPolicy, read_inputs
 from batkube.simulation.record import Record
 from batkube.simulation.time_limit import TimeIsUp, time_limit
+
+log = logging.getLogger(__name__)
 
 _CUT_OFF = FidelityNote("until", "had not ended, or not begun, when the run was over; jobs.csv has no row for them")
 
@@ -157,6 +160,9 @@ def execute(
     folder = OutputFolder(out, force=force)
     stopwatch = WorkStopwatch()
     inputs = read_inputs(scenario, builder, own_policy)
+    machines = len(inputs.platform.machines)
+    log.info("read %d jobs and %d objects for %d machines", inputs.job_count, len(inputs.objects), machines)
+    log.info("jobs take %s; scheduler: %s", inputs.model.value, scenario.scheduler)
 
     def place(name: str) -> Path:
         # The journal's digest is of what happened, be it kept or not.
@@ -181,7 +187,9 @@ def execute(
             simulation.machine_states.end(simulation.world.clock.now)
             digest = journal.digest
         record = Record(inputs, simulation, digest, failure, command, stopwatch, pack)
+        log.info("over at %s of virtual time, with digest %s", human(simulation.world.clock.now), digest)
         record.write(folder)
+    log.info("written to %s after %.2f s", folder.path, stopwatch.real_s)
     if failure is not None:
         raise RunFailed(f"{failure}\n  what was computed until then is in {folder.path}") from failure
     return record

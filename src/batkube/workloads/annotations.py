@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.kernel.instants import Duration, duration, seconds
+from batkube.kernel.instants import Duration, TooLong, duration, seconds
 from batkube.workloads import fields as take
 from batkube.workloads.fields import Place
 
@@ -45,6 +45,10 @@ def annotated_time(place: Place, annotations: Mapping[str, str], key: str) -> Du
         return None
     try:
         return duration(text)
+    except TooLong as error:
+        if key == WALLTIME:
+            raise
+        (place / key).refuse(str(error))
     except ValueError as error:
         (place / key).refuse(str(error))
 
@@ -56,16 +60,19 @@ def walltime_of(
     spec_place: Place,
     spec: Mapping[str, object],
 ) -> Duration | None:
-    """Return the annotation's walltime, or else the shorter active deadline of the Job and of its pods."""
+    """Return the annotation's walltime, or else the shorter active deadline of the Job and of its pods.
+
+    Raises TooLong if there is one, and no run reaches it.
+    """
     walltime = annotated_time(place, annotations, WALLTIME)
     if walltime is None:
         object_spec = take.mapping(place / "spec", fields.get("spec"))
         deadlines = [
-            seconds(take.positive_whole(owner_place / "activeDeadlineSeconds", owner["activeDeadlineSeconds"]))
+            take.positive_whole(owner_place / "activeDeadlineSeconds", owner["activeDeadlineSeconds"])
             for owner_place, owner in ((place / "spec", object_spec), (spec_place, spec))
             if owner.get("activeDeadlineSeconds") is not None
         ]
-        return min(deadlines, default=None)
+        return seconds(min(deadlines)) if deadlines else None
     if walltime <= 0:
         (place / WALLTIME).refuse(f"is {annotations[WALLTIME]}, but a job needs some time to run")
     return walltime

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import msgspec
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import LATEST_NS, NANOSECONDS_PER_SECOND, Duration, Instant
 from batkube.workloads import fields as take
 from batkube.workloads import names
@@ -23,6 +22,7 @@ from batkube.workloads.extensions import Extension, read_extension
 from batkube.workloads.fields import Place
 from batkube.workloads.files import read_bytes
 from batkube.workloads.model import Job, Profile, Requests, Workload
+from batkube.workloads.walltimes import ENDLESS
 
 _BYTE_POSITION = re.compile(r"\(byte ([0-9]+)\)")
 #: Keys that are no extension; most jobs have no other, and are spared a closer look.
@@ -33,7 +33,6 @@ ASSUMED_SIZE = "nb_res_assumed"
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 #: What errors call the source of jobs that are registered during a run.
 _SCHEDULER = Path("the scheduler")
-ENDLESS = FidelityNote("workload", "a walltime is more than the 292 years a run can last, and counts as none")
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 

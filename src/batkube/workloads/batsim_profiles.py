@@ -46,6 +46,21 @@ _DEEPEST_NESTING = 50
 _SHOWN_NAMES = 8
 
 
+#: What Batsim calls the profiles that have a class of their own.
+_TYPES: dict[type[Profile], str] = {
+    Delay: DELAY,
+    Parallel: PARALLEL,
+    ParallelHomogeneous: HOMOGENEOUS,
+    ParallelHomogeneousTotal: TOTAL,
+    Composed: COMPOSED,
+}
+
+
+def type_of(profile: Profile) -> str:
+    """Return what Batsim calls a profile's type."""
+    return profile.kind if isinstance(profile, Foreign) else _TYPES[type(profile)]
+
+
 class Profiles:
     """The profiles of one file, one shared object per name."""
 

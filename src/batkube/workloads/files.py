@@ -1,4 +1,4 @@
-"""Opening input files, plain or gzipped, with errors a person can act on.
+"""Opening input files, plain or gzipped, with errors a person can act on; `-` is standard input.
 
 Whether a file is gzipped is told by its first two bytes and not by its name: traces are often renamed. A gzipped file
 may unpack to a thousand times its size, and to more than there is memory; traces come to some twenty times, so what
@@ -7,8 +7,10 @@ unpacks to far more is refused on the way.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +19,8 @@ from typing import BinaryIO, cast
 
 from batkube.kernel.errors import InputError
 
+#: What stands for standard input in the place of a file.
+STANDARD_INPUT = Path("-")
 _GZIP_MAGIC = b"\x1f\x8b"
 _MIB = 1024 * 1024
 #: How far a gzipped file may unpack: so many times its size and a little more, but no further than all.
@@ -27,9 +31,11 @@ class _Unpacking(gzip.GzipFile):
     """Unpacks a file as far as it may."""
 
     def __init__(self, path: Path, raw: BinaryIO) -> None:
+        size = raw.seek(0, io.SEEK_END)
+        raw.seek(0)
         super().__init__(fileobj=raw, mode="rb")
         self._path = path
-        self._limit = min(_UNPACKED_FREE + _UNPACKED_RATIO * path.stat().st_size, _UNPACKED_MAX)
+        self._limit = min(_UNPACKED_FREE + _UNPACKED_RATIO * size, _UNPACKED_MAX)
 
     def read(self, size: int | None = -1) -> bytes:
         if size is None or size < 0:
@@ -55,7 +61,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     if path.is_dir():
         raise InputError(path, problem="is a directory", remedy="name a file in it")
     try:
-        with path.open("rb") as raw:
+        with _raw(path) as raw:
             start = raw.read(2)
             if not start:
                 raise InputError(path, problem="is empty")
@@ -71,6 +77,16 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise InputError(path, problem=f"is a damaged gzip file ({error})", remedy="fetch it again") from None
     except OSError as error:
         raise InputError(path, problem=f"cannot be read ({error.strerror or error})") from None
+
+
+def _raw(path: Path) -> BinaryIO:
+    return io.BytesIO(_standard_input()) if path == STANDARD_INPUT else path.open("rb")
+
+
+@functools.cache
+def _standard_input() -> bytes:
+    """Return all of it, kept, since it comes only once and readers may look twice."""
+    return sys.stdin.buffer.read()
 
 
 def read_bytes(path: Path) -> bytes:

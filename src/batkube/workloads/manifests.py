@@ -15,7 +15,7 @@ from pathlib import Path
 from batkube.kernel.documents import yaml_documents
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import Instant
+from batkube.kernel.instants import Instant, TooLong
 from batkube.kernel.numbers import int_of
 from batkube.workloads import fields as take
 from batkube.workloads import names
@@ -34,6 +34,7 @@ from batkube.workloads.files import read_bytes
 from batkube.workloads.model import Delay, Job, Workload
 from batkube.workloads.objects import are_jobs, workload_of_objects
 from batkube.workloads.pod_requests import pod_requests
+from batkube.workloads.walltimes import ENDLESS
 
 DEFAULT_SCHEDULER = "default-scheduler"
 #: Classes every cluster has (Kubernetes: pkg/apis/scheduling, SystemPriorityClasses).
@@ -144,6 +145,11 @@ class _Manifests:
         annotations = read_annotations(place, fields)
         submit = annotated_time(place, annotations, SUBMIT)
         scheduler = take.text(spec_place / "schedulerName", spec.get("schedulerName", DEFAULT_SCHEDULER))
+        try:
+            walltime = walltime_of(place, annotations, fields, spec_place, spec)
+        except TooLong:
+            walltime = None
+            self._note(ENDLESS)
         for key in PLACEMENT_FIELDS:
             if spec.get(key):
                 self._note(FidelityNote("workload", f"in-process policies ignore {key}"))
@@ -154,7 +160,7 @@ class _Manifests:
                 submit=Instant(submit or 0),
                 size=size,
                 profile=self._profile(place, annotations),
-                walltime=walltime_of(place, annotations, fields, spec_place, spec),
+                walltime=walltime,
                 requests=pod_requests(spec_place, spec),
                 user=_fit(place / USER, annotations.get(USER, "")),
                 priority=self._priority(spec_place, spec),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
@@ -25,11 +25,19 @@ _FORMAT_OF_SUFFIX = {".json": "batsim", ".swf": "swf", ".yaml": "manifests", ".y
 _FORMATS_SHOWN = "batsim (.json), swf (.swf), manifests (.yaml, .yml), openb (.csv); each may be gzipped (.gz)"
 
 
-def read_workload(path: Path, name: str = "w0", format: str | None = None, *, with_objects: bool = False) -> Workload:
+def read_workload(
+    path: Path,
+    name: str = "w0",
+    format: str | None = None,
+    *,
+    with_objects: bool = False,
+    statuses: Collection[str] = (),
+) -> Workload:
     """Return the workload at `path`, its jobs in the order of their submission.
 
     The format is told by the file's extension unless `format` names one of `FORMATS`. `name` becomes the first part of
     every job's identity. Manifests that no job can express are objects, if the caller can do anything `with_objects`.
+    Of an SWF trace only jobs of certain `statuses` may be wanted.
     Raises InputError for whatever cannot be read.
     """
     if not name or "!" in name:
@@ -37,6 +45,11 @@ def read_workload(path: Path, name: str = "w0", format: str | None = None, *, wi
     chosen = format or _guess(path)
     if chosen not in _READERS:
         raise InputError(path, problem=f"there is no workload format {chosen!r}", remedy=f"formats: {_FORMATS_SHOWN}")
+    if statuses:
+        if chosen != "swf":
+            problem = "only traces in the Standard Workload Format tell how jobs ended"
+            raise InputError(path, problem=problem, remedy="leave out --status")
+        return read_swf(path, name, statuses)
     if with_objects and chosen == "manifests":
         return read_manifests(path, name, with_objects=True)
     return _READERS[chosen](path, name)

@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.kernel.instants import Duration, Instant, TooLong, seconds
 from batkube.kernel.numbers import int_of
 from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.files import lines
 from batkube.workloads.model import Delay, Job, Workload
 from batkube.workloads.names import REMEDY, unfit
+from batkube.workloads.walltimes import ENDLESS
 
 FIELDS = 18
 #: Positions in a split line, one less than the format's own numbers.
@@ -53,6 +54,7 @@ _FIELD_NAMES = {
 #: Statuses of lines that tell a part of a preempted job's execution; its summary line has 0 or 1.
 PARTIAL_STATUSES = frozenset({"2", "3", "4"})
 
+OTHER_STATUS = FidelityNote("workload", "a job of the trace has another status and is left out")
 NO_RUN_TIME = FidelityNote("workload", "a job of the trace has no run time and is left out")
 NO_PROCESSORS = FidelityNote("workload", "a job of the trace has no number of processors and is left out")
 PARTIAL = FidelityNote("workload", "a line tells a part of a preempted job (status 2 to 4) and is left out")
@@ -133,12 +135,15 @@ def _field(path: Path, number: int, fields: list[str], position: int, read: Call
         ) from None
 
 
-def read_swf(path: Path, name: str) -> Workload:
-    """Return the trace at `path` as a workload called `name`."""
+def read_swf(path: Path, name: str, statuses: Collection[str] = ()) -> Workload:
+    """Return the trace at `path` as a workload called `name`: the jobs of these `statuses`, or all."""
     trace = _Trace(path, name)
     with lines(path) as text:
         for number, fields in records(path, text):
-            trace.add(number, fields)
+            if not statuses or fields[STATUS] in statuses:
+                trace.add(number, fields)
+            else:
+                trace.pass_over()
     return trace.workload()
 
 
@@ -153,6 +158,7 @@ class _Trace:
         self._delays = DelayProfiles()
         self._profiles: dict[str, Delay | None] = {}
         self._walltimes: dict[str, Duration | None] = {}
+        self._endless: set[str] = set()
         self._sizes: dict[str, int] = {}
         self._notes: dict[FidelityNote, int] = {}
 
@@ -199,6 +205,10 @@ class _Trace:
                 queue=sys.intern(fields[QUEUE]) if fields[QUEUE] != "-1" else "",
             )
         )
+
+    def pass_over(self) -> None:
+        """Leave out a job because of its status."""
+        self._note(OTHER_STATUS)
 
     def workload(self) -> Workload:
         """Return the jobs added so far, sorted by submission; simultaneous ones stay in the order of their lines."""
@@ -250,8 +260,16 @@ class _Trace:
     def _walltime(self, number: int, fields: list[str]) -> Duration | None:
         text = fields[REQUESTED_TIME]
         if text not in self._walltimes:
-            requested = time_field(self._path, number, fields, REQUESTED_TIME)
-            self._walltimes[text] = None if requested <= 0 else requested
+            try:
+                requested = _seconds(text)
+            except TooLong:
+                self._endless.add(text)
+                requested = 0
+            except ValueError:
+                requested = time_field(self._path, number, fields, REQUESTED_TIME)  # which says what is wrong
+            self._walltimes[text] = None if requested <= 0 else Duration(requested)
+        if text in self._endless:
+            self._note(ENDLESS)
         return self._walltimes[text]
 
     def _size(self, number: int, fields: list[str], position: int) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from batkube.kernel.errors import InputError
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND
 from batkube.workloads.delays import exact_seconds
-from batkube.workloads.model import Workload
+from batkube.workloads.model import Job, Workload
 from batkube.workloads.run_times import run_time
 
 
@@ -18,6 +19,8 @@ def swf_text(workload: Workload) -> Iterator[str]:
     keep_names = all(_is_number(job.name) for job in workload.jobs)
     if not keep_names:
         yield "; Note: jobs are numbered in the order of their submission; their names were not numbers\n"
+    if any(has_parts_of_seconds(job) for job in workload.jobs):
+        yield "; Note: times have parts of seconds; the format has whole ones\n"
     users = _user_numbers(workload)
     yield from (f"; Note: user {number} is {user}\n" for user, number in users.items() if user != number)
     for number, job in enumerate(workload.jobs, 1):
@@ -36,6 +39,12 @@ def swf_text(workload: Workload) -> Iterator[str]:
             f"{name} {exact_seconds(job.submit)} -1 {exact_seconds(run)} {job.size} -1 -1 "
             f"{job.size} {walltime} -1 1 {users.get(job.user, '-1')} -1 -1 {queue} -1 -1 -1\n"
         )
+
+
+def has_parts_of_seconds(job: Job) -> bool:
+    """Say whether a time of a job is no whole number of seconds, as the format has them."""
+    times = (job.submit, run_time(job.profile) or 0, job.walltime or 0)
+    return any(time % NANOSECONDS_PER_SECOND for time in times)
 
 
 def _is_number(name: str) -> bool:

@@ -9,14 +9,12 @@ from typing import BinaryIO, cast
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
-from batkube.kernel.instants import NANOSECONDS_PER_SECOND
 from batkube.kernel.replacing import replacing
 from batkube.workloads.batsim_writing import batsim_text
 from batkube.workloads.manifests_writing import is_object_name, manifests_text
 from batkube.workloads.model import Job, Workload
 from batkube.workloads.reading import format_of
-from batkube.workloads.run_times import run_time
-from batkube.workloads.swf_writing import swf_text
+from batkube.workloads.swf_writing import has_parts_of_seconds, swf_text
 
 _WRITERS: dict[str, Callable[[Workload], Iterator[str]]] = {
     "batsim": batsim_text,
@@ -37,9 +35,7 @@ _LOSSES: dict[str, tuple[tuple[FidelityNote, Callable[[Job], bool]], ...]] = {
             FidelityNote(
                 "workload", "SWF has whole seconds: a job's times have more digits, which some readers refuse"
             ),
-            lambda job: any(
-                ns % NANOSECONDS_PER_SECOND for ns in (job.submit, run_time(job.profile) or 0, job.walltime or 0)
-            ),
+            has_parts_of_seconds,
         ),
         (FidelityNote("workload", "SWF has no exit codes: a job's is lost"), lambda job: job.profile.ret != 0),
     ),

@@ -36,7 +36,9 @@ _WITH_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9.0, "tex
 @contextmanager
 def house_style() -> Iterator[None]:
     """Make figures look the same whatever the user's matplotlibrc says; also needed while saving."""
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # Names may be in any script. What the font lacks is a box in a picture; a page has fonts of its own.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
         yield
@@ -47,7 +49,4 @@ def chart_style() -> Iterator[None]:
     """Draw as the house does, whatever the user's matplotlibrc says, with text that stays text."""
     with house_style():
         matplotlib.rcParams.update(_WITH_TEXT)  # type: ignore[arg-type]
-        with warnings.catch_warnings():
-            # The page's own fonts have the letters that the one for measuring lacks.
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            yield
+        yield

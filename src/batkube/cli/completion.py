@@ -1,0 +1,95 @@
+"""`batkube completion`: what a shell needs to complete the command line, made from the command line itself.
+
+The script is text that knows all commands, options and choices of this version: to complete a word the shell starts
+nothing, so it is there at once.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, get_args, get_type_hints
+
+import typer
+import typer.main
+
+from batkube.cli.completion_scripts import SCRIPTS, CommandPlace, OptionShape
+
+
+class Shell(enum.StrEnum):
+    """Which shell a script is for."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="The shell to write for.", metavar="bash|zsh|fish")],
+) -> None:
+    r"""Print what a shell needs to complete `batkube`.
+
+    \b
+    batkube completion bash > ~/.local/share/bash-completion/completions/batkube
+    batkube completion zsh > ~/.zfunc/_batkube      (with `fpath+=~/.zfunc` before compinit in ~/.zshrc)
+    batkube completion fish > ~/.config/fish/completions/batkube.fish
+    """
+    from batkube.cli.app import command_line
+
+    typer.echo(SCRIPTS[shell.value](list(places(typer.main.get_command(command_line())))), nl=False)
+
+
+def places(command: Any, words: tuple[str, ...] = ()) -> Iterator[CommandPlace]:  # noqa: ANN401 - typer keeps its classes to itself
+    """Yield every command of a command line, groups before what they hold."""
+    below: Mapping[str, Any] = getattr(command, "commands", {})
+    parameters = [parameter for parameter in command.params if not parameter.hidden]
+    hints = get_type_hints(inspect.unwrap(command.callback)) if command.callback is not None else {}
+    options = [_option(one, hints) for one in parameters if one.opts[0].startswith("-")]
+    yield CommandPlace(
+        words=words,
+        commands={name: one.get_short_help_str(200) for name, one in below.items()},
+        options=[*options, OptionShape(("-h", "--help"), "Show this message and exit.", takes_value=False)],
+        has_arguments=any(not one.opts[0].startswith("-") for one in parameters),
+    )
+    for name, one in below.items():
+        yield from places(one, (*words, name))
+
+
+def _option(parameter: Any, hints: Mapping[str, Any]) -> OptionShape:  # noqa: ANN401
+    names = (*parameter.opts, *parameter.secondary_opts)
+    is_flag = bool(parameter.is_flag or parameter.count)
+    summary = (parameter.help or "").partition("\n")[0]
+    choices = _choices(names[0], hints.get(parameter.name))
+    return OptionShape(names, summary, takes_value=not is_flag, choices=() if is_flag else choices)
+
+
+def _choices(name: str, hint: object) -> tuple[str, ...]:
+    """Return what the values of an option may be, as far as there are only some, or some that are worth offering."""
+    for kind in (hint, *get_args(hint)):
+        if isinstance(kind, type) and issubclass(kind, enum.StrEnum):
+            return tuple(kind)
+    return tuple(_known_values().get(name, ()))
+
+
+@functools.cache
+def _known_values() -> dict[str, list[str]]:
+    from batkube.cluster.forms import SubmissionForm
+    from batkube.policies.catalogue import policy_names
+    from batkube.scenarios import scenario
+    from batkube.schedulers.catalogue import read_catalogue
+    from batkube.timing.paced_text import TimeMode
+
+    programs = [name for name, entry in read_catalogue().items() if entry.virtual]
+    return {
+        "--scheduler": [*(f"policy:{name}" for name, _ in policy_names()), *programs],
+        "--time": [*TimeMode],
+        "--resources": [*scenario.Resources],
+        "--on-eviction": [*scenario.OnEviction],
+        "--on-failure": [*scenario.OnFailure],
+        "--on-deadlock": [*scenario.OnDeadlock],
+        "--submit-as": [*SubmissionForm],
+        "--controllers": [scenario.OUR_CONTROLLERS, scenario.NO_CONTROLLERS, scenario.CONTROLLER_MANAGER],
+        "--outputs": ["all", "none", *scenario.OPTIONAL_OUTPUTS],
+    }

@@ -1,0 +1,98 @@
+"""Every command line that README and docs show exists: its command, and each of its options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer.main
+import yaml
+from tests.conftest import REPOSITORY
+
+from batkube.cli.app import command_line
+from batkube.cli.completion import places
+from batkube.scenarios.keys import KEYS
+
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+PLACES = {place.words: place.options for place in places(typer.main.get_command(command_line()))}
+KNOWN = {words: {name for option in options for name in option.names} for words, options in PLACES.items()}
+_BLOCK = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+#: What a reader is to put something in the place of, and what may be left out.
+_PATTERN = re.compile(r"[\[\]…|]|\.\.\.")
+
+
+def commands(page: Path) -> Iterator[str]:
+    """Yield the command lines of a page's blocks, continued lines put together."""
+    for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in re.sub(r"\\\n\s*", "", block).splitlines():
+            line = line.strip().removeprefix("$ ")
+            if re.match(r"(?:\.venv/bin/)?batkube ", line):
+                yield line
+
+
+def words_of(line: str) -> list[str]:
+    """Return the words of a command up to what a shell takes for itself; usage lines lose their brackets."""
+    text = _PATTERN.sub(" ", line) if _PATTERN.search(line) else line
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=";&<>()")
+    lexer.whitespace_split, lexer.commenters = True, "#"
+    words: list[str] = []
+    for word in lexer:
+        if re.fullmatch(r"[;&<>()]+", word):
+            break
+        words.append(word)
+    return words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(REPOSITORY)) for page in PAGES])
+def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
+    for line in commands(page):
+        words = words_of(line)[1:]
+        place: tuple[str, ...] = ()
+        options = [word.partition("=")[0] for word in words if re.match(r"--?[A-Za-z]", word)]
+        for word in words:
+            if (*place, word) in KNOWN:
+                place = (*place, word)
+        assert place or len(options) == len(words), f"{page.name}: no such command: {line}"
+        allowed = KNOWN[place] | KNOWN[()]
+        unknown = [option for option in options if option not in allowed and not _is_negative(option)]
+        assert not unknown, f"{page.name}: {' '.join(place)} has no {', '.join(unknown)}: {line}"
+
+
+def _is_negative(word: str) -> bool:
+    return re.fullmatch(r"-\d+", word) is not None
+
+
+def test_the_check_sees_commands() -> None:
+    """Many, on many pages: a pattern that stopped matching would let everything pass."""
+    counts = {page.name: len(list(commands(page))) for page in PAGES}
+
+    assert sum(counts.values()) > 60
+    assert sum(count > 0 for count in counts.values()) > 15
+
+
+def test_every_option_is_told_somewhere() -> None:
+    """On the page of its command where there is one; `-h` is everybody's."""
+    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    missing: list[str] = []
+    for place, options in PLACES.items():
+        told = "\n".join(text for text in texts.values() if not place or f"batkube {place[0]}" in text)
+        for option in options:
+            if "--help" not in option.names and not any(_has(told, name) for name in option.names):
+                missing.append(f"{' '.join(place)} {option.names[0]}")
+    assert "\n".join(missing) == ""
+
+
+def _has(text: str, option: str) -> bool:
+    dashes, name = re.fullmatch(r"(--?)(?:no-)?(.+)", option).groups()  # type: ignore[union-attr]
+    return re.search(rf"(?<![\w-]){dashes}(?:\[?no-\]?)?{re.escape(name)}(?![\w-])", text) is not None
+
+
+def test_the_keys_of_scenarios_are_those_of_the_page() -> None:
+    page = (REPOSITORY / "docs" / "reference" / "scenario.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[:2]
+    told = {key for block in blocks for key in yaml.safe_load(block)}
+
+    assert told == set(KEYS)
