@@ -15,9 +15,10 @@ from tests.batsim.platforms import silent_platform
 from tests.batsim.recordings import read_table
 from typer.testing import CliRunner
 
+from batkube.batsim.options import Options
 from batkube.batsim.simulator import Arguments, run_batsim
 from batkube.cli.app import command_line
-from batkube.kernel.errors import InputError
+from batkube.kernel.errors import InputError, RunFailed
 
 Decision = tuple[str, Mapping[str, Any]]
 
@@ -209,3 +210,24 @@ def test_jobs_that_are_left_behind_are_told_and_the_command_ends_as_batsim_does(
 
     assert code == 0
     assert "warning: nothing more is due at 0 s, and the scheduler left 3 jobs" in output
+
+
+def test_a_simulation_that_breaks_off_before_any_job_has_ended_has_used_nothing(tmp_path: Path) -> None:
+    """The schedule's energy is that from the first submission to the last end of a job, and there is none."""
+    watts = '<prop id="wattage_per_state" value="30:30:100"/>'
+    late = [{"profile": "wait", "subtime": 9}]
+
+    def reject_nobody(kind: str, data: Mapping[str, Any]) -> list[Decision]:
+        return [("REJECT_JOB", {"job_id": "w0!none"})] if kind == "JOB_SUBMITTED" else []
+
+    arguments = dataclasses.replace(
+        written(tmp_path, late, wait={"type": "delay", "delay": 8}),
+        platform=silent_platform(tmp_path, 4, inside=watts),
+        options=Options(has_energy=True),
+    )
+
+    with pytest.raises(RunFailed, match="does not exist"):
+        run_batsim(arguments, scheduler=Scheduler(reject_nobody))
+
+    header, row = read_table(tmp_path / "out_schedule.csv")
+    assert row[header.index("consumed_joules")] == "0.000000"
