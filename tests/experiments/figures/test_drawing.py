@@ -17,6 +17,7 @@ from experiments.figures.test_charts import AXES, grid
 from report_pages import write_experiment
 
 SVG = "{http://www.w3.org/2000/svg}"
+HREF = "{http://www.w3.org/1999/xlink}href"
 
 
 class Box(NamedTuple):
@@ -60,9 +61,12 @@ class Picture:
         return round(float(zero_x + slope_x * x), 3), round(float(zero_y + slope_y * y), 3)
 
     def marks(self, colour: str) -> list[tuple[float, float]]:
-        """Return where the marks that are filled with a colour lie."""
-        uses = [use for group in self._groups("line2d_") for use in group.iter(f"{SVG}use")]
-        filled = [use for use in uses if f"fill: {colour};" in use.attrib["style"]]
+        """Return where the marks that are filled with a colour lie; the ends of intervals are strokes and none."""
+        groups = list(self._groups("line2d_"))
+        shapes = {f"#{path.get('id')}": path.attrib["d"] for group in groups for path in group.iter(f"{SVG}path")}
+        uses = [use for group in groups for use in group.iter(f"{SVG}use")]
+        closed = [use for use in uses if shapes[use.attrib[HREF]].rstrip().endswith("z")]
+        filled = [use for use in closed if f"fill: {colour};" in use.attrib["style"]]
         return sorted(self.place(float(use.attrib["x"]), float(use.attrib["y"])) for use in filled)
 
     def levels(self) -> set[float]:

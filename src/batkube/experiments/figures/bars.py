@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from batkube.experiments.figures.data import Chart, ChartPoint, Panel, Series
@@ -95,8 +96,8 @@ def _share(chart: Chart) -> float:
 
 def _room(axes: Axes, facets: int) -> float:
     """Return how much longer than its longest bar the axis is: numbers stand beside bars, and fit in narrow panels."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
+    figure = axes.figure
+    assert isinstance(figure, Figure)
     place = axes.get_subplotspec()
     columns = facets if place is None else place.get_gridspec().ncols
     panel_in = figure.get_size_inches()[0] / columns - _NAMES_IN / columns
