@@ -19,7 +19,7 @@ import pytest
 import zmq
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.batsim.recordings import Recording
+from tests.batsim.recordings import Recording, read_table
 
 import batkube
 import published
@@ -111,6 +111,41 @@ def test_a_real_kube_scheduler_has_them_too(
 
     assert run.schedule["makespan"] == makespan
     assert run.schedule["mean_waiting_time"] == pytest.approx(wait, abs=0.05)
+
+
+@pytest.mark.usefixtures("own_batsim")
+def test_machines_are_known_by_name_whatever_their_numbers(tmp_path: Path) -> None:
+    """Of twelve hosts Batsim's number 2 is node10, and ours is node2: both must run a job at the same host."""
+    jobs = [{"id": f"{n:02}", "subtime": n, "res": 1, "profile": "p"} for n in range(12)]
+    content = {"nb_res": 12, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 50}}}
+    platform = platform_file(tmp_path, 12)
+
+    run = batkube.run(
+        workload=workload_file(tmp_path, content), platform=platform, engine="batsim", out=tmp_path / "out"
+    )
+
+    ours = dict(zip(run.jobs["job_id"].astype(int), run.jobs["allocated_resources"].astype(int), strict=True))
+    assert ours == {number: number for number in range(12)}
+    header, *rows = read_table(tmp_path / "out" / "engine" / "out_jobs.csv")
+    theirs = {int(row[0]): int(row[header.index("allocated_resources")]) for row in rows}
+    in_text_order = sorted(f"node{number}" for number in range(12))
+    assert {job: in_text_order[number] for job, number in theirs.items()} == {n: f"node{n}" for n in range(12)}
+
+
+def test_machines_that_batsim_takes_away_are_noted_by_name(tmp_path: Path) -> None:
+    events = tmp_path / "events.txt"
+    events.write_text('{"timestamp": 2, "type": "machine_unavailable", "resources": "2"}\n')
+    jobs = [{"id": "0", "subtime": 0, "res": 1, "profile": "p"}]
+    workload = workload_file(tmp_path, {"nb_res": 12, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 5}}})
+    platform, endpoint = platform_file(tmp_path, 12), free_endpoint()
+    arguments = Arguments(platform, [workload], endpoint, str(tmp_path / "engine"), events=[events])
+    thread = threading.Thread(target=run_batsim, args=(arguments,), daemon=True)
+    thread.start()
+
+    batkube.run(workload=workload, platform=platform, engine=f"batsim:{endpoint}", out=tmp_path / "out")
+
+    thread.join(10)
+    assert "event_machine_unavailable at 2 s: node10" in (tmp_path / "out" / "fidelity.json").read_text()
 
 
 def _engine_at(endpoint: str, folder: Path, workload: Path, platform: Path) -> threading.Thread:

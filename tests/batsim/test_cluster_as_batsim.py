@@ -55,7 +55,9 @@ def scheduler(folder: Path, body: str) -> str:
     return f"batsim:{sys.executable} {path}"
 
 
-@pytest.mark.parametrize("name", ["burst200", "spaced200", "call_me_later", "same_time", "err_BadNowPast"])
+@pytest.mark.parametrize(
+    "name", ["burst200", "spaced200", "call_me_later", "same_time", "err_BadNowPast", "kill_early", "walltime_nonet"]
+)
 def test_the_recorded_scheduler_hears_from_our_cluster_what_it_heard_from_batsim(
     name: str, shared_data: Path, tmp_path: Path
 ) -> None:
@@ -100,6 +102,86 @@ def test_a_job_that_is_killed_has_ended_and_its_progress_is_told(workload: Path,
     assert (first["final_state"], first["finish_time"]) == ("COMPLETED_KILLED", 5)
     told = json.loads(heard.read_text())
     assert told == {"job_ids": ["w0!0"], "job_progress": {"w0!0": {"profile_name": "p", "progress": 0.5}}}
+
+
+def test_a_kill_is_told_in_one_message_and_the_machine_is_free_in_its_reply(workload: Path, tmp_path: Path) -> None:
+    """Two calls at 5 s: the first kills, and what it did is told together with the second, as by Batsim."""
+    heard = tmp_path / "heard"
+    body = f"""if event["type"] == "SIMULATION_BEGINS":
+            say("CALL_ME_LATER", timestamp=5)
+        if data.get("job_id") == "w0!0" and event["type"] == "JOB_SUBMITTED":
+            say("EXECUTE_JOB", job_id="w0!0", alloc="0-0")
+        if event["type"] == "REQUESTED_CALL":
+            say("KILL_JOB", job_ids=["w0!0"])
+        if event["type"] == "JOB_KILLED":
+            for number in (1, 2, 3):
+                say("EXECUTE_JOB", job_id=f"w0!{{number}}", alloc=str(number - 1))
+        if message["now"] == 5 and event is message["events"][-1]:
+            open({str(heard)!r}, "a").write(" ".join(kinds) + "\\n")"""
+
+    run = batkube.run(workload=workload, platform="4x1", scheduler=scheduler(tmp_path, body))
+
+    assert heard.read_text().splitlines() == ["REQUESTED_CALL", "JOB_COMPLETED JOB_KILLED"]
+    assert list(run.jobs["starting_time"]) == [0, 5, 5, 5]
+    assert list(run.jobs["allocated_resources"].astype(str)) == ["0", "0", "1", "2"]
+
+
+def test_a_kill_at_the_end_of_a_job_changes_nothing(workload: Path, tmp_path: Path) -> None:
+    """At 3 s it is decided to kill at 10 s, when the job ends by itself."""
+    body = """if event["type"] == "JOB_SUBMITTED":
+            say("EXECUTE_JOB", job_id=data["job_id"], alloc=data["job_id"].split("!")[1])
+            if data["job_id"] == "w0!3":
+                message["now"] = reply["now"] = 10
+                say("KILL_JOB", job_ids=["w0!0"])"""
+
+    run = batkube.run(workload=workload, platform="4x1", scheduler=scheduler(tmp_path, body))
+
+    assert list(run.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY"] * 4
+
+
+POWER = """if event["type"] == "JOB_SUBMITTED":
+            say("EXECUTE_JOB", job_id=data["job_id"], alloc=data["job_id"].split("!")[1])
+        if event["type"] == "SIMULATION_BEGINS":
+            say(DECISION)
+        if event["type"] == "ANSWER":
+            open(PATH, "w").write(json.dumps(data))"""
+WATTS = '<prop id="wattage_per_state" value="30:30:100"/>'
+HOSTS = "".join(f'<host id="h{number}" speed="1Gf">{WATTS}</host>' for number in range(4))
+
+
+def four_hosts(folder: Path) -> Path:
+    platform = folder / "platform.xml"
+    platform.write_text(
+        f'<?xml version="1.0"?><platform version="4.1"><zone id="z" routing="Full">{HOSTS}</zone></platform>'
+    )
+    return platform
+
+
+def test_energy_is_told_where_it_counts_and_machines_are_not_switched(workload: Path, tmp_path: Path) -> None:
+    answer, platform = tmp_path / "answer.json", four_hosts(tmp_path)
+    asking = POWER.replace("PATH", repr(str(answer)))
+    query = asking.replace("DECISION", '"QUERY", requests={"consumed_energy": {}}')
+    switch = asking.replace("DECISION", '"SET_RESOURCE_STATE", resources="1-2", state="1"')
+
+    batkube.run(workload=workload, platform=platform, scheduler=scheduler(tmp_path, query), energy=True)
+    assert json.loads(answer.read_text()) == {"consumed_energy": 0.0}
+    with pytest.raises(RunFailed, match=r"QUERY: .* add --energy"):
+        batkube.run(workload=workload, platform=platform, scheduler=scheduler(tmp_path, query))
+    with pytest.raises(RunFailed, match="SET_RESOURCE_STATE: the scheduler switches machines 1-2 to power state 1"):
+        batkube.run(workload=workload, platform=platform, scheduler=scheduler(tmp_path, switch), energy=True)
+
+
+def test_messages_of_jobs_that_nobody_hears_are_noted(tmp_path: Path) -> None:
+    talk = tmp_path / "talk.json"
+    profiles = {"p": {"type": "send", "msg": {"hello": "world"}}}
+    talk.write_text(json.dumps({**FOUR_JOBS, "profiles": profiles}))
+
+    run = batkube.run(
+        workload=talk, platform=four_hosts(tmp_path), scheduler=scheduler(tmp_path, STARTS_EACH), out=tmp_path / "out"
+    )
+
+    assert len(run.jobs) == 4
+    assert "hears no messages of jobs" in (tmp_path / "out" / "fidelity.json").read_text()
 
 
 @pytest.mark.parametrize("is_acknowledged", [True, False])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
 from batkube.platforms.model import DEFAULT_PODS, Platform
+from batkube.platforms.numbering import by_number
 from batkube.platforms.reading import read_platform
-from batkube.platforms.simgrid import name_order
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
 
@@ -195,7 +195,9 @@ def batsim_compares(first: str, second: str) -> int:
 
 @given(st.lists(st.text("ab-0129.", max_size=8), max_size=12))
 def test_the_order_of_names_is_batsims(host_names: list[str]) -> None:
-    assert sorted(host_names, key=name_order) == sorted(host_names, key=functools.cmp_to_key(batsim_compares))
+    assert sorted(host_names, key=lambda name: by_number(name)[0]) == sorted(
+        host_names, key=functools.cmp_to_key(batsim_compares)
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.commands import answer_here
 
 import batkube
 from batkube.policies.fcfs import Fcfs
-from batkube.scenarios.relocation import files_in, relocated
+from batkube.scenarios.relocation import files_in_texts, relocated
 from batkube.simulation import record
 
 WORKLOAD = {
@@ -301,4 +301,4 @@ def test_files_are_seen_in_commands_and_those_of_the_system_are_not(tmp_path: Pa
     script = tmp_path / "s.py"
     script.touch()
 
-    assert files_in([f"python:{script} --rules={script}", "/usr/bin/env x", "a" * 5000 + "."]) == [script]
+    assert files_in_texts([f"python:{script} --rules={script}", "/usr/bin/env x", "a" * 5000 + "."]) == [script]

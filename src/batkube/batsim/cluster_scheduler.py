@@ -23,6 +23,7 @@ from batkube.batsim.machines import LiveMachine, Machines
 from batkube.batsim.messages import ExecuteJob, Notify
 from batkube.batsim.options import Options
 from batkube.batsim.progress import JobProgress
+from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import MACHINE_AVAILABLE, MACHINE_UNAVAILABLE, BatsimServer
 from batkube.batsim.sources import JOBS, NOTICES, hello
 from batkube.cluster.decisions import Decision
@@ -30,7 +31,7 @@ from batkube.cluster.mapping import ResourceModel
 from batkube.cluster.outcomes import FinalState, Outcome
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, Instant
-from batkube.kernel.intervals import mask_of, members
+from batkube.kernel.intervals import format_intervals, mask_of, members
 from batkube.kernel.quantities import PODS
 from batkube.platforms.model import Machine
 from batkube.policies.interface import Evict, Policy, Reject, Start, View, WakeAt
@@ -39,6 +40,9 @@ from batkube.workloads.model import Job
 
 Submit = Callable[[Job, Instant], None]
 """Lets a job arrive that no workload has."""
+
+Meter = Callable[[Instant], float]
+"""Tells the joules of all machines since the beginning."""
 
 _MASTER = "master_host"
 #: What a job counts as long that took no time, as in Batsim.
@@ -86,12 +90,15 @@ class BatsimScheduler(Policy):
         self._scheduler: Scheduler | None = None
         self._documents: Mapping[str, BatsimDocument] = {}
         self._submit: Submit = lambda job, now: None
+        self._meter: Meter | None = None
         self._cast: _Cast | None = None
         self._outcomes: dict[str, Outcome] = {}
 
-    def connect(self, scheduler: Scheduler, documents: Mapping[str, BatsimDocument], submit: Submit) -> None:
-        """Take up what a run gives: the wire, the workloads, and who lets further jobs arrive."""
-        self._scheduler, self._documents, self._submit = scheduler, documents, submit
+    def connect(
+        self, scheduler: Scheduler, documents: Mapping[str, BatsimDocument], submit: Submit, meter: Meter | None
+    ) -> None:
+        """Take up what a run gives: the wire, the workloads, who lets further jobs arrive, and who counts energy."""
+        self._scheduler, self._documents, self._submit, self._meter = scheduler, documents, submit, meter
 
     def check(self, model: ResourceModel) -> None:
         """Refuse to share machines where a job gets whole ones. Raises InputError."""
@@ -116,7 +123,9 @@ class BatsimScheduler(Policy):
         super().begin(machines, rng)
         if self._cast is None:
             assert self._scheduler is not None, "a run connects its scheduler first"
-            self._cast = _Cast(machines, self._documents, self._options, self._scheduler, self._submit)
+            self._cast = _Cast(
+                machines, self._documents, self._options, self._scheduler, self._submit, ClusterPower(self._meter)
+            )
         else:
             self._cast.present = _present(machines)
 
@@ -146,6 +155,26 @@ class BatsimScheduler(Policy):
             cast.scene.step(due)
 
 
+class ClusterPower:
+    """What a scheduler can ask of the machines' power: what they used, where the run counts it."""
+
+    def __init__(self, meter: Meter | None) -> None:
+        self._meter = meter
+
+    def consumed(self, now: Instant) -> float:
+        """Return the joules of all machines since the beginning."""
+        if self._meter is None:
+            raise Refusal("QUERY: the scheduler asks for consumed_energy, and the run counts none: add --energy")
+        return self._meter(now)
+
+    def request(self, machines: int, state: int, now: Instant) -> Iterator[tuple[LiveMachine, Script | None]]:
+        """Refuse to switch machines."""
+        raise Refusal(
+            f"SET_RESOURCE_STATE: the scheduler switches machines {format_intervals(machines)} to power state {state}, "
+            "and on a cluster policies alone do that (policy:sleep): use `batkube batsim -E`"
+        )
+
+
 class _Nobody:
     """Writes nothing down: the run's own files tell of jobs."""
 
@@ -163,6 +192,7 @@ class _Cast:
         options: Options,
         scheduler: Scheduler,
         submit: Submit,
+        power: ClusterPower,
     ) -> None:
         self.scene = Scene()
         self._submit = submit
@@ -196,7 +226,7 @@ class _Cast:
             lambda message: conversation.exchange(message),
             {JOBS: 1},
         )
-        deeds = Deeds(self.scene, self._mailbox, options, self._machines, self._workloads, self.server, self)
+        deeds = Deeds(self.scene, self._mailbox, options, self._machines, self._workloads, self.server, self, power)
         deeds.on_registration = self._register
         deeds.on_rejection = lambda live: self._wanted.append((live, None))
         conversation = Conversation(self.scene, self._mailbox, scheduler, deeds.deed, self.server.ready)
@@ -236,10 +266,10 @@ class _Cast:
         for live, execution in wanted:
             if live.state is JobState.REJECTED:
                 yield Reject(live.job, "the scheduler rejected it")
-            elif execution is None:
-                yield Evict(live.job)
             elif live.id not in self._pods:
                 self._wanted.append((live, execution))
+            elif execution is None:
+                yield Evict(live.job)
             else:
                 ids = list(members(execution.machines))
                 places = ids if execution.mapping is None else [ids[place] for place in execution.mapping]
@@ -255,24 +285,26 @@ class _Cast:
         self._wanted.append((live, execution))
         outcome = yield bell
         assert isinstance(outcome, Outcome)
-        self._finish(live, outcome)
+        self._finish(live, outcome.state)
         if live.state is not JobState.KILLED:
             yield self._mailbox.put(functools.partial(self.server.completed, live))
 
     def stop(self, live: LiveJob) -> Script:
-        """Have the cluster stop a job: its pods are deleted, and it has ended once they are."""
-        if live.actor is not None:
-            self.scene.end(live.actor)
-        bell = self._ends[live.id] = Bell()
-        self._wanted.append((live, None))
-        outcome = yield bell
-        assert isinstance(outcome, Outcome)
-        self._finish(live, outcome)
+        """Have the cluster stop a job: its pods are deleted at this instant, so that it has ended.
 
-    def _finish(self, live: LiveJob, outcome: Outcome) -> None:
-        live.state = JobState(outcome.state.value)
-        live.return_code = _RETURN_CODES.get(outcome.state, -1)
-        if outcome.state is FinalState.FAILED:
+        One that ended by itself at this instant is about to say so.
+        """
+        if self._ends.pop(live.id, None) is not None:
+            if live.actor is not None:
+                self.scene.end(live.actor)
+            self._wanted.append((live, None))
+            self._finish(live, FinalState.KILLED)
+        yield from ()
+
+    def _finish(self, live: LiveJob, state: FinalState) -> None:
+        live.state = JobState(state.value)
+        live.return_code = _RETURN_CODES.get(state, -1)
+        if state is FinalState.FAILED:
             live.return_code = live.job.profile.ret or 1
         self._machines.end(live.id, live.machines, self.scene.now)
         live.length = Duration(self.scene.now - live.began) or _SHORTEST_LENGTH

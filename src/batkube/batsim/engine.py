@@ -42,7 +42,7 @@ from batkube.kernel.agenda import Rank
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Instant, human
-from batkube.kernel.intervals import mask_of
+from batkube.kernel.intervals import mask_of, members, parse_intervals
 from batkube.platforms.model import Machine
 from batkube.workloads.model import Job
 
@@ -182,7 +182,7 @@ class BatsimEngine:
                 for job_id in event.job_ids:
                     self._stopping.pop(job_id, None)
             case Notify() if event.kind in _MACHINE_EVENTS:
-                self._notes.add(_UNFOLLOWED, example=f"{event.kind} at {human(now)}")
+                self._notes.add(_UNFOLLOWED, example=f"{event.kind} at {human(now)}: {self._names_in(event)}")
             case _:
                 pass  # calls, and what concerns nobody here
 
@@ -202,6 +202,16 @@ class BatsimEngine:
                 "pods of this run may share machines, and Batsim's jobs may not\n"
                 "  remedy: start Batsim with --enable-compute-sharing, or run with --resources machines"
             )
+
+    def _names_in(self, event: Notify) -> str:
+        """Return the machines that an event is about by name: their numbers are Batsim's, and not the run's."""
+        names = {number: name for name, number in self._ids.items()}
+        text = str(event.more.get("resources", ""))
+        try:
+            mask = parse_intervals(text)
+        except ValueError:
+            return text
+        return ", ".join(names.get(number, f"machine {number}") for number in members(mask))
 
     def _submit(self, event: JobSubmitted, now: Instant) -> None:
         job = self._jobs.get(event.job_id)

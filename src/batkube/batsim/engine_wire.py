@@ -55,6 +55,8 @@ class EngineWire:
         last_words = None if self._process is None else self._process.last_words()
         if last_words is not None:
             raise RunFailed(last_words)
+        if self._replier.has_left:
+            raise RunFailed(f"the Batsim that came to {self._replier.endpoint} has gone before its simulation was over")
         if waited_s * 1e9 > self._patience:
             raise RunFailed(
                 f"no Batsim has said anything at {self._replier.endpoint} for {human(self._patience)} (real time)\n"

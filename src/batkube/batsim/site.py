@@ -1,8 +1,6 @@
 """The hosts of a platform file as Batsim sees them: a master, machines to compute on, machines that store.
 
-Batsim 4.2.1 means to number machines by the numbers in their names, but sorts a copy (src/machines.cpp,
-sort_machines_by_ascending_name): they keep SimGrid's order, which is that of their names as texts, so that host10 comes
-before host2. Storage comes after all others.
+Machines have Batsim's numbers (`platforms/numbering.py`); storage comes after all others.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from batkube.batsim.machines import LiveMachine, Machines
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration
 from batkube.platforms.network import Host, Network
+from batkube.platforms.numbering import in_batsim_order
 
 _ROLES = ("master", "storage", "compute_node")
 #: The size of Batsim's own messages between its actors, in bytes (Batsim: send_message).
@@ -35,7 +34,7 @@ def machines_of(
     """
     given = {master: "master", **(roles or {})}
     by_role: dict[str, list[tuple[Host, Mapping[str, str]]]] = {role: [] for role in _ROLES}
-    for name in sorted(network.hosts):
+    for name in in_batsim_order(network.hosts):
         host = network.hosts[name]
         properties = {**host.properties, "role": _role(network.source, host, given.get(name))}
         by_role[properties["role"] or "compute_node"].append((host, properties))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.instants import human
@@ -12,8 +13,58 @@ from batkube.kernel.stopwatch import Stopwatch
 
 #: How often somebody who waits looks whether the other side still lives.
 _LOOK_MS = 100
+#: How long somebody has to be gone to have left: a process that we started ends meanwhile, and has more to say.
+_ABSENCE_S = 0.5
 #: How long a last message may take to be sent after its socket is closed.
 _LINGER_MS = 1000
+
+
+class _Presence:
+    """Whether somebody is at the other side of a socket, as far as its connections tell."""
+
+    _STRANGERS = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._socket = socket
+        self._monitor = socket.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | self._STRANGERS
+        )
+        self._count = 0
+        self._has_come = self._is_strange = False
+        self._since = Stopwatch()
+
+    def look(self) -> None:
+        """Take note of who has come and gone."""
+        while self._monitor.poll(0):
+            event = recv_monitor_message(self._monitor)["event"]
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._has_come = True
+                self._count += 1
+            elif event == zmq.EVENT_DISCONNECTED:
+                self._count = max(0, self._count - 1)
+                self._since = Stopwatch()
+            else:
+                self._is_strange = True
+
+    @property
+    def has_come(self) -> bool:
+        """Whether anybody was there at all."""
+        return self._has_come
+
+    @property
+    def has_left(self) -> bool:
+        """Whether somebody was there, and nobody has been for a moment."""
+        return self._has_come and not self._count and self._since.real_s > _ABSENCE_S
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether who is there does not speak ZeroMQ."""
+        return self._is_strange and not self._has_come
+
+    def close(self) -> None:
+        """Look no more."""
+        self._socket.disable_monitor()
+        self._monitor.close(0)
 
 
 class Requester:
@@ -32,6 +83,7 @@ class Requester:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._presence = _Presence(self._socket)
         #: Real seconds that were spent waiting for replies.
         self.waited = 0.0
         #: Whether the last message has its reply.
@@ -45,29 +97,37 @@ class Requester:
         """Send a message, and return the reply to it. Raises RunFailed when none comes."""
         stopwatch = Stopwatch()
         self.was_answered = False
-        self._send(text, stopwatch)
+        while not self._socket.poll(_LOOK_MS, zmq.POLLOUT):
+            self._check(stopwatch)
+        self._socket.send(text.encode())
         while not self._socket.poll(_LOOK_MS):
-            self._check(stopwatch, "has not answered")
+            self._check(stopwatch)
         self.waited += stopwatch.real_s
         self.was_answered = True
-        return self._socket.recv()
+        return _received(self._socket)
 
-    def _send(self, text: str, stopwatch: Stopwatch) -> None:
-        """Send once there is somebody to send to."""
-        while not self._socket.poll(_LOOK_MS, zmq.POLLOUT):
-            self._check(stopwatch, "does not listen")
-        self._socket.send(text.encode())
-
-    def _check(self, stopwatch: Stopwatch, complaint: str) -> None:
+    def _check(self, stopwatch: Stopwatch) -> None:
+        """Give up where no answer can come any more, or none came for too long. Raises RunFailed."""
         last_words = self._is_alive()
         if last_words is not None:
             raise RunFailed(last_words)
+        self._presence.look()
+        if self._presence.has_left and not self._socket.poll(0):
+            raise RunFailed(f"the scheduler at {self._endpoint} has gone, and left a message without an answer")
+        if self._presence.is_strange:
+            raise RunFailed(
+                f"who listens at {self._endpoint} does not speak ZeroMQ, and so is no scheduler of Batsim's"
+            )
         waited_ns = round(stopwatch.real_s * 1e9)
         if self._patience_ns is not None and waited_ns > self._patience_ns:
-            raise RunFailed(f"the scheduler at {self._endpoint} {complaint} for {human(self._patience_ns)} (real time)")
+            who = f"the scheduler at {self._endpoint} has not answered"
+            if not self._presence.has_come:
+                who = f"no scheduler has listened at {self._endpoint}"
+            raise RunFailed(f"{who} for {human(self._patience_ns)} (real time)")
 
     def close(self) -> None:
         """Let go of the socket."""
+        self._presence.close()
         self._socket.close()
         self._context.term()
 
@@ -79,6 +139,7 @@ class Replier:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REP)
         self._socket.setsockopt(zmq.LINGER, _LINGER_MS)
+        self._presence = _Presence(self._socket)
         try:
             self._socket.bind(endpoint)
         except zmq.ZMQError as error:
@@ -91,7 +152,13 @@ class Replier:
         stopwatch = Stopwatch()
         while not self._socket.poll(_LOOK_MS):
             check(stopwatch.real_s)
-        return self._socket.recv()
+        return _received(self._socket)
+
+    @property
+    def has_left(self) -> bool:
+        """Whether a Batsim was there and has gone, and nothing that it said is left to be heard."""
+        self._presence.look()
+        return self._presence.has_left and not self._socket.poll(0)
 
     def reply(self, text: str) -> None:
         """Answer the message that was received last."""
@@ -99,8 +166,14 @@ class Replier:
 
     def close(self) -> None:
         """Let go of the socket once the last reply is sent."""
+        self._presence.close()
         self._socket.close()
         self._context.term()
+
+
+def _received(socket: zmq.Socket[bytes]) -> bytes:
+    """Return a message that is there; one of several parts as if it were whole."""
+    return b"".join(socket.recv_multipart())
 
 
 def free_endpoint() -> str:

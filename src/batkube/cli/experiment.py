@@ -30,6 +30,9 @@ _Only = Annotated[
     list[str] | None,
     typer.Option(metavar="AXIS=LABEL,…", help="Only runs with these labels, seeds or repeats; several add up."),
 ]
+_Executor = Annotated[
+    str, typer.Option(metavar="NAME", help="Who does the runs: processes, dask-local, or dask://HOST:PORT.")
+]
 _TimeLimit = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Stop each run that is not over after so long (real time); it has failed then."),
@@ -56,7 +59,7 @@ def experiment(
     jobs: _Jobs = None,
     limit: _Limit = None,
     only: _Only = None,
-    executor: Annotated[str, typer.Option(metavar="NAME", help="Who does the runs: processes.")] = "processes",
+    executor: _Executor = "processes",
     time_limit: _TimeLimit = None,
     retry_failed: _Retry = False,
     force: _Force = False,
@@ -68,16 +71,13 @@ def experiment(
     """Run every scenario of a grid, and gather the results."""
     if out is None:
         raise InputError("batkube experiment", problem="no output folder given", remedy="add --out DIR")
-    if executor != "processes":
-        remedy = "processes; in Python, batkube.experiment takes any executor"
-        raise InputError("--executor", problem=f"there is no executor {executor!r}", remedy=remedy)
     from batkube.cli.experiment_progress import experiment_display
     from batkube.experiments.description.reading import read_experiment, with_time_limit
-    from batkube.experiments.experiment import conduct, default_jobs
+    from batkube.experiments.experiment import conduct
     from batkube.experiments.plan.parts import split_part
     from batkube.experiments.plan.runs import make_plan
+    from batkube.experiments.running.executors import crew
     from batkube.experiments.running.folder import ExperimentFolder
-    from batkube.experiments.running.workers import worker_processes
     from batkube.policies.catalogue import check_policy
 
     described = with_time_limit(read_experiment(file), time_limit)
@@ -89,12 +89,12 @@ def experiment(
     plan = make_plan(described, build_scheduler, limit, part)
     command = ["batkube", *sys.argv[1:]]
     try:
-        with worker_processes(jobs or default_jobs(plan)) as workers:
+        with crew(executor, plan, jobs) as workers:
             with experiment_display(quiet) as listener:
                 conduct(
                     plan,
                     folder,
-                    workers,
+                    workers.runs,
                     force=force,
                     retry_failed=retry_failed,
                     keep_finished=keep_finished,
@@ -104,11 +104,13 @@ def experiment(
             if report:
                 from batkube.experiments.report.document import write_report
 
-                write_report(out, executor=workers)
+                write_report(out, executor=workers.drawing)
     except KeyboardInterrupt:
         left = sum(folder.ended(run.name) is None for run in plan.runs)
         typer.echo(f"{len(plan.runs) - left} of {len(plan.runs)} runs are finished and kept in {out}", err=True)
-        typer.echo(f"go on with: {_again(file, out, jobs, limit, only or [], time_limit, keep_finished)}", err=True)
+        typer.echo(
+            f"go on with: {_again(file, out, jobs, limit, only or [], executor, time_limit, keep_finished)}", err=True
+        )
         raise
     _tell(plan, folder, quiet, report)
 
@@ -132,6 +134,7 @@ def _again(
     jobs: int | None,
     limit: int | None,
     only: list[str],
+    executor: str,
     time_limit: str | None,
     keep_finished: bool,
 ) -> str:
@@ -140,6 +143,7 @@ def _again(
     words += ["--jobs", str(jobs)] if jobs else []
     words += ["--limit", str(limit)] if limit else []
     words += [word for one in only for word in ("--only", one)]
+    words += ["--executor", executor] if executor != "processes" else []
     words += ["--time-limit", time_limit] if time_limit else []
     words += ["--keep-finished"] if keep_finished else []
     return shlex.join(words)

@@ -66,7 +66,7 @@ class Scripts:
             case Foreign(kind="send"):
                 yield seconds(amount_of({"sleeptime": _SEND_TIME_S} | profile.fields, "sleeptime"))
             case Foreign(kind="recv"):
-                raise NotModelled("waits for a message, for which a scheduler of Batsim's protocol is needed")
+                raise NotModelled("waits for a message of a scheduler, which `batkube batsim` alone can bring it")
             case _:
                 shape = shape_of(profile, hosts, self._storage)
                 yield self._plant.task(profile.name, *shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
@@ -19,15 +19,14 @@ from batkube.experiments.plan.runs import Plan, make_plan
 from batkube.experiments.results.reading import read_description, read_results
 from batkube.experiments.results.tables import prepare, write_tables
 from batkube.experiments.running.conducting import ExperimentConductor, Listener, Progress
+from batkube.experiments.running.executors import PROCESSES, Calls, RunExecutor, crew
 from batkube.experiments.running.folder import ExperimentFolder, RunState, run_folder
-from batkube.experiments.running.workers import available_cores, worker_processes
 from batkube.kernel.errors import InputError
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.outputs.measures.number_columns import MAIN
 from batkube.outputs.results import Results
 from batkube.programs.program import Builder
 from batkube.schedulers.installed import installed
-from batkube.timing.paced_text import TimeMode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +85,7 @@ def experiment(
     experiment: str | Path | Mapping[str, object],
     out: str | Path,
     *,
-    executor: Executor | None = None,
+    executor: Executor | str | None = None,
     jobs: int | None = None,
     limit: int | None = None,
     only: Part | None = None,
@@ -100,17 +99,21 @@ def experiment(
 
     `experiment` is a file, or a mapping like one, whose paths are relative to the current folder. Of the grid
     only the part with the labels in `only` is run, and of that the first `limit` runs. Each run may take `time_limit`
-    in real time: 60 is seconds, or "10m". Runs are done by `executor`, or else in `jobs` processes of ours. Schedulers
-    are built by `builder` first, or else as on the command line. Runs that fail do not raise: see `failures` of what is
-    returned.
+    in real time: 60 is seconds, or "10m". Runs are done by `executor`, which is one of Python's or what `--executor`
+    takes, or else in `jobs` processes of ours. Schedulers are built by `builder` first, or else as on the command line.
+    Runs that fail do not raise: see `failures` of what is returned.
     """
     described = read_experiment(Path(experiment) if isinstance(experiment, str) else experiment)
     plan = make_plan(with_time_limit(described, time_limit), builder or installed, limit, only)
-    with nullcontext(executor) if executor else worker_processes(jobs or default_jobs(plan)) as chosen:
+    with ExitStack() as stack:
+        if isinstance(executor, Executor):
+            runs: RunExecutor = Calls(executor)
+        else:
+            runs = stack.enter_context(crew(executor or PROCESSES, plan, jobs)).runs
         conduct(
             plan,
             ExperimentFolder(Path(out)),
-            chosen,
+            runs,
             force=force,
             retry_failed=retry_failed,
             keep_finished=keep_finished,
@@ -121,7 +124,7 @@ def experiment(
 def conduct(
     plan: Plan,
     folder: ExperimentFolder,
-    executor: Executor,
+    executor: RunExecutor,
     *,
     force: bool = False,
     retry_failed: bool = False,
@@ -182,15 +185,6 @@ def _codes(folder: ExperimentFolder, keep_finished: bool) -> list[str]:
             remedy="choose another --out, or --force to run all again, or --keep-finished to do only the rest",
         )
     return [*(code for code in codes if code != own), own]
-
-
-def default_jobs(plan: Plan) -> int:
-    """Return how many runs to do at once: one per core, but one at a time where time follows the real one.
-
-    Two such runs side by side would slow one another down, and that would be in their results.
-    """
-    exact = all(run.scenario.time.mode is TimeMode.EXACT for run in plan.runs)
-    return available_cores() if exact else 1
 
 
 @contextmanager

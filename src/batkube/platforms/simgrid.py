@@ -1,8 +1,8 @@
 """Platforms from SimGrid XML files, read as Batsim reads them.
 
 Batsim (docs, "Platform"; src/machines.cpp): a host has a role, `master`, `storage` or `compute_node`, the default;
-only compute nodes are machines. They are numbered in the order of their names, where numbers inside names compare as
-numbers (`string_numeric_comparator`). Properties of zones are inherited by the hosts inside, inner zones winning.
+only compute nodes are machines. They are numbered in the order of their names (`numbering`). Properties of zones are
+inherited by the hosts inside, inner zones winning.
 
 The 2020 Batkube added the properties `core` and `memory` to hosts, because SimGrid's attribute `core` describes
 the processor and not what pods may use; they win over it. `gpu` and `pods` are ours, in the same spirit.
@@ -19,6 +19,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.quantities import CPU, GPU, MEMORY, PODS
 from batkube.platforms.assembling import MACHINES_MAX, assemble, checked_amount, with_pods
 from batkube.platforms.model import Machine, Platform
+from batkube.platforms.numbering import by_number
 from batkube.platforms.simgrid_speeds import default_speed
 from batkube.platforms.simgrid_xml import CLUSTERS, HOSTS, Element, parse_elements
 
@@ -51,7 +52,7 @@ def parse_simgrid(path: Path, content: bytes) -> Platform:
         hosts.append(host)
         if len(hosts) > MACHINES_MAX:
             raise InputError(source, at=f"line {host.line}", problem=f"more than {MACHINES_MAX} hosts")
-    nodes = sorted(_compute_nodes(source, hosts), key=lambda host: (name_order(host.name), host.name))
+    nodes = sorted(_compute_nodes(source, hosts), key=lambda host: by_number(host.name))
     machines = [_machine(source, number, host) for number, host in enumerate(nodes)]
     platform = assemble(source, machines, remedy="add a <host> or <cluster> whose role is neither master nor storage")
     storages = tuple(host.name for host in hosts if host.properties.get("role") == "storage")
@@ -62,19 +63,6 @@ def _link_count(element: Element) -> int:
     """Return how many links the file describes; those of all hosts of a cluster are one description."""
     own = element.others["link"] + (element.tag in CLUSTERS and "bw" in element.attributes)
     return own + sum(map(_link_count, element.children))
-
-
-def name_order(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key under which host2 comes before host10, as in Batsim's `string_numeric_comparator`.
-
-    A number compares with another by value (how many digits, then which), and with any other character as the
-    character 0 does.
-    """
-    parts = re.findall(r"([0-9]+)|([^0-9])", name, re.DOTALL)
-    return tuple(
-        (ord("0"), len(number.lstrip("0")), number.lstrip("0")) if number else (ord(character), 0, "")
-        for number, character in parts
-    )
 
 
 def _hosts(source: str, element: Element, zone_properties: Mapping[str, str], zone: str = "") -> Iterator[_Host]:

@@ -19,7 +19,7 @@ _PARTING = r"\s=:,'\""
 _SYSTEM = tuple(map(Path, ("/bin", "/lib", "/lib64", "/nix", "/opt", "/sbin", "/usr")))
 
 
-def files_in(texts: Iterable[str]) -> list[Path]:
+def files_in_texts(texts: Iterable[str]) -> list[Path]:
     """Return the files that command lines and arguments name, each once; those of the system are not among them."""
     words = (word for text in texts for word in (text, *re.split(f"[{_PARTING}]+", text)) if {"/", "."} & set(word))
     paths = dict.fromkeys(Path(word) for word in words)

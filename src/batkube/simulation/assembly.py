@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from batkube.components.controllers import Surroundings
     from batkube.execution.course_work import Workplace
     from batkube.execution.energy_book import EnergyBook
+    from batkube.execution.power_switches import PowerSwitches
     from batkube.policies.scheduler import PolicyScheduler
     from batkube.programs.collisions import Collisions
     from batkube.simulation.auditing import RunAuditor
@@ -113,7 +114,6 @@ def assemble(
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
     submission = Submission(world, arrivals if engine is None else (), maker, delays)
     power = _power(world, inputs)
-    switches = None if power is None else power.switches
     jobs = WorkloadJobs(
         world,
         courses,
@@ -135,7 +135,7 @@ def assemble(
         accounts=accounts,
         rules=rules,
         delays=delays,
-        on_busy=watch_machines(world, names, accounts, states, switches, may_go=bool(inputs.timetable)),
+        on_busy=watch_machines(world, names, accounts, states, _switches(power), may_go=bool(inputs.timetable)),
         controllers=_surroundings() if inputs.has_own_controllers else None,
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
@@ -155,7 +155,7 @@ def assemble(
     programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder, engine)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
-    link = connected(inputs, submission, work, scheduler_folder, engine)
+    link = connected(inputs, submission, work, scheduler_folder, engine, power)
     submission.begin()
     passage = programs or AtOnce(world, None if engine is None else engine.batsim)
     return Simulation(
@@ -195,6 +195,11 @@ def _power(world: World, inputs: Inputs) -> PowerParts | None:
     from batkube.simulation.power import power_of_run
 
     return power_of_run(world, inputs.yard, inputs.platform.machines, has_energy=inputs.scenario.energy)
+
+
+def _switches(power: PowerParts | None) -> PowerSwitches | None:
+    """Return who switches machines off and on, where energy counts."""
+    return None if power is None else power.switches
 
 
 def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | None:

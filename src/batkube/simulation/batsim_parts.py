@@ -10,6 +10,7 @@ from batkube.kernel.instants import Instant
 from batkube.scenarios.scenario import BATSIM_PREFIX
 from batkube.simulation.engine import EngineParts, PartnerLink
 from batkube.simulation.inputs import Inputs
+from batkube.simulation.power import PowerParts
 from batkube.simulation.work import Work
 from batkube.workloads.model import Job
 
@@ -40,7 +41,12 @@ def _teller(inputs: Inputs, engine: EngineParts | None) -> OutcomeListener | Non
 
 
 def connected(
-    inputs: Inputs, submission: Submission, work: Work, folder: Path, engine: EngineParts | None
+    inputs: Inputs,
+    submission: Submission,
+    work: Work,
+    folder: Path,
+    engine: EngineParts | None,
+    power: PowerParts | None,
 ) -> PartnerLink | None:
     """Return the wire to a scheduler of Batsim's protocol, or to the run's engine, if it has one."""
     if engine is not None:
@@ -61,6 +67,7 @@ def connected(
         work.add_job()
         submission.add(job, now)
 
-    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit)
+    meter = None if power is None or power.book is None else power.book.meters.total
+    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit, meter)
     work.expects_jobs = lambda: policy.expects_jobs
     return PartnerLink(policy.close, link.close, link.tail)

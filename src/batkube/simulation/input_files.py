@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.scenarios.relocation import files_in
+from batkube.scenarios.relocation import files_in_texts
 from batkube.scenarios.scenario import Scenario
-from batkube.workloads.happening_files import files_of_events
+from batkube.workloads.happening_files import files_in, files_named
 from batkube.workloads.named_files import files_named_by
 from batkube.workloads.recipes import Recipe
 
@@ -33,16 +33,16 @@ class InputFile(NamedTuple):
 def files_of(scenario: Scenario) -> list[InputFile]:
     """Return the files that a run reads, in groups: one that its scenario names, then those that this one names."""
     commands = (scenario.scheduler, *scenario.more_schedulers, *scenario.attach, scenario.controllers or "")
-    named = [*scenario.input_files, *files_in([*commands, *scenario.scheduler_args.values()])]
+    named = [*scenario.input_files, *files_in_texts([*commands, *scenario.scheduler_args.values()])]
     if not isinstance(scenario.events, Path):
-        named += files_of_events(list(scenario.events), Path())
+        named += files_in(scenario.events)
     groups: dict[Path, list[Path]] = {path: [] for path in named if path.is_file()}
     for source in scenario.workloads:
         owner = source.trace if isinstance(source, Recipe) else source
         if owner is not None:
             groups[owner] += files_named_by(owner)
     if isinstance(scenario.events, Path):
-        groups[scenario.events] += files_of_events(scenario.events, scenario.events.parent)
+        groups[scenario.events] += files_named(scenario.events)
     return _placed(groups)
 
 

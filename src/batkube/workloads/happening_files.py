@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeGuard
 
@@ -69,26 +69,38 @@ def with_resolved_files(events: object, folder: Path) -> object:
     """Return an events file's path, or its entries, with the files they name seen from `folder`."""
     if isinstance(events, str):
         return str(folder / events)
-    return [_resolved(entry, folder) for entry in events] if isinstance(events, list) else events
+    return list(with_files(events, lambda path: folder / path)) if isinstance(events, list) else events
 
 
-def files_of_events(events: Path | list[object], folder: Path) -> list[Path]:
-    """Return the files that the entries of an events file, or of a list, name: manifests and platforms."""
-    if isinstance(events, Path):
-        content = [] if batsim_events.is_batsim(read_bytes(events)) else read_yaml(events)
-        entries: object = content.get("events") if isinstance(content, Mapping) else content
-    else:
-        entries = events
-    if not isinstance(entries, list):
+def with_files(entries: Sequence[object], place: Callable[[Path], Path]) -> tuple[object, ...]:
+    """Return entries as a file has them, with the files they name where `place` says."""
+    return tuple(
+        {key: str(place(Path(value))) if _names_file(value, key) else value for key, value in entry.items()}
+        if isinstance(entry, Mapping)
+        else entry
+        for entry in entries
+    )
+
+
+def files_in(entries: Sequence[object]) -> list[Path]:
+    """Return the files that entries name."""
+    files: list[Path] = []
+
+    def note(path: Path) -> Path:
+        files.append(path)
+        return path
+
+    with_files(entries, note)
+    return files
+
+
+def files_named(path: Path) -> list[Path]:
+    """Return the files that an events file names. Raises InputError."""
+    if batsim_events.is_batsim(read_bytes(path)):
         return []
-    pairs = [pair for entry in entries if isinstance(entry, Mapping) for pair in entry.items()]
-    return [folder / value for key, value in pairs if _names_file(value, key)]
-
-
-def _resolved(entry: object, folder: Path) -> object:
-    if not isinstance(entry, Mapping):
-        return entry
-    return {key: str(folder / value) if _names_file(value, key) else value for key, value in entry.items()}
+    content = read_yaml(path)
+    entries = content.get("events") if isinstance(content, Mapping) else content
+    return [path.parent / file for file in files_in(entries)] if isinstance(entries, list) else []
 
 
 def _names_file(value: object, key: object) -> TypeGuard[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from batkube.workloads.files import read_bytes
 from batkube.workloads.reading import format_of
-from batkube.workloads.usage_traces import process_files
+from batkube.workloads.usage_traces import traces_named
 
 _USAGE_TRACE = "usage_trace"
 
@@ -23,7 +23,7 @@ def files_named_by(workload: Path) -> list[Path]:
     if _USAGE_TRACE.encode() not in content:
         return []
     traces = list(dict.fromkeys(workload.parent / name for name in _trace_names(content)))
-    return [file for trace in traces if trace.is_file() for file in (trace, *process_files(trace)) if file.is_file()]
+    return [file for trace in traces if trace.is_file() for file in (trace, *traces_named(trace)) if file.is_file()]
 
 
 def _trace_names(content: bytes) -> Iterator[str]:

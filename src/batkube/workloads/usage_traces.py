@@ -57,11 +57,11 @@ class UsageTraces:
 
 def read_usage_trace(path: Path) -> UsageTrace:
     """Return the steps of each process that the files named in `path` have. Raises InputError."""
-    return tuple(map(_steps, process_files(path)))
+    return tuple(map(_steps, traces_named(path)))
 
 
-def process_files(path: Path) -> list[Path]:
-    """Return the file of each process that `path` names. Raises InputError."""
+def traces_named(path: Path) -> list[Path]:
+    """Return the files of the processes that `path` names. Raises InputError."""
     names = [line for line in _text(path).split("\n") if line.strip()]
     if not names:
         raise InputError(path, problem="names no trace", remedy="write the name of a file for each process, one a line")

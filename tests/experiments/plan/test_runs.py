@@ -8,8 +8,8 @@ import pytest
 from tests.experiments.conftest import Study
 
 from batkube.experiments.description.reading import read_experiment
-from batkube.experiments.experiment import default_jobs
 from batkube.experiments.plan.runs import Plan, make_plan
+from batkube.experiments.running.executors import default_jobs
 from batkube.kernel.errors import InputError
 from batkube.schedulers.catalogue import Catalogue
 

@@ -31,7 +31,7 @@ def bar_height_in(chart: Chart) -> float:
 def draw_bars(axes: Axes, chart: Chart, panel: Panel, marks: dict[str, Mark]) -> None:
     """Draw a panel of a bar or box chart."""
     share = _share(chart)
-    reach = _reach(panel)
+    reach = _reach(panel, chart.kind)
     if chart.log_y:
         axes.set_xscale("log")
     for series, point, y in _places(chart, panel):
@@ -67,6 +67,8 @@ def label_bars(axes: Axes, chart: Chart, panel: Panel, unit: str) -> None:
             va="center",
             fontsize=8,
             annotation_clip=False,
+            # So that no line of the grid goes through a number.
+            bbox={"facecolor": LIGHT["paper"], "edgecolor": "none", "pad": 0.5},
         )
 
 
@@ -113,10 +115,12 @@ def _depth(chart: Chart) -> int:
     return max((place + 1 for panel in chart.panels for place in _slots(panel, chart).values()), default=1)
 
 
-def _reach(panel: Panel) -> float:
+def _reach(panel: Panel, kind: str) -> float:
     points = [point for series in panel.series for point in series.points]
-    ends = [max(point.sample.high, *point.values) for point in points] + [level.value for level in panel.levels]
-    return max(ends, default=1.0)
+    # Bars show means and intervals; single runs may lie far beyond.
+    singles = [value for point in points for value in point.values] if kind == "box" else []
+    ends = [max(point.sample.mean, point.sample.high) for point in points]
+    return max([*ends, *singles, *(level.value for level in panel.levels)], default=1.0)
 
 
 def _low(panel: Panel, reach: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,14 +19,18 @@ from batkube.outputs.pages.tables import Cell, Heading, table
 
 #: More rows than this are for looking up.
 _FEW_ROWS = 60
+#: Up to so many points with the same task are compared each with each, more of them each with the first.
+_EACH_WITH_EACH = 4
+#: What marks a difference that is clear among all comparisons of its column.
+_SURE = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class DifferenceRow:
-    """How far one point is from the first one with the same task."""
+    """How far one point is from another with the same task."""
 
     labels: Mapping[str, str]
-    #: What that one has other than this.
+    #: What the other one has other than this.
     less: str
     pairs: int
     #: A difference for each column asked for; None where none can be told.
@@ -33,7 +38,7 @@ class DifferenceRow:
 
 
 def differences_of(findings: Findings, columns: Sequence[Column]) -> list[DifferenceRow]:
-    """Return each point's differences to the first one with the same task, where any has an interval."""
+    """Return how far points with the same task are apart, where any difference has an interval."""
     points = grid_points(findings, columns)
     return [row for group in by_task(points) for row in _rows([points[number] for number in group], columns)]
 
@@ -47,33 +52,45 @@ def differences_section(findings: Findings) -> Section | None:
     heads = [Heading(name.replace("_", " ")) for name in findings.axes] + [Heading("less")]
     heads.append(Heading("pairs", is_number=True))
     heads += [Heading(column.label, column.unit, is_number=True) for column in columns]
+    counts = comparisons(found)
     rows: list[list[Any]] = []
     for row in found:
         cells: list[Any] = [Cell(label, kind="label") for label in (*row.labels.values(), row.less)]
         cells.append(Cell(row.pairs or "–"))
-        cells += [_cell(difference, column) for difference, column in zip(row.differences, columns, strict=True)]
+        cells += [_cell(*one) for one in zip(row.differences, columns, counts, strict=True)]
         rows.append(cells)
+    legend = " ".join((_LEGEND, _LEGEND_OF_MANY.format(count=max(counts)) if max(counts) > 1 else ""))
     content = folded_if_long(f"All {len(rows):,} differences", table(heads, rows), count=len(rows), few=_FEW_ROWS)
-    return Section("differences", "Differences", join((content, paragraph(_LEGEND, class_="note"))))
+    return Section("differences", "Differences", join((content, paragraph(legend, class_="note"))))
 
 
 _LEGEND = (
-    "Each row less the first one with the same workload and platform, seed by seed, ± half the 95 % confidence "
-    "interval of the mean difference. In bold where the interval leaves out 0. Rows without pairs are compared as "
-    "independent samples (Welch). Schedules that no cluster could have run are left out."
+    "Each row less another with the same workload and platform, seed by seed, ± half the 95 % confidence interval of "
+    "the mean difference. In bold where the interval leaves out 0. Rows without pairs are compared as independent "
+    "samples (Welch). Schedules that no cluster could have run are left out."
+)
+_LEGEND_OF_MANY = (
+    f"{_SURE} where the interval leaves out 0 even when all {{count}} of its column are to hold at once (Bonferroni)."
 )
 
 
 def _rows(group: Sequence[GridPoint], columns: Sequence[Column]) -> list[DifferenceRow]:
-    """Return a row for each possible point but the first, if any of its differences has an interval."""
+    """Return a row for each two possible points, or each but the first, if any of its differences has an interval."""
     possible = [point for point in group if point.is_possible]
     rows = []
-    for point in possible[1:]:
-        differences = [difference_between(possible[0], point, column) for column in columns]
+    for first, point in itertools.combinations(possible, 2):
+        if first is not possible[0] and len(possible) > _EACH_WITH_EACH:
+            break
+        differences = [difference_between(first, point, column) for column in columns]
         if any(differences):
             pairs = max(difference.pairs for difference in differences if difference)
-            rows.append(DifferenceRow(point.labels, _name(possible[0], point), pairs, differences))
+            rows.append(DifferenceRow(point.labels, _name(first, point), pairs, differences))
     return rows
+
+
+def comparisons(rows: Sequence[DifferenceRow]) -> list[int]:
+    """Return how many comparisons there are in each column."""
+    return [sum(one is not None for one in column) for column in zip(*(row.differences for row in rows), strict=True)]
 
 
 def _name(first: GridPoint, point: GridPoint) -> str:
@@ -81,11 +98,12 @@ def _name(first: GridPoint, point: GridPoint) -> str:
     return ", ".join(label for axis, label in first.labels.items() if point.labels[axis] != label)
 
 
-def _cell(difference: Difference | None, column: Column) -> Cell:
+def _cell(difference: Difference | None, column: Column, count: int) -> Cell:
     if difference is None:
         return Cell("–")
     mean, spread = mean_and_spread(difference.sample, column)
+    sign = _SURE if count > 1 and difference.is_clear_among(count) else ""
     text: Markup | str = join(
-        (f"+{mean}" if difference.value > 0 else mean, element("span", f" {spread}", class_="spread"))
+        (f"+{mean}" if difference.value > 0 else mean, element("span", f" {spread}", class_="spread"), sign)
     )
     return Cell(element("strong", text) if difference.is_clear else text, difference.value)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from batkube.experiments.description.columns import number_columns
 from batkube.experiments.figures.numbers import mean_and_spread
-from batkube.experiments.report.differences import differences_of
+from batkube.experiments.report.differences import comparisons, differences_of
 from batkube.experiments.report.grid_points import best_of, grid_points
 from batkube.experiments.report.results import columns_with_numbers
 from batkube.experiments.results.findings import Findings, read_findings
@@ -24,6 +24,10 @@ from batkube.outputs.pages.latex import escaped, number, tabular
 
 #: Real times are of no interest in a paper's table of results, unless they are asked for.
 _UNASKED = ("real_s",)
+#: Columns of differences.csv: in how many pairs it is lower, or higher, and whether the interval leaves out 0, looked
+#: at by itself, and among all of its column.
+_PAIRS, _CLEAR = ("pairs", "lower", "higher"), ("is_clear", "is_clear_among_all")
+_DIFFERENCE = ("less", "column", *_PAIRS, "difference", "low", "high", *_CLEAR)
 _SIGNS = {"best": r"\rlap{$^\star$}", "alike": r"\rlap{$^\approx$}", "void": r"\rlap{$^\dagger$}", "": ""}
 
 
@@ -110,25 +114,33 @@ def _differences_latex(findings: Findings, columns: Sequence[Column]) -> str:
     axes = list(findings.axes)
     heads = [*(escaped(axis.replace("_", " ")) for axis in axes), "less", "pairs", *map(_heading, chosen)]
     rows = []
+    counts = comparisons(found)
     for row in found:
         cells = [*map(escaped, row.labels.values()), escaped(row.less), str(row.pairs or "--")]
-        for column, difference in zip(chosen, row.differences, strict=True):
-            text = _mean(None if difference is None else difference.sample, column, plus=True)
+        for column, difference, count in zip(chosen, row.differences, counts, strict=True):
+            is_sure = count > 1 and difference is not None and difference.is_clear_among(count)
+            sign = r"\rlap{$^*$}" if is_sure else ""
+            text = _mean(None if difference is None else difference.sample, column, sign=sign, plus=True)
             cells.append(rf"\boldmath {text}" if difference is not None and difference.is_clear else text)
         rows.append(cells)
     remark = "Mean of the differences seed by seed, with half its 95 % confidence interval; bold where it leaves out 0."
+    if max(counts) > 1:
+        remark += f"\nasterisk: it does so even when all {max(counts)} of a column are to hold at once (Bonferroni)."
     return tabular(heads, rows, texts=len(axes) + 1, remark=remark)
 
 
 def _differences_csv(findings: Findings, columns: Sequence[Column]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*findings.axes, "less", "column", "pairs", "difference", "low", "high"])
+    writer.writerow([*findings.axes, *_DIFFERENCE])
     chosen = [column for column in columns if column.better]
-    for row in differences_of(findings, chosen):
-        for column, difference in zip(chosen, row.differences, strict=True):
+    rows = differences_of(findings, chosen)
+    for row in rows:
+        for column, difference, count in zip(chosen, row.differences, comparisons(rows), strict=True):
             if difference is not None:
                 ends = (difference.value, difference.value - difference.half, difference.value + difference.half)
-                cells = [repr(one / column.factor) for one in ends]
-                writer.writerow([*row.labels.values(), row.less, column.name, difference.pairs or "", *cells])
+                numbers = [repr(one / column.factor) for one in ends]
+                pairs = (difference.pairs, difference.lower, difference.higher) if difference.pairs else ("", "", "")
+                clear = [int(difference.is_clear), int(difference.is_clear_among(count))]
+                writer.writerow([*row.labels.values(), row.less, column.name, *pairs, *numbers, *clear])
     return out.getvalue()

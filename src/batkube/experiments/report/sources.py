@@ -57,7 +57,10 @@ def method_section(findings: Findings) -> Section:
             "difference is the mean of the pairs' differences, its interval Student's of these. Rows that share fewer "
             "than two seeds are compared by Welch's interval, which does not suppose equal spreads. Two means are "
             "called different when the 95 % interval of their difference leaves out 0; among many comparisons one in "
-            "twenty does so by chance. Shares of runs have Wilson's interval."
+            "twenty does so by chance, so the table of differences also tells which remain when all intervals of a "
+            "column are to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Windows drawn from a short "
+            "trace overlap, and are then less independent than their number says. Shares of runs have Wilson's "
+            "interval."
         ),
         paragraph("Runs that failed have no numbers. A number that is unknown is a dash, never a guess."),
     ]

@@ -1,8 +1,7 @@
 """Conducts an experiment: hands out the runs that are not finished, and takes note of how they end.
 
-It knows executors only by the interface of `concurrent.futures`, so runs may as well be done by a cluster that gives
-such an executor and sees the same files. What comes back from a run is only whether it went wrong: results are in
-its folder.
+Who does them it knows only as a `RunExecutor`: processes of ours, a cluster, an executor of Python's. What comes back
+from a run is only whether it went wrong: results are in its folder.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from __future__ import annotations
 import itertools
 import queue
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 
 from batkube.experiments.plan.runs import PlannedRun
+from batkube.experiments.running.executors import RunExecutor
 from batkube.experiments.running.folder import ExperimentFolder, RunState
-from batkube.experiments.running.performing import Order, perform
+from batkube.experiments.running.performing import Order
 from batkube.kernel.errors import InputError
 
 #: Real seconds between two looks at what is running.
@@ -48,10 +48,10 @@ Listener = Callable[[Progress], None]
 
 
 class ExperimentConductor:
-    """Has the runs of one experiment done by an executor."""
+    """Has the runs of one experiment done."""
 
     def __init__(
-        self, runs: Sequence[PlannedRun], folder: ExperimentFolder, executor: Executor, listener: Listener
+        self, runs: Sequence[PlannedRun], folder: ExperimentFolder, executor: RunExecutor, listener: Listener
     ) -> None:
         self._folder = folder
         self._executor = executor
@@ -87,7 +87,7 @@ class ExperimentConductor:
 
     def _submit(self, run: PlannedRun, command: Sequence[str]) -> None:
         order = Order(run.scenario, self._folder.run_folder(run.name).absolute(), run.programs, command)
-        future = self._executor.submit(perform, order)
+        future = self._executor.begin(order)
         self._futures[run.name] = future
         future.add_done_callback(lambda _: self._over.put(run.name))
 

@@ -44,9 +44,9 @@ class WorkerProcesses(ThreadPoolExecutor):
 
     def __init__(self, count: int) -> None:
         super().__init__(count, thread_name_prefix="worker")
-        self._workers = [_Worker() for _ in range(count)]
+        self._workers = [WorkerProcess() for _ in range(count)]
         #: Those at no call. The last one that was is taken first, so that no more are started than are needed.
-        self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
+        self._idle: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()
         for worker in self._workers:
             self._idle.put(worker)
 
@@ -80,7 +80,7 @@ class WorkerProcesses(ThreadPoolExecutor):
         self.shutdown(cancel_futures=True)
 
 
-class _Worker:
+class WorkerProcess:
     """One process, started when it is first needed and again after a crash, until it is killed on purpose."""
 
     def __init__(self) -> None:
@@ -92,7 +92,10 @@ class _Worker:
         self._is_killed = False
 
     def call(self, message: bytes) -> object:
-        """Return the result of a call, which is function, arguments and keywords, pickled. Raises WorkerFailed."""
+        """Return the result of a call, which is function, arguments and keywords, pickled.
+
+        Raises WorkerFailed, and InputError when the machine refuses another process.
+        """
         connection = self._started()
         try:
             connection.send_bytes(message)

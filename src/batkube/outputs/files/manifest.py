@@ -39,6 +39,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) and isinstance(content.get(_MARK), str) else {}
 
 
+def content_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a manifest says of its run, without the list of files and the hash, which are made anew elsewhere."""
+    return {key: value for key, value in manifest.items() if key not in (_FILES, _SEAL)}
+
+
 def listing_in(manifest: Mapping[str, Any]) -> Listing | None:
     """Return the list of files that a manifest holds; None if it has none, or is not as it was written."""
     unsealed = {key: value for key, value in manifest.items() if key != _SEAL}

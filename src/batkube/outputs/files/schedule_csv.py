@@ -39,13 +39,11 @@ def summary_of(
 
     `busy_machine_ns` is how long machines held work, summed over machines, `absent_machine_ns` how long they were of no
     use to anybody, `asleep_machine_ns` how long they slept, were switched on and off, and `busy_until` when the last of
-    them let go of its work: after the makespan where the ends of jobs are reported late. `job_count` is of all jobs,
-    also those that a failed run left without an outcome. Means and maxima are of the jobs between `warm_up` and
-    `cool_down`.
+    them was free: after the makespan where the ends of jobs are reported late. `job_count` is of all jobs, also those
+    left without an outcome. Means and maxima are of the jobs between `warm_up` and `cool_down`.
     """
     ran = [outcome for outcome in outcomes if outcome.started is not None]
     makespan = max((outcome.finished for outcome in ran if outcome.finished is not None), default=Instant(0))
-    horizon = max(makespan, busy_until)
     window = window_of([outcome.job.submit for outcome in outcomes], warm_up, cool_down)
     measured = [outcome for outcome in ran if window.has(outcome.job.submit)]
     measures = measures_of(_measured_jobs(measured))
@@ -53,8 +51,8 @@ def summary_of(
     turnarounds = [outcome.finished - outcome.job.submit for outcome in measured if outcome.finished is not None]
     slowdowns = _slowdowns(measured)
     succeeded = sum(outcome.state is FinalState.SUCCESS for outcome in outcomes)
-    idle_ns = len(machines) * horizon - busy_machine_ns - absent_machine_ns - sum(asleep_machine_ns)
-    sleeping_ns, switching_on_ns, switching_off_ns = asleep_machine_ns
+    idle_ns = len(machines) * max(makespan, busy_until) - busy_machine_ns - absent_machine_ns - sum(asleep_machine_ns)
+    sleeping, switching_on, switching_off = map(format_seconds, asleep_machine_ns)
     return {
         "batsim_version": f"batkube-{version}",
         "consumed_joules": -1,
@@ -77,9 +75,9 @@ def summary_of(
         "success_rate": f"{succeeded / max(1, job_count):.6f}",
         "time_computing": format_seconds(busy_machine_ns),
         "time_idle": format_seconds(max(0, idle_ns)),
-        "time_sleeping": format_seconds(sleeping_ns),
-        "time_switching_off": format_seconds(switching_off_ns),
-        "time_switching_on": format_seconds(switching_on_ns),
+        "time_sleeping": sleeping,
+        "time_switching_off": switching_off,
+        "time_switching_on": switching_on,
         "mean_utilisation": f"{_utilisation(ran, machines, whole_machines, window, makespan):.6f}",
         "time_unavailable": format_seconds(absent_machine_ns),
         "work_lost": format_seconds(sum(outcome.work_lost for outcome in outcomes) // 1000),

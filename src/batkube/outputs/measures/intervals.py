@@ -62,8 +62,10 @@ class Difference:
     half: float
     #: Student's, or Welch and Satterthwaite's degrees of freedom; infinite when neither sample varies.
     freedom: float
-    #: How many pairs it is of; 0 of samples that are not paired.
+    #: How many pairs it is of, 0 of samples that are not paired; and in how many the second is lower, and higher.
     pairs: int = 0
+    lower: int = 0
+    higher: int = 0
 
     @property
     def sample(self) -> Sample:
@@ -74,7 +76,17 @@ class Difference:
     @property
     def is_clear(self) -> bool:
         """True when the interval leaves out zero: chance alone rarely makes such a difference."""
-        return abs(self.value) > self.half
+        return self.is_clear_among(1)
+
+    def is_clear_among(self, comparisons: int) -> bool:
+        """True when the interval leaves out zero even if it is so wide that all of so many intervals hold at once.
+
+        Each is then as sure as 1 − 0.05 / `comparisons` (Bonferroni): among many comparisons, chance alone makes some
+        clear that are looked at one by one.
+        """
+        sure = 1 - (1 - CONFIDENCE) / (2 * comparisons)
+        widening = 1.0 if comparisons == 1 else student_quantile(self.freedom, sure) / student_quantile(self.freedom)
+        return abs(self.value) > self.half * widening
 
 
 def sample_of(values: Sequence[float]) -> Sample:
@@ -130,10 +142,12 @@ def paired_difference_of(first: Sequence[float], second: Sequence[float]) -> Dif
     What both have in common, such as a hard workload, cancels out (Student's interval of the pairs' differences). None
     of fewer than two pairs, whose spread is unknown.
     """
-    pairs = sample_of([later - earlier for earlier, later in zip(first, second, strict=True)]) if first else None
-    if pairs is None or not pairs.has_interval:
+    values = [later - earlier for earlier, later in zip(first, second, strict=True)]
+    if len(values) < 2:
         return None
-    return Difference(pairs.mean, pairs.half, pairs.n - 1, pairs.n)
+    pairs = sample_of(values)
+    lower, higher = sum(value < 0 for value in values), sum(value > 0 for value in values)
+    return Difference(pairs.mean, pairs.half, pairs.n - 1, pairs.n, lower, higher)
 
 
 @lru_cache(maxsize=1024)
