@@ -124,7 +124,12 @@ def test_what_speaks_to_the_world_outside_stands_where_the_page_says() -> None:
     connecting = modules_with(r"^import (socket|http\.client|urllib\.request)$")
     sockets = [module for module in connecting if not module.startswith(elsewhere)]
 
-    assert printing == ["experiments/experiment.py", "simulation/run.py", "simulation/time_limit.py"]
+    assert printing == [
+        "experiments/experiment.py",
+        "simulation/progress.py",
+        "simulation/run.py",
+        "simulation/time_limit.py",
+    ]
     assert sockets == ["pacing/server.py", "programs/extenders.py", "timing/sessions.py"]
     assert all(f"`{module}`" in PAGE for module in [*sockets, "simulation/time_limit.py"])
     assert modules_with(r"os\.environ") == ["clock/__init__.py", "schedulers/installed.py"]

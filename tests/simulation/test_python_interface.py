@@ -150,3 +150,16 @@ def test_a_comparison_takes_two_runs_or_more(simulate: Simulate) -> None:
         batkube.compare(run)
     with pytest.raises(batkube.InputError, match="is none of the 2 runs"):
         batkube.compare(run, run, baseline=2)
+
+
+def test_a_run_shows_how_far_it_has_come_if_asked_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batkube.simulation.progress._LINE_INTERVAL_S", 0.0)
+    workload = {"generate": "spaced", "jobs": 40, "interval": "10s"}
+
+    batkube.run(workload=workload, platform="2x1", out=tmp_path / "silent")
+    assert capsys.readouterr().err == ""
+
+    batkube.run(workload=workload, platform="2x1", out=tmp_path / "aloud", progress=True)
+    assert " of 40 jobs ended, " in capsys.readouterr().err

@@ -26,6 +26,7 @@ _COMMANDS = {
     "scheduler": "joined",
     "policies": "policies",
     "gantt": "gantt",
+    "chart": "chart",
     "compare": "compare",
     "calibrate": "calibrate",
     "report": "report",

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from batkube.cli.lengths import length_of
-from batkube.cli.progress import progress_display
 from batkube.cli.run_results import print_results
 from batkube.kernel.errors import InputError
+from batkube.simulation.progress import progress_display
 
 #: Much faster, and pods would hardly begin before they end.
 _SPEED_MAX = 86_400.0

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from batkube.cli.lengths import moment_s
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import as_float_s, duration
 
 
 class ColourBy(enum.StrEnum):
@@ -34,6 +34,10 @@ def gantt(
     title: Annotated[str | None, typer.Option(help="The chart's title; the run's name by default.")] = None,
     start: Annotated[str | None, typer.Option("--from", metavar="T", help="Show from here: 90, 1.5h, 2d.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="T", help="Show until here.")] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Another run: colours tell which jobs begin earlier or later than there."),
+    ] = None,
     by: Annotated[ColourBy, typer.Option("--by", help="What the colours stand for.")] = ColourBy.JOB,
 ) -> None:
     """Draw who ran where and when.
@@ -43,19 +47,15 @@ def gantt(
     \b
     batkube gantt out -o out.svg
     batkube gantt out -o out.html --by user --from 2h --to 3h30m
+    batkube gantt easy --against fcfs -o difference.pdf
     """
     from batkube.outputs.gantt.chart import save_gantt
     from batkube.outputs.results import Results
 
-    window = (_moment_s("--from", start), _moment_s("--to", end))
-    save_gantt(Results(run), out, title=title, color_by=by.value, window=window)
+    window = (moment_s("--from", start), moment_s("--to", end))
+    other = None if against is None else Results(against)
+    if other is not None and by is not ColourBy.JOB:
+        problem = "cannot be given with --against, whose colours tell who begins earlier"
+        raise InputError("--by", problem=problem, remedy="leave out one of them")
+    save_gantt(Results(run), out, title=title, color_by=by.value, window=window, against=other)
     typer.echo(f"wrote {out}")
-
-
-def _moment_s(option: str, text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return as_float_s(duration(text))
-    except ValueError as error:
-        raise InputError(option, problem=str(error)) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import Duration, duration
+from batkube.kernel.instants import Duration, as_float_s, duration
 
 
 def length_of(option: str, text: str) -> Duration:
@@ -15,3 +15,13 @@ def length_of(option: str, text: str) -> Duration:
     if length <= 0:
         raise InputError(f"{option} {text}", problem="is not a length of time")
     return length
+
+
+def moment_s(option: str, text: str | None) -> float | None:
+    """Return the moment that an option gives, in seconds from the start of a run; None for none. Raises InputError."""
+    if text is None:
+        return None
+    try:
+        return as_float_s(duration(text))
+    except ValueError as error:
+        raise InputError(option, problem=str(error)) from error

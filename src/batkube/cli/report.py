@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from batkube.cli.figure_widths import WIDTHS_IN, FigureWidth
 from batkube.kernel.errors import InputError
 
 
@@ -19,17 +20,6 @@ class FigureFormat(enum.StrEnum):
     PNG = "png"
     PDF = "pdf"
     PGF = "pgf"
-
-
-class FigureWidth(enum.StrEnum):
-    """How wide figures are in print."""
-
-    COLUMN = "column"
-    PAGE = "page"
-
-
-#: In inches: a column, and the whole page, of a journal with two columns (IEEE, ACM).
-_WIDTHS_IN = {FigureWidth.COLUMN: 3.5, FigureWidth.PAGE: 7.16}
 
 
 def report(
@@ -92,7 +82,7 @@ def report(
     if figures is not None:
         from batkube.experiments.figures.gallery import save_figures
 
-        width_in = None if width is None else _WIDTHS_IN[width]
+        width_in = None if width is None else WIDTHS_IN[width]
         for path in save_figures(folder, figures, kind.value, width_in):
             typer.echo(f"wrote {path}")
     if tables is not None:

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from batkube.cli.exit_codes import FAILED
-from batkube.cli.progress import progress_display
 from batkube.cli.run import build_scheduler
 from batkube.kernel.errors import InputError
+from batkube.simulation.progress import progress_display
 from batkube.simulation.rerun import Repetition
 from batkube.simulation.rerun import rerun as repeat
 

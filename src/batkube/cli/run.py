@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from batkube.cli.exit_codes import FAILED
-from batkube.cli.progress import progress_display
 from batkube.cli.run_results import print_results
 from batkube.kernel.errors import InputError
 from batkube.scenarios.files import read_scenario_file
 from batkube.scenarios.keys import KEYS, make_scenario
 from batkube.schedulers.catalogue import Catalogue
+from batkube.simulation.progress import progress_display
 from batkube.simulation.run import execute
 
 _Scenario = Annotated[

@@ -10,9 +10,7 @@ import typer
 from batkube.workloads.reading import FORMATS
 from batkube.workloads.writing import WRITABLE_FORMATS
 
-Input = Annotated[
-    Path, typer.Argument(help="A Batsim JSON, SWF, Kubernetes manifest or openb CSV file; may be gzipped; - for stdin.")
-]
+Input = Annotated[Path, typer.Argument(help="A workload of any format; may be gzipped; - for stdin.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="File to write; its extension tells the format.")]
 InputFormat = Annotated[
     str | None, typer.Option("--format", help=f"Format of INPUT if its name does not tell: {', '.join(FORMATS)}.")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from batkube.experiments.description.columns import STATE
 from batkube.experiments.description.reading import read_experiment, with_time_limit
 from batkube.experiments.plan.own_code import own_code
+from batkube.experiments.plan.own_policies import OwnPolicies
 from batkube.experiments.plan.parts import Part
 from batkube.experiments.plan.runs import Plan, make_plan
 from batkube.experiments.results.reading import read_description, read_results
@@ -97,14 +98,18 @@ def experiment(
 ) -> ExperimentResults:
     """Run what is not finished of an experiment, and return its results.
 
-    `experiment` is a file, or a mapping like one, whose paths are relative to the current folder. Of the grid
+    `experiment` is a file, or a mapping like one, whose paths are relative to the current folder, and in which a
+    scheduler may be a class derived from `batkube.policies.Policy`, or an instance of one. Of the grid
     only the part with the labels in `only` is run, and of that the first `limit` runs. Each run may take `time_limit`
     in real time: 60 is seconds, or "10m". Runs are done by `executor`, which is one of Python's or what `--executor`
     takes, or else in `jobs` processes of ours. Schedulers are built by `builder` first, or else as on the command line.
     Runs that fail do not raise: see `failures` of what is returned.
     """
-    described = read_experiment(Path(experiment) if isinstance(experiment, str) else experiment)
-    plan = make_plan(with_time_limit(described, time_limit), builder or installed, limit, only)
+    policies = OwnPolicies()
+    named = {key: policies.named(one) for key, one in experiment.items()} if isinstance(experiment, Mapping) else None
+    described = read_experiment(Path(str(experiment)) if named is None else named)
+    described = with_time_limit(described, time_limit)
+    plan = policies.given_to(make_plan(described, builder or installed, limit, only, policies.check))
     with ExitStack() as stack:
         if isinstance(executor, Executor):
             runs: RunExecutor = Calls(executor)

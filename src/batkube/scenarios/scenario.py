@@ -153,6 +153,7 @@ class Scenario:
             workloads=tuple(one.relocated(place) if isinstance(one, Recipe) else place(one) for one in self.workloads),
             platform=str(place(Path(self.platform))) if names_file(self.platform) else self.platform,
             scheduler=_relocated_text(self.scheduler, place),
+            scheduler_args={key: _relocated_text(text, place) for key, text in self.scheduler_args.items()},
             more_schedulers=tuple(_relocated_text(text, place) for text in self.more_schedulers),
             attach=tuple(_relocated_text(text, place) for text in self.attach),
             latencies=optional(self.latencies),

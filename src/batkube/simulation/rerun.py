@@ -26,7 +26,8 @@ from batkube.scenarios.keys import make_scenario
 from batkube.scenarios.relocation import relocated
 from batkube.scenarios.scenario import POLICY_PREFIX, Scenario, policy_file
 from batkube.simulation.input_files import PACK
-from batkube.simulation.run import ProgressListener, execute
+from batkube.simulation.progress import ProgressListener
+from batkube.simulation.run import execute
 from batkube.timing.costs import MEASURED
 from batkube.timing.paced_text import TimeMode
 

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -31,16 +31,13 @@ from batkube.scenarios.scenario import POLICY_PREFIX, Scenario
 from batkube.schedulers.catalogue import Catalogue
 from batkube.simulation.assembly import Simulation, assemble
 from batkube.simulation.inputs import Inputs, OwnPolicy, read_inputs
+from batkube.simulation.progress import ProgressListener, is_somebody_watching, progress_display
 from batkube.simulation.record import Record
 from batkube.simulation.time_limit import TimeIsUp, time_limit
 
 log = logging.getLogger(__name__)
 
 _CUT_OFF = FidelityNote("until", "had not ended, or not begun, when the run was over; jobs.csv has no row for them")
-
-ProgressListener = Callable[[int, int, Instant], None]
-"""Called now and then with: jobs ended, jobs in all, virtual time reached."""
-
 
 WorkloadSource = str | Path | Mapping[str, object]
 """A workload's file, or how it is made: `{"generate": "lublin", "jobs": 500}` (docs/reference/scenario.md)."""
@@ -69,6 +66,7 @@ def run(
     latencies: str | Path | None = None,
     on_eviction: str = "resubmit",
     scheduler_args: Mapping[str, object] | None = None,
+    progress: bool | None = None,
     **more: object,
 ) -> Run:
     """Run one scenario and return its results.
@@ -76,8 +74,9 @@ def run(
     `scheduler` is what `batkube run --scheduler` takes, or a class derived from `batkube.policies.Policy`, or an
     instance of one, which is copied. A program of the catalogue is built on first use, and kept.
     Raises InputError when an input is unusable and RunFailed when jobs are left without an outcome. Without `out` the
-    folder is temporary and lives as long as the returned object; with `pack` it holds the inputs, too. `more` are
-    further keys of a scenario file, with underscores: `decision_cost="measured"`.
+    folder is temporary and lives as long as the returned object. How far the run has come is shown on standard error if
+    `progress` says so, or says nothing and somebody is watching: on a terminal, or in a notebook. `more` are further
+    keys of a scenario file, with underscores: `decision_cost="measured"`.
     """
     workloads = [workload] if isinstance(workload, str | Path | Mapping) else list(workload)
     own_policy, scheduler = _own_policy(scheduler)
@@ -97,7 +96,17 @@ def run(
     )
     folder = _temporary_folder() / "run" if out is None else Path(out)
     try:
-        execute(scenario, folder, force=force, pack=pack, builder=_build_aloud, own_policy=own_policy)
+        is_shown = is_somebody_watching() if progress is None else progress
+        with progress_display(quiet=not is_shown) as listener:
+            execute(
+                scenario,
+                folder,
+                force=force,
+                pack=pack,
+                builder=_build_aloud,
+                own_policy=own_policy,
+                progress=listener,
+            )
     except BaseException:
         if out is None and not folder.exists():
             shutil.rmtree(folder.parent, ignore_errors=True)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
+from batkube.workloads.audit_logs import GROUP, read_audit_log
 from batkube.workloads.batsim import read_batsim
-from batkube.workloads.files import lines
+from batkube.workloads.files import lines, opened
 from batkube.workloads.manifests import read_manifests
 from batkube.workloads.model import Workload
 from batkube.workloads.openb import read_openb
+from batkube.workloads.pod_lists import read_pod_list
+from batkube.workloads.sacct import JOB_ID, SEPARATOR, read_sacct
 from batkube.workloads.swf import FIELDS, read_swf
 
 _READERS: dict[str, Callable[[Path, str], Workload]] = {
@@ -19,10 +23,18 @@ _READERS: dict[str, Callable[[Path, str], Workload]] = {
     "swf": read_swf,
     "manifests": read_manifests,
     "openb": read_openb,
+    "sacct": read_sacct,
+    "pods": read_pod_list,
+    "audit": read_audit_log,
 }
 FORMATS = tuple(_READERS)
 _FORMAT_OF_SUFFIX = {".json": "batsim", ".swf": "swf", ".yaml": "manifests", ".yml": "manifests", ".csv": "openb"}
-_FORMATS_SHOWN = "batsim (.json), swf (.swf), manifests (.yaml, .yml), openb (.csv); each may be gzipped (.gz)"
+_FORMATS_SHOWN = (
+    "batsim (.json), swf (.swf), manifests (.yaml, .yml), openb (.csv), sacct, pods (kubectl get pods -o json), "
+    "audit (kube-apiserver's log); each may be gzipped (.gz)"
+)
+#: So many characters at the beginning of a file tell what it is of those formats that have no extension of their own.
+_HEAD = 4096
 
 
 def read_workload(
@@ -62,7 +74,7 @@ def format_of(path: Path) -> str | None:
 
 
 def _guess(path: Path) -> str:
-    known = format_of(path)
+    known = _format_by_content(path) or format_of(path)
     if known is None and _looks_like_swf(path):
         known = "swf"
     if known is None:
@@ -72,6 +84,24 @@ def _guess(path: Path) -> str:
             remedy=f"rename it or name the format: {_FORMATS_SHOWN}",
         )
     return known
+
+
+def _format_by_content(path: Path) -> str | None:
+    """Return the format of a file that has no extension of its own, or that of another: sacct's, pods, an audit log."""
+    if format_of(path) not in (None, "batsim", "openb"):
+        return None
+    with opened(path) as stream:
+        head = stream.read(_HEAD).decode("utf-8", errors="replace")
+    first = head.partition("\n")[0]
+    if SEPARATOR in first and JOB_ID in first.split(SEPARATOR):
+        return "sacct"
+    if first.startswith("{") and GROUP in first:
+        return "audit"
+    return "pods" if _LIST.search(head) else None
+
+
+#: Both stand at the beginning of a list that kubectl writes, and in none of Batsim's workloads.
+_LIST = re.compile(r'^\s*\{\s*"apiVersion"\s*:\s*"[^"]*"\s*,\s*"(?:items"\s*:|kind"\s*:\s*"\w*List")')
 
 
 def _looks_like_swf(path: Path) -> bool:

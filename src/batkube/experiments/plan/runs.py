@@ -50,6 +50,8 @@ class PlannedRun:
     scenario: Scenario
     #: The programs that it runs, by the name that the scenario has for them.
     programs: Mapping[str, Path]
+    #: The policy itself, pickled, where it was given as an object of Python's.
+    policy: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

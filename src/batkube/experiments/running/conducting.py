@@ -86,7 +86,7 @@ class ExperimentConductor:
             raise self._trouble
 
     def _submit(self, run: PlannedRun, command: Sequence[str]) -> None:
-        order = Order(run.scenario, self._folder.run_folder(run.name).absolute(), run.programs, command)
+        order = Order(run.scenario, self._folder.run_folder(run.name).absolute(), run.programs, command, run.policy)
         future = self._executor.begin(order)
         self._futures[run.name] = future
         future.add_done_callback(lambda _: self._over.put(run.name))

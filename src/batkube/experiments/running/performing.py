@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ class Order:
     #: The programs it needs, built already, by name.
     programs: Mapping[str, Path]
     command: Sequence[str]
+    #: The policy, pickled, where the scenario only names one that was given as an object.
+    policy: bytes = b""
 
 
 def perform(order: Order) -> str | None:
@@ -34,6 +37,7 @@ def perform(order: Order) -> str | None:
             force=True,
             command=order.command,
             builder=lambda name, _: order.programs[name],
+            own_policy=pickle.loads(order.policy) if order.policy else None,
         )
     except Exception as error:
         failure = fault(error)

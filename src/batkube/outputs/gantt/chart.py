@@ -30,12 +30,20 @@ _BITMAP_DPI = 220
 
 
 def draw_gantt(
-    results: MeasuredRun, *, title: str | None = None, color_by: str = "job", window: Window | None = None
+    results: MeasuredRun,
+    *,
+    title: str | None = None,
+    color_by: str = "job",
+    window: Window | None = None,
+    against: MeasuredRun | None = None,
 ) -> Figure:
-    """Return the chart of a run as a figure; `color_by` is job, user, profile or state."""
+    """Return the chart of a run as a figure; `color_by` is job, user, profile or state.
+
+    Against another run, colours tell which jobs begin earlier or later than there.
+    """
     from batkube.outputs.gantt.picture import picture_of
 
-    picture = picture_of(results, title=title, color_by=color_by, window=window)
+    picture = picture_of(results, title=title, color_by=color_by, window=window, against=against)
     with _quiet():
         from batkube.outputs.gantt.figure import build
     return build(picture)
@@ -48,6 +56,7 @@ def save_gantt(
     title: str | None = None,
     color_by: str = "job",
     window: Window | None = None,
+    against: MeasuredRun | None = None,
 ) -> None:
     """Write the chart of a run to `path`, whose ending says how. The same run gives the same bytes."""
     from batkube.outputs.gantt.picture import picture_of
@@ -57,7 +66,7 @@ def save_gantt(
     if kind not in (".svg", ".png", ".pdf", ".html"):
         remedy = "end it in .svg, .pdf, .png or .html"
         raise InputError(target, problem="its ending names no kind of picture", remedy=remedy)
-    picture = picture_of(results, title=title, color_by=color_by, window=window)
+    picture = picture_of(results, title=title, color_by=color_by, window=window, against=against)
     content = _page(picture) if kind == ".html" else _rendered(picture, kind.removeprefix("."))
     write_product(target, content)
 

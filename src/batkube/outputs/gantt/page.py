@@ -9,8 +9,7 @@ import pandas as pd
 
 from batkube.kernel.instants import human, seconds
 from batkube.outputs.gantt.figure import box_outlines_pt
-from batkube.outputs.gantt.picture import Picture
-from batkube.outputs.gantt.rows import MOST_VECTOR_BOXES
+from batkube.outputs.gantt.picture import MOST_VECTOR_BOXES, Picture
 from batkube.outputs.measures.comparison import metric_rows
 from batkube.outputs.measures.services import NO_STATE
 from batkube.outputs.pages.page import content_policy

@@ -9,14 +9,18 @@ import pandas as pd
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import human, seconds
 from batkube.outputs.charts.palette import COLOURINGS, Colouring, colour_jobs
+from batkube.outputs.gantt.against import OtherRun, shift_colouring
 from batkube.outputs.gantt.lanes import Boxes, boxes_of
+from batkube.outputs.gantt.neighbours import told_apart
 from batkube.outputs.measures.absences import Absence, absences_of
 from batkube.outputs.measures.measured_run import MeasuredRun
 from batkube.outputs.measures.metrics import Metrics
 from batkube.outputs.measures.occupation import Bools, busy_of, horizon_s, stays_of
 from batkube.outputs.measures.services import services_of
-from batkube.outputs.measures.timelines import StepFunction, pod_queue_steps, queue_steps, utilisation_steps
+from batkube.outputs.measures.timelines import StepFunction, queue_of, utilisation_steps
 
+#: More boxes than this are drawn as a bitmap, without outlines, and get no hover texts.
+MOST_VECTOR_BOXES = 2_000
 #: Overlaps of less than this part of the chart's length (half a point on paper) are not worth a lane.
 _SMALLEST_PART = 1 / 1600
 
@@ -40,6 +44,8 @@ class Picture:
     queue: StepFunction
     start_s: float
     end_s: float
+    #: The run that this one is drawn against, if there is one.
+    other: OtherRun | None = None
 
     @property
     def has_lanes(self) -> bool:
@@ -48,9 +54,17 @@ class Picture:
 
 
 def picture_of(
-    results: MeasuredRun, *, title: str | None, color_by: str, window: tuple[float | None, float | None] | None
+    results: MeasuredRun,
+    *,
+    title: str | None,
+    color_by: str,
+    window: tuple[float | None, float | None] | None,
+    against: MeasuredRun | None = None,
 ) -> Picture:
-    """Return what to draw of a run; `window` is from and to in seconds, None standing for the run's own."""
+    """Return what to draw of a run; `window` is from and to in seconds, None standing for the run's own.
+
+    Against another run, colours tell which jobs begin earlier or later than there.
+    """
     if color_by not in COLOURINGS:
         raise InputError("--by", problem=f"{color_by!r} is not one of {', '.join(COLOURINGS)}")
     services, service_stays = services_of(results)
@@ -68,10 +82,14 @@ def picture_of(
             problem=f"nothing runs between {human(seconds(start_s))} and {human(seconds(end_s))}",
             remedy=f"the run lasts until {human(seconds(last_s))}",
         )
+    colouring = colour_jobs(subjects, color_by) if against is None else shift_colouring(subjects, results, against)
+    if against is None and color_by == "job" and len(boxes) > MOST_VECTOR_BOXES:
+        fills = told_apart(colouring.fills, boxes, results.machine_count, start_s, end_s)
+        colouring = replace(colouring, fills=fills)
     ended_well = (subjects["final_state"] == "COMPLETED_SUCCESSFULLY") | subjects["finish_time"].isna()
     metrics = results.metrics
     return Picture(
-        title=results.name if title is None else title,
+        title=_title(results, against) if title is None else title,
         subtitle=_subtitle(results, metrics, stays.unplaced) + _window_remark(window, start_s, end_s),
         metrics=metrics,
         machine_names=_without_domain(results.machine_names),
@@ -79,12 +97,21 @@ def picture_of(
         boxes=boxes,
         absences=[one for one in absences_of(results) if one.end > start_s and one.start < end_s],
         alarming=~ended_well.to_numpy()[boxes.job],
-        colouring=colour_jobs(subjects, color_by),
+        colouring=colouring,
         utilisation=utilisation_steps(busy_of(job_stays, sharing=results.shares_machines)),
-        queue=_queue(results),
+        queue=queue_of(results),
         start_s=start_s,
         end_s=end_s,
+        other=None if against is None else _other(against),
     )
+
+
+def _title(results: MeasuredRun, against: MeasuredRun | None) -> str:
+    return results.name if against is None else f"{results.name} against {against.name}"
+
+
+def _other(run: MeasuredRun) -> OtherRun:
+    return OtherRun(run.name, utilisation_steps(busy_of(stays_of(run), sharing=run.shares_machines)), queue_of(run))
 
 
 def _stretch(
@@ -102,13 +129,6 @@ def _stretch(
             remedy=f"the run lasts until {last:g} s",
         )
     return start_s, end_s
-
-
-def _queue(results: MeasuredRun) -> StepFunction:
-    """From the jobs where each waited once, which is quick; else from the pods, if the run wrote them."""
-    jobs = results.jobs
-    waited_once = bool(jobs["starting_time"].notna().all() and (jobs["evictions"].fillna(0) == 0).all())
-    return queue_steps(jobs) if waited_once or results.pods.empty else pod_queue_steps(results.pods)
 
 
 def _window_remark(window: tuple[float | None, float | None] | None, start_s: float, end_s: float) -> str:

@@ -12,14 +12,11 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.patheffects import withStroke
 
-from batkube.outputs.charts.axes import short
+from batkube.outputs.gantt.groups import row_names
 from batkube.outputs.gantt.lanes import Boxes
-from batkube.outputs.gantt.picture import Picture
+from batkube.outputs.gantt.picture import MOST_VECTOR_BOXES, Picture
 from batkube.outputs.measures.occupation import Floats
 from batkube.outputs.pages.colours import LIGHT
-
-#: More boxes than this are drawn as a bitmap, and get no hover texts.
-MOST_VECTOR_BOXES = 2_000
 
 ALARM, ALARM_HATCH = "#882255", "/////"
 LOST, LOST_HATCH = "#777777", "xxxx"
@@ -37,9 +34,12 @@ def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float
     _draw_boxes(axes, picture, row_pt, point_s)
     if len(picture.boxes) <= MOST_VECTOR_BOXES:
         _draw_labels(axes, picture, row_pt, point_s)
-    ticks = _machine_ticks(count, height_in)
-    axes.set_yticks([tick + 0.5 for tick in ticks], [short(picture.machine_names[tick]) for tick in ticks], fontsize=7)
-    axes.tick_params(axis="y", length=0 if len(ticks) == count else 2.5)
+    rows = row_names(picture.machine_names, height_in)
+    axes.set_yticks([place for place, _ in rows.names], [name for _, name in rows.names], fontsize=7)
+    axes.tick_params(axis="y", length=0 if rows.is_complete or rows.borders else 2.5)
+    if rows.borders:
+        axes.hlines(rows.borders, picture.start_s, picture.end_s, colors="white", linewidth=1.6, zorder=3.5)
+        axes.hlines(rows.borders, picture.start_s, picture.end_s, colors=LIGHT["ink"], linewidth=0.6, zorder=3.6)
     if row_pt >= 8:
         axes.hlines(
             np.arange(1, count), picture.start_s, picture.end_s, colors=LIGHT["rule"], linewidth=0.5, zorder=0.5
@@ -125,16 +125,3 @@ def _draw_labels(axes: Axes, picture: Picture, row_pt: float, point_s: float) ->
             if picture.alarming[box] or boxes.lost[box]:
                 fill = picture.colouring.fills[boxes.job[box]]
                 label.set_path_effects([withStroke(linewidth=2.5, foreground=fill)])
-
-
-def _machine_ticks(count: int, height_in: float) -> range:
-    """Return which rows get a name: all of them while there is room, else every 2nd, 5th, 10th…"""
-    most = int(height_in * 72 / 9)
-    if count <= most:
-        return range(count)
-    scale = 1
-    while True:
-        for factor in (1, 2, 5):
-            if count / (factor * scale) <= min(most, 25):
-                return range(0, count, factor * scale)
-        scale *= 10

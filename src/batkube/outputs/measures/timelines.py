@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from batkube.outputs.measures.occupation import Busy, Floats
+from batkube.outputs.measures.run_files import RunFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +44,54 @@ def utilisation_steps(busy: Busy) -> StepFunction:
     """Return the busy share of the cluster."""
     times = np.concatenate((busy.start, busy.end))
     changes = np.concatenate((busy.milli, -busy.milli)).astype(np.float64)
-    steps = _accumulate(times, changes)
+    steps = steps_of(times, changes)
     return StepFunction(steps.times, steps.values / max(busy.total_milli, 1))
 
 
-def queue_steps(jobs: pd.DataFrame) -> StepFunction:
-    """Return how many jobs are submitted and not started.
+def queue_of(results: RunFiles, weights: pd.Series[float] | None = None) -> StepFunction:
+    """Return how many jobs wait, or what they weigh together, a weight for each job.
+
+    From the jobs where each waited once, which is quick; else from the pods, if the run wrote them.
+    """
+    jobs = results.jobs
+    waited_once = bool(jobs["starting_time"].notna().all() and (jobs["evictions"].fillna(0) == 0).all())
+    if waited_once or results.pods.empty:
+        return queue_steps(jobs, weights)
+    keys = pd.MultiIndex.from_frame(jobs[["workload_name", "job_id"]])
+    return pod_queue_steps(results.pods, None if weights is None else weights.set_axis(keys))
+
+
+def queue_steps(jobs: pd.DataFrame, weights: pd.Series[float] | None = None) -> StepFunction:
+    """Return how many jobs are submitted and not started, or what they weigh.
 
     Rejected jobs are left out, since jobs.csv does not tell when they were; jobs that never started stay to the end.
     """
+    each = pd.Series(1.0, index=jobs.index) if weights is None else weights
     waiting = jobs[(jobs["final_state"] != "REJECTED") | jobs["starting_time"].notna()]
-    left = waiting["starting_time"].dropna().to_numpy()
-    times = np.concatenate((waiting["submission_time"].to_numpy(), left))
-    return _accumulate(times, np.concatenate((np.ones(len(waiting)), -np.ones(len(left)))))
+    left = waiting["starting_time"].dropna()
+    times = np.concatenate((waiting["submission_time"].to_numpy(), left.to_numpy()))
+    return steps_of(times, np.concatenate((each[waiting.index].to_numpy(), -each[left.index].to_numpy())))
 
 
-def pod_queue_steps(pods: pd.DataFrame) -> StepFunction:
-    """Return how many jobs wait, from their pods: also right for jobs that were evicted, rejected or never started.
+def pod_queue_steps(pods: pd.DataFrame, weights: pd.Series[float] | None = None) -> StepFunction:
+    """Return how many jobs wait, or what they weigh, from their pods: also right for those evicted or never started.
 
     The pods of one job that were created together are one attempt. It waits until the last of them runs, or until
-    they are gone.
+    they are gone. Weights are by workload and job.
     """
     attempts = pods.groupby(["workload_name", "job_id", "created"], sort=False)
     ran = attempts["started"].count() == attempts["pod"].count()
     ends = attempts["started"].max().where(ran, attempts["finished"].max())
     begins = ends.index.get_level_values("created").to_numpy(dtype=np.float64)
+    # Pods of no job count as one, and weigh nothing.
+    owners = pd.MultiIndex.from_arrays([ends.index.get_level_values(name) for name in ("workload_name", "job_id")])
+    each = np.ones(len(ends)) if weights is None else weights.reindex(owners).fillna(0.0).to_numpy()
     times = np.concatenate((begins, ends.to_numpy(dtype=np.float64)))
-    return _accumulate(times, np.concatenate((np.ones(len(begins)), -np.ones(len(begins)))))
+    return steps_of(times, np.concatenate((each, -each)))
 
 
-def _accumulate(times: Floats, changes: Floats) -> StepFunction:
+def steps_of(times: Floats, changes: Floats) -> StepFunction:
+    """Return the sum of all changes so far, at each of the times at which there are some."""
     moments, position = np.unique(times, return_inverse=True)
-    # Whole numbers below 2**53, so that sums of floats are exact.
+    # Mostly whole numbers below 2**53, whose sums are exact.
     return StepFunction(moments, np.cumsum(np.bincount(position, weights=changes, minlength=len(moments))))

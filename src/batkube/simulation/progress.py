@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from batkube.kernel.instants import Instant, human
 from batkube.kernel.stopwatch import Stopwatch
-from batkube.simulation.run import ProgressListener
+
+ProgressListener = Callable[[int, int, Instant], None]
+"""Called now and then with: jobs ended, jobs in all, virtual time reached."""
 
 #: Real seconds between two updates.
 _BAR_INTERVAL_S = 0.1
@@ -26,6 +28,11 @@ def progress_display(quiet: bool, done: str = "simulated") -> Iterator[ProgressL
             yield listener
     else:
         yield _at_intervals(functools.partial(_print_line, done_with=done), _LINE_INTERVAL_S)
+
+
+def is_somebody_watching() -> bool:
+    """Say whether what is shown is seen at once: on a terminal, or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 @contextlib.contextmanager

@@ -1,0 +1,16 @@
+"""How wide figures are in print."""
+
+from __future__ import annotations
+
+import enum
+
+
+class FigureWidth(enum.StrEnum):
+    """Where a figure stands in a paper."""
+
+    COLUMN = "column"
+    PAGE = "page"
+
+
+#: In inches: a column, and the whole page, of a journal with two columns (IEEE, ACM).
+WIDTHS_IN = {FigureWidth.COLUMN: 3.5, FigureWidth.PAGE: 7.16}

@@ -1,0 +1,58 @@
+"""Charts over time for papers: pdf, svg, pgf, png, in the width that a page has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from batkube.kernel.errors import InputError
+from batkube.outputs.files.products import write_product
+from batkube.outputs.measures.measured_run import MeasuredRun
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from batkube.outputs.over_time.curves import ChartKind
+
+_ENDINGS = (".svg", ".pdf", ".pgf", ".png")
+
+
+def draw_chart(
+    kind: ChartKind,
+    runs: Sequence[MeasuredRun],
+    *,
+    title: str | None = None,
+    window: tuple[float | None, float | None] = (None, None),
+    width_in: float | None = None,
+) -> Figure:
+    """Return the chart of runs as a figure. For print it is `width_in` wide and has no title unless one is given."""
+    from batkube.outputs.over_time.curves import end_of, panels_of
+    from batkube.outputs.over_time.drawing import draw_panels
+
+    start_s, end_s = window[0] or 0.0, end_of(runs) if window[1] is None else window[1]
+    if not 0 <= start_s < end_s:
+        problem = f"{start_s:g} s to {end_s:g} s is no stretch of time"
+        raise InputError(runs[0].path, problem=problem, remedy=f"the last run ends at {end_of(runs):g} s")
+    usual = "" if width_in is not None else " and ".join(run.name for run in runs)
+    panels = panels_of(kind, runs)
+    return draw_panels(panels, start_s, end_s, title=usual if title is None else title, width_in=width_in)
+
+
+def save_chart(
+    kind: ChartKind,
+    runs: Sequence[MeasuredRun],
+    path: Path,
+    *,
+    title: str | None = None,
+    window: tuple[float | None, float | None] = (None, None),
+    width_in: float | None = None,
+) -> None:
+    """Write the chart of runs to `path`, whose ending says how. The same runs give the same bytes."""
+    if path.suffix.lower() not in _ENDINGS:
+        problem, remedy = "its ending names no kind of picture", f"end it in one of {', '.join(_ENDINGS)}"
+        raise InputError(path, problem=problem, remedy=remedy)
+    from batkube.outputs.charts.inline_svg import rendered
+
+    figure = draw_chart(kind, runs, title=title, window=window, width_in=width_in)
+    write_product(path, rendered(figure, path.suffix.lower().removeprefix(".")))

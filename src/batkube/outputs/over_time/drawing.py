@@ -1,0 +1,133 @@
+"""Charts over time as matplotlib figures, told apart without colours: by dashes, hatches and lightness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator
+
+from batkube.outputs.charts.axes import short
+from batkube.outputs.charts.shown import ShownFigure
+from batkube.outputs.charts.style import chart_style
+from batkube.outputs.charts.time_axis import time_axis
+from batkube.outputs.measures.timelines import StepFunction
+from batkube.outputs.over_time.curves import CurvePanel
+from batkube.outputs.pages.colours import LIGHT, SERIES
+
+_WIDTH_IN, _PANEL_IN = 7.16, 1.55
+#: More steps than so many in an inch are averaged: on paper they would be a smear.
+_STEPS_PER_IN = 90
+_TITLE_IN, _LEGEND_IN, _AXIS_IN = 0.32, 0.26, 0.42
+_DASHES = ("-", (0, (6.0, 1.5)), (0, (1.2, 1.2)), (0, (7.0, 1.5, 1.2, 1.5)))
+#: The fill and the hatch of each state, dark at the bottom of the stack.
+_FILLS = {
+    "computing": ("#33669A", None),
+    "switching on": ("#9FC3E4", "////"),
+    "switching off": ("#9FC3E4", "\\\\\\\\"),
+    "sleeping": ("#C9C9C9", "...."),
+    "idle": ("#F1F1F1", None),
+    "not available": ("#FFFFFF", "xxxx"),
+    "free": ("#9FC3E4", None),
+}
+
+
+def draw_panels(
+    panels: Sequence[CurvePanel], start_s: float, end_s: float, *, title: str = "", width_in: float | None = None
+) -> Figure:
+    """Return panels below one another over the same stretch of time."""
+    width = width_in or _WIDTH_IN
+    labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+    legend_rows = -(-len(labels) // _columns(labels, width)) if len(labels) > 1 else 0
+    top = (_TITLE_IN if title else 0.06) + _LEGEND_IN * legend_rows
+    height = top + _PANEL_IN * len(panels) + _AXIS_IN
+    with chart_style():
+        layout = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - top / height), h_pad=0.05, w_pad=0.05)
+        figure = ShownFigure(figsize=(width, height), dpi=160, facecolor="white", layout=layout)
+        grid: list[Axes] = list(figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0])
+        for axes, panel in zip(grid, panels, strict=True):
+            axes.set_xlim(start_s, end_s)
+            steps = [one.steps.within(start_s, end_s, most=int(width * _STEPS_PER_IN)) for one in panel.curves]
+            _draw(axes, panel, steps, labels)
+        axis = time_axis(start_s, end_s, most_ticks=int(width * 1.6))
+        grid[-1].set_xticks(axis.ticks_s, axis.labels)
+        grid[-1].set_xlabel(f"time ({axis.unit})")
+        figure.align_ylabels(grid)
+        if title:
+            figure.text(0.012, 1 - 0.08 / height, short(title, 80), fontsize=11, weight="bold", va="top")
+        if legend_rows:
+            _legend(figure, grid, labels, width, (_TITLE_IN if title else 0.06) / height)
+    return figure
+
+
+def _columns(labels: Sequence[str], width: float) -> int:
+    widest = max(len(short(label)) for label in labels)
+    return max(1, min(len(labels), int(width / (0.6 + 0.085 * widest))))
+
+
+def _legend(figure: Figure, grid: Sequence[Axes], labels: Sequence[str], width: float, above: float) -> None:
+    handles: dict[str, Artist] = {}
+    for axes in grid:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    figure.legend(
+        handles=[handles[short(label)] for label in labels],
+        loc="upper left",
+        bbox_to_anchor=(0.0, 1 - above),
+        ncols=_columns(labels, width),
+        frameon=False,
+        fontsize=8,
+        handlelength=2.6,
+        borderaxespad=0.1,
+    )
+
+
+def _draw(axes: Axes, panel: CurvePanel, curves: Sequence[StepFunction], labels: Sequence[str]) -> None:
+    if panel.is_stacked:
+        _stack(axes, panel, curves)
+    else:
+        for curve, steps in zip(panel.curves, curves, strict=True):
+            number = labels.index(curve.label)
+            axes.step(
+                steps.times,
+                steps.values,
+                where="post",
+                color=SERIES[number % len(SERIES)],
+                linestyle=_DASHES[number % len(_DASHES)],
+                linewidth=1.1,
+                label=short(curve.label),
+            )
+    reach = max([panel.top or 0.0, 1.0, *(float(steps.values.max()) for steps in curves)])
+    axes.set_ylim(0, reach if panel.is_stacked else reach * 1.05)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+    axes.set_ylabel(panel.unit)
+    if not panel.is_stacked:
+        axes.grid(axis="both", color=LIGHT["rule"], linewidth=0.6)
+    if panel.title:
+        axes.set_title(short(panel.title, 60), fontsize=9, weight="bold", loc="left")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _stack(axes: Axes, panel: CurvePanel, steps: Sequence[StepFunction]) -> None:
+    """Draw curves on top of one another; all change at the same instants."""
+    low = np.zeros(len(steps[0].times))
+    for curve, one in zip(panel.curves, steps, strict=True):
+        fill, hatch = _FILLS[curve.label]
+        high = low + one.values
+        axes.fill_between(
+            one.times,
+            low,
+            high,
+            step="post",
+            facecolor=fill,
+            hatch=hatch,
+            edgecolor=LIGHT["axis"],
+            linewidth=0.3 if hatch else 0.0,
+            label=curve.label,
+        )
+        low = high

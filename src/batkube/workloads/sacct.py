@@ -1,0 +1,245 @@
+"""Reading what Slurm's accounting tells of jobs: the output of `sacct --parsable2`, with its header.
+
+    sacct -a -X -P -S 2026-01-01 -o JobID,User,Partition,State,Submit,Start,End,Timelimit,NNodes,AllocCPUS,AllocTRES
+
+A line is a job; steps (`17.batch`, `17.0`), which `-X` leaves out, are passed over. Columns may stand in any order, and
+others beside them. A job becomes one of as many pods as it had nodes, each with its share of the job's cores, memory
+and GPUs, so that jobs pack as they did under Slurm; without such columns it takes whole machines.
+
+Slurm: man sacct, "Job Accounting Fields"; src/common/slurm_time and parse_time.c for how times are written. Times are
+of the cluster's own time zone and say nothing of it, so an hour is lost or gained where clocks were changed.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from operator import attrgetter
+from pathlib import Path
+from typing import NoReturn
+
+from msgspec.structs import replace as replace_fields
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.fidelity import FidelityNote
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration, Instant, instant_of
+from batkube.kernel.quantities import CPU, GPU, MEMORY
+from batkube.workloads.delays import DelayProfiles
+from batkube.workloads.files import lines
+from batkube.workloads.model import Job, Requests, Workload
+from batkube.workloads.names import unfit
+
+SEPARATOR = "|"
+JOB_ID = "JobID"
+_REMEDY = "write it with: sacct -a -X -P -o JobID,User,Partition,State,Submit,Start,End,Timelimit,NNodes,AllocCPUS"
+#: What stands in the place of a time that there is none of.
+_NO_TIME = ("", "Unknown", "None", "N/A")
+#: Of a limit.
+_NO_LIMIT = ("", "UNLIMITED", "Partition_Limit", "INVALID", "NOT_SET")
+_LENGTH = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.(\d+))?")
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)")
+_BYTES = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+
+NEVER_RAN = FidelityNote("workload", "a job of the trace never began (pending, or cancelled before) and is left out")
+RUNNING = FidelityNote("workload", "a job of the trace has not ended and is left out")
+FAILED = FidelityNote(
+    "workload", "a job did not complete in the trace (failed, cancelled, timed out, …); here it runs as long"
+)
+OVER_LIMIT = FidelityNote(
+    "workload", "a job of the trace ran at least as long as its time limit; here it is killed at its walltime"
+)
+
+
+def read_sacct(path: Path, name: str) -> Workload:
+    """Return the jobs of an accounting list as a workload called `name`. Raises InputError."""
+    with lines(path) as text:
+        rows = csv.DictReader(text, delimiter=SEPARATOR, quoting=csv.QUOTE_NONE)
+        try:
+            jobs = _AccountedJobs(path, name, list(rows.fieldnames or ()))
+            for row in rows:
+                jobs.add(rows.line_num, row)
+        except csv.Error as error:
+            raise InputError(path, at=f"line {rows.line_num}", problem=f"cannot be read: {error}") from None
+    return jobs.workload()
+
+
+class _AccountedJobs:
+    """Turns rows into jobs."""
+
+    def __init__(self, path: Path, name: str, columns: list[str]) -> None:
+        self._path = path
+        self._name = name
+        self._columns = columns
+        for needed in ((JOB_ID,), ("Submit",), ("ElapsedRaw", "Elapsed", "End"), ("ElapsedRaw", "Elapsed", "Start")):
+            if not any(column in columns for column in needed):
+                problem = f"has no column {' or '.join(needed)}"
+                raise InputError(path, at="line 1", problem=problem, remedy=_REMEDY)
+        self._jobs: list[Job] = []
+        self._delays = DelayProfiles()
+        #: How often each job was listed that ran.
+        self._listed: dict[str, int] = {}
+        self._notes: dict[FidelityNote, int] = {}
+
+    def add(self, line: int, row: Mapping[str | None, str | list[str] | None]) -> None:
+        """Take one line."""
+        if None in row or None in row.values():
+            count = len(self._columns)
+            self._refuse(line, f"does not have the {count} fields of the header", "write it with -P (--parsable2)")
+        cells = {str(key): str(value).strip() for key, value in row.items()}
+        identity = cells[JOB_ID]
+        if "." in identity:
+            return  # a step of a job
+        if not identity or (problem := unfit(identity)):
+            self._refuse(line, f"JobID {problem}" if identity else "has no JobID")
+        state = cells.get("State", "").partition(" ")[0]
+        run = self._run_time(line, cells)
+        if state in ("PENDING", "REQUEUED") or "[" in identity or (run in (None, 0) and not self._began(cells)):
+            self._note(NEVER_RAN)
+            return
+        if run is None or state in ("RUNNING", "SUSPENDED", "COMPLETING"):
+            self._note(RUNNING)
+            return
+        # A job that was requeued is listed once for each time it ran, by the same number.
+        times = self._listed.get(identity, 0) + 1
+        self._listed[identity] = times
+        if state not in ("", "COMPLETED"):
+            self._note(FAILED)
+        submit = self._time(line, cells, "Submit")
+        if submit is None:
+            self._refuse(line, "has no Submit time")
+        size, requests = self._size(line, cells)
+        limit = self._limit(line, cells)
+        if limit is not None and run >= limit:
+            self._note(OVER_LIMIT)
+        self._jobs.append(
+            Job(
+                workload=self._name,
+                name=identity if times == 1 else f"{identity}-{times}",
+                submit=submit,
+                size=size,
+                profile=self._delays.of(run),
+                walltime=limit,
+                requests=requests,
+                user=cells.get("User", ""),
+                queue=cells.get("Partition", "").partition(",")[0],
+            )
+        )
+
+    def workload(self) -> Workload:
+        """Return the jobs by submission, which begins at 0; simultaneous ones in the order of the file."""
+        if not self._jobs:
+            left_out = sum(self._notes.values())
+            raise InputError(self._path, problem=f"holds no job that ran ({left_out} were left out)", remedy=_REMEDY)
+        self._jobs.sort(key=attrgetter("submit"))
+        first = self._jobs[0].submit
+        jobs = [replace_fields(job, submit=Instant(job.submit - first)) for job in self._jobs]
+        return Workload(name=self._name, source=str(self._path), jobs=jobs, notes=tuple(self._notes.items()))
+
+    def _began(self, cells: Mapping[str, str]) -> bool:
+        return "Start" not in cells or cells["Start"] not in _NO_TIME
+
+    def _run_time(self, line: int, cells: Mapping[str, str]) -> Duration | None:
+        """Return how long a job ran; None when it has not ended."""
+        raw = cells.get("ElapsedRaw", "")
+        if raw:
+            if not raw.isdecimal():
+                self._refuse(line, f"ElapsedRaw is {raw!r}, which is no number of seconds")
+            return Duration(int(raw) * NANOSECONDS_PER_SECOND)
+        if cells.get("Elapsed"):
+            return self._length(line, "Elapsed", cells["Elapsed"])
+        start, end = self._time(line, cells, "Start"), self._time(line, cells, "End")
+        if start is None or end is None:
+            return None
+        if end < start:
+            self._refuse(line, f"End {cells['End']} is before Start {cells['Start']}")
+        return Duration(end - start)
+
+    def _limit(self, line: int, cells: Mapping[str, str]) -> Duration | None:
+        raw = cells.get("TimelimitRaw", "")
+        if raw.isdecimal():
+            return Duration(int(raw) * 60 * NANOSECONDS_PER_SECOND) or None
+        text = cells.get("Timelimit", "")
+        return None if text in _NO_LIMIT else self._length(line, "Timelimit", text) or None
+
+    def _length(self, line: int, column: str, text: str) -> Duration:
+        """Return a length of time, `[DAYS-][HOURS:]MINUTES:SECONDS`."""
+        match = _LENGTH.fullmatch(text)
+        if match is None:
+            self._refuse(line, f"{column} is {text!r}, which is no [days-]hours:minutes:seconds")
+        days, hours, minutes, whole = (int(group or 0) for group in match.groups()[:4])
+        part = Fraction(f"0.{match[5] or 0}")
+        return Duration(int((((days * 24 + hours) * 60 + minutes) * 60 + whole + part) * NANOSECONDS_PER_SECOND))
+
+    def _time(self, line: int, cells: Mapping[str, str], column: str) -> Instant | None:
+        """Return a time; in seconds since 1970 where SLURM_TIME_FORMAT is %s."""
+        text = cells.get(column, "")
+        if text in _NO_TIME:
+            return None
+        try:
+            return Instant(int(text) * NANOSECONDS_PER_SECOND) if text.isdecimal() else instant_of(text)
+        except ValueError:
+            remedy = "write times as 2026-01-31T12:00:00, Slurm's own way, or in seconds (SLURM_TIME_FORMAT=%s)"
+            self._refuse(line, f"{column} is {text!r}, which is no time", remedy)
+
+    def _size(self, line: int, cells: Mapping[str, str]) -> tuple[int, Requests]:
+        """Return the nodes of a job, and what it has on each of them."""
+        resources = self._resources(line, cells)
+        nodes = self._count(line, cells, "AllocNodes", "NNodes", "ReqNodes") or int(resources.get("node", 1)) or 1
+        cores = resources.get("cpu") or self._count(line, cells, "AllocCPUS", "NCPUS", "ReqCPUS")
+        requests = []
+        if cores:
+            requests.append((CPU, -(-cores * 1000 // nodes)))
+        memory = resources.get("mem") or self._memory(line, cells, nodes, cores)
+        if memory:
+            requests.append((MEMORY, -(-memory // nodes)))
+        if gpus := resources.get("gres/gpu", 0):
+            requests.append((GPU, -(-gpus // nodes)))
+        return nodes, tuple(sorted(requests))
+
+    def _resources(self, line: int, cells: Mapping[str, str]) -> dict[str, int]:
+        """Return what AllocTRES, or else ReqTRES, says: `cpu=8,gres/gpu=2,mem=64G,node=2`."""
+        text = cells.get("AllocTRES") or cells.get("ReqTRES") or ""
+        amounts: dict[str, int] = {}
+        for part in filter(None, text.split(",")):
+            kind, equals, amount = part.partition("=")
+            if not equals:
+                self._refuse(line, f"{part!r} is no trackable resource", "write RESOURCE=AMOUNT, as sacct does")
+            if kind == "mem":
+                amounts[kind] = self._bytes(line, "mem", amount)
+            elif kind in ("cpu", "node", "gres/gpu"):
+                if not amount.isdecimal():
+                    self._refuse(line, f"{part!r} is no whole number")
+                amounts[kind] = int(amount)
+        return amounts
+
+    def _memory(self, line: int, cells: Mapping[str, str], nodes: int, cores: int) -> int:
+        """Return ReqMem of the whole job; before Slurm 21.08 it is per node (`n`) or per core (`c`)."""
+        text = cells.get("ReqMem", "")
+        if not text or text == "?":
+            return 0
+        times = {"n": nodes, "c": max(cores, 1)}.get(text[-1], 1)
+        return self._bytes(line, "ReqMem", text.rstrip("nc")) * times
+
+    def _bytes(self, line: int, column: str, text: str) -> int:
+        match = _AMOUNT.fullmatch(text)
+        if match is None:
+            self._refuse(line, f"{column} is {text!r}, which is no amount of memory", "write it as 4000M or 16G")
+        return int(Fraction(match[1]) * _BYTES[match[2]])
+
+    def _count(self, line: int, cells: Mapping[str, str], *columns: str) -> int:
+        """Return the first of these columns that says more than 0."""
+        for column in columns:
+            text = cells.get(column, "")
+            if text and not text.isdecimal():
+                self._refuse(line, f"{column} is {text!r}, which is not a whole number", "run sacct without --units")
+            if text and int(text):
+                return int(text)
+        return 0
+
+    def _note(self, note: FidelityNote) -> None:
+        self._notes[note] = self._notes.get(note, 0) + 1
+
+    def _refuse(self, line: int, problem: str, remedy: str | None = None) -> NoReturn:
+        raise InputError(self._path, at=f"line {line}", problem=problem, remedy=remedy)

@@ -1,0 +1,199 @@
+"""Pods that ran on a cluster, from what kubectl lists and from what an audit log tells."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import batkube
+from batkube.kernel.errors import InputError
+from batkube.outputs.results import Results
+from batkube.workloads.audit_logs import UNTOLD
+from batkube.workloads.pod_courses import DELETED, OF_NODE, PLACED, RUNNING, WAITING
+from batkube.workloads.pod_lists import GONE
+from batkube.workloads.reading import read_workload
+
+EPOCH = datetime.datetime(2026, 1, 5, 8, tzinfo=datetime.UTC)
+
+
+def stamp(second: float) -> str:
+    return (EPOCH + datetime.timedelta(seconds=second)).isoformat().replace("+00:00", "Z")
+
+
+def pod(name: str, created: float, start: float | None, end: float | None, **spec: object) -> dict[str, Any]:
+    """Return a pod as the API has it."""
+    if end is not None:
+        state: dict[str, Any] = {
+            "terminated": {"exitCode": 0, "startedAt": stamp(start or 0), "finishedAt": stamp(end)}
+        }
+    else:
+        state = {"running": {"startedAt": stamp(start)}} if start is not None else {"waiting": {}}
+    phase = "Pending" if start is None else "Running" if end is None else "Succeeded"
+    requests = {"cpu": "500m", "memory": "1Gi"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "team", "creationTimestamp": stamp(created)},
+        "spec": {"containers": [{"name": "c", "image": "busybox", "resources": {"requests": requests}}], **spec},
+        "status": {"phase": phase, "containerStatuses": [{"name": "c", "state": state}]},
+    }
+
+
+def listed(folder: Path, *items: dict[str, Any]) -> Path:
+    """Write a list as kubectl does."""
+    path = folder / "pods.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=4))
+    return path
+
+
+def test_pods_of_a_list_are_jobs_with_their_requests_and_run_times(tmp_path: Path) -> None:
+    of_node = pod("proxy", 0, 1, None)
+    of_node["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "name": "proxy"}]
+    failed = pod("bad", 30, 31, 41, schedulerName="volcano", priority=7)
+    failed["status"]["phase"] = "Failed"
+    failed["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] = 3
+    about = {"kind": "Pod", "namespace": "team", "name": "long-gone"}
+    event = {"apiVersion": "v1", "kind": "Event", "involvedObject": about, "reason": "Scheduled"}
+    path = listed(
+        tmp_path,
+        pod("b", 20, 25, 85, nodeSelector={"disk": "ssd"}),
+        pod("a", 10, 10, 70),
+        failed,
+        pod("waits", 11, None, None),
+        pod("runs", 12, 13, None),
+        of_node,
+        event,
+        event,
+    )
+
+    workload = read_workload(path)
+
+    told = [(job.name, job.submit / 1e9, job.profile.name, job.scheduler, job.priority) for job in workload.jobs]
+    assert told == [("a", 0, "delay60", "", 0), ("b", 10, "delay60", "", 0), ("bad", 20, "delay10_exit3", "volcano", 7)]
+    assert {job.user for job in workload.jobs} == {"team"}
+    assert dict(workload.jobs[0].requests) == {"cpu": 500, "memory": 1 << 30}
+    assert dict(workload.notes) == {WAITING: 1, RUNNING: 1, OF_NODE: 1, GONE: 1, PLACED: 1}
+
+
+def test_a_run_whose_pods_are_listed_replays_to_the_same_times(tmp_path: Path) -> None:
+    recipe = {
+        "generate": "poisson",
+        "jobs": 80,
+        "interval": "20s",
+        "run-time": "choice:30,90,600",
+        "cpu": "0.5",
+        "memory": "1Gi",
+    }
+    first = batkube.run(
+        workload=recipe, platform="2x2,4Gi", scheduler="policy:first-fit", seed=4, out=tmp_path / "first"
+    )
+    jobs = Results(first.path).jobs
+    second_of = jobs["submission_time"].round()
+    items = [
+        pod(f"j{row.job_id}", round(row.submission_time), row.starting_time, row.finish_time)
+        for row in jobs.itertuples()
+    ]
+    path = listed(tmp_path, *items)
+
+    again = batkube.run(workload=path, platform="2x2,4Gi", scheduler="policy:first-fit", out=tmp_path / "again")
+
+    assert len(again.jobs) == len(second_of) == 80
+    lengths = jobs.set_index("job_id")["execution_time"]
+    replayed = again.jobs.set_index("job_id")["execution_time"]
+    for name, length in lengths.items():
+        assert replayed[f"j{name}"] == pytest.approx(length, abs=1e-5)
+    # Submissions are whole seconds in the API, so waits differ by what that moves.
+    assert again.metrics.wait_s_mean == pytest.approx(first.metrics.wait_s_mean, rel=0.05, abs=2)
+
+
+def audit(
+    verb: str, name: str, at: float, part: str = "", level: str = "RequestResponse", **more: object
+) -> dict[str, Any]:
+    reference = {"resource": "pods", "namespace": "team", "name": name, "apiVersion": "v1"}
+    return {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": level,
+        "stage": "ResponseComplete",
+        "verb": verb,
+        "objectRef": {**reference, **({"subresource": part} if part else {})},
+        "responseStatus": {"code": 201 if verb == "create" else 200},
+        "stageTimestamp": stamp(at),
+        **more,
+    }
+
+
+def logged(folder: Path, *events: dict[str, Any]) -> Path:
+    path = folder / "audit.log"
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    return path
+
+
+def status_of(name: str, start: float | None, end: float | None) -> dict[str, Any]:
+    return {"status": pod(name, 0, start, end)["status"]}
+
+
+def test_an_audit_log_tells_the_lives_of_pods(tmp_path: Path) -> None:
+    generated = pod("worker-x7f2k", 5.25, None, None)
+    path = logged(
+        tmp_path,
+        audit("list", "", 0),
+        audit("create", "a", 5.0, responseObject=pod("a", 5, None, None)),
+        audit("create", "", 5.25, responseObject=generated, requestObject={"metadata": {"generateName": "worker-"}}),
+        audit("create", "a", 5.5, "binding", requestObject={"target": {"name": "node-0"}}),
+        audit("patch", "a", 6.5, "status", responseObject=status_of("a", 6, None)),
+        audit("patch", "worker-x7f2k", 7.0, "status", requestObject=status_of("w", 7, None)),
+        audit("patch", "a", 66.9, "status", responseObject=status_of("a", 6, 66)),
+        audit("delete", "a", 90.0),
+        audit("delete", "worker-x7f2k", 100.0),
+        audit("delete", "worker-x7f2k", 130.5),
+        audit("create", "a", 200.0, responseObject=pod("a", 200, None, None)),
+        audit("patch", "a", 210.0, "status", responseObject=status_of("a", 201, 210)),
+        audit("create", "untold", 220.0, level="Metadata"),
+        {**audit("create", "refused", 230.0, responseObject=pod("r", 1, None, None)), "responseStatus": {"code": 403}},
+    )
+
+    workload = read_workload(path)
+
+    told = [(job.name, job.submit / 1e9, job.profile.name) for job in workload.jobs]
+    assert told == [("a", 0, "delay60"), ("worker-x7f2k", 0.25, "delay123.5"), ("a-2", 195, "delay9")]
+    assert dict(workload.notes) == {UNTOLD: 1, DELETED: 1}
+    assert len(batkube.run(workload=path, platform="2x2,4Gi", out=tmp_path / "out").jobs) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"apiVersion": "v1", "items": [{"kind": "Pod"}], "kind": "List"}', "items[0].metadata"),
+        (
+            '{"apiVersion": "v1", "items": [{"kind": "Pod", "metadata": {"name": "x"}, "spec": {}}]}',
+            "does not say when",
+        ),
+        ('{"apiVersion": "v1", "items": []}', "holds no pod that began and ended"),
+        ('{"apiVersion": "v1", "items": {}}', "it has no `items`"),
+        ('{"apiVersion": "v1", "items": [', "is not JSON"),
+    ],
+)
+def test_a_list_that_cannot_be_used_is_told(content: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "pods.json").write_text(content)
+
+    with pytest.raises(InputError) as error:
+        read_workload(tmp_path / "pods.json")
+
+    assert problem in str(error.value)
+
+
+def test_an_audit_log_that_cannot_be_used_is_told_with_its_line(tmp_path: Path) -> None:
+    for events, problem in (
+        ([audit("list", "", 0)], "tells of no pod that was created"),
+        ([audit("create", "x", 0, level="Metadata")], "holds no pod that began and ended (1 were left out)"),
+        ([audit("list", "", 0), {"kind": "Pod", "apiVersion": "v1"}], "line 2: is no event of audit.k8s.io"),
+        ([audit("create", "a", 1), {**audit("create", "b", 2), "stageTimestamp": "soon"}], "'soon', which is no time"),
+    ):
+        with pytest.raises(InputError) as error:
+            read_workload(logged(tmp_path, *events))
+        assert problem in str(error.value)
