@@ -19,6 +19,7 @@ import pytest
 import zmq
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.batsim.platforms import silent_platform
 from tests.batsim.recordings import Recording, read_table
 
 import batkube
@@ -41,13 +42,7 @@ EIGHT_JOBS = {
 
 def platform_file(folder: Path, machines: int, more: str = "") -> Path:
     """Write a SimGrid platform without a network."""
-    hosts = "".join(f'<host id="node{number}" speed="1f" {more}/>' for number in range(machines))
-    path = folder / "platform.xml"
-    path.write_text(
-        '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
-        f'<zone id="all" routing="Full"><host id="master_host" speed="1f"/>{hosts}</zone></platform>'
-    )
-    return path
+    return silent_platform(folder, machines, prefix="node", more=f'speed="1f" {more}')
 
 
 def workload_file(folder: Path, content: dict[str, Any]) -> Path:

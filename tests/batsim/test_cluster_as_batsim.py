@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.batsim.platforms import silent_platform
 from tests.batsim.recordings import Recording, comparable
 
 import batkube
@@ -146,19 +147,10 @@ POWER = """if event["type"] == "JOB_SUBMITTED":
         if event["type"] == "ANSWER":
             open(PATH, "w").write(json.dumps(data))"""
 WATTS = '<prop id="wattage_per_state" value="30:30:100"/>'
-HOSTS = "".join(f'<host id="h{number}" speed="1Gf">{WATTS}</host>' for number in range(4))
-
-
-def four_hosts(folder: Path) -> Path:
-    platform = folder / "platform.xml"
-    platform.write_text(
-        f'<?xml version="1.0"?><platform version="4.1"><zone id="z" routing="Full">{HOSTS}</zone></platform>'
-    )
-    return platform
 
 
 def test_energy_is_told_where_it_counts_and_machines_are_not_switched(workload: Path, tmp_path: Path) -> None:
-    answer, platform = tmp_path / "answer.json", four_hosts(tmp_path)
+    answer, platform = tmp_path / "answer.json", silent_platform(tmp_path, 4, inside=WATTS)
     asking = POWER.replace("PATH", repr(str(answer)))
     query = asking.replace("DECISION", '"QUERY", requests={"consumed_energy": {}}')
     switch = asking.replace("DECISION", '"SET_RESOURCE_STATE", resources="1-2", state="1"')
@@ -177,7 +169,10 @@ def test_messages_of_jobs_that_nobody_hears_are_noted(tmp_path: Path) -> None:
     talk.write_text(json.dumps({**FOUR_JOBS, "profiles": profiles}))
 
     run = batkube.run(
-        workload=talk, platform=four_hosts(tmp_path), scheduler=scheduler(tmp_path, STARTS_EACH), out=tmp_path / "out"
+        workload=talk,
+        platform=silent_platform(tmp_path, 4, inside=WATTS),
+        scheduler=scheduler(tmp_path, STARTS_EACH),
+        out=tmp_path / "out",
     )
 
     assert len(run.jobs) == 4

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests import published
+from tests.batsim.platforms import silent_platform
 from tests.batsim.recordings import read_table
 
 import batkube
@@ -22,12 +23,6 @@ from batkube.batsim.simulator import Arguments, run_batsim
 from batkube.batsim.socket import free_endpoint
 
 EASY = Path(__file__).resolve().parents[2] / "examples" / "batsim" / "easy.py"
-#: Names sort as the machines' numbers do, so that both ways of numbering are one.
-HOST = '<host id="host{:03}" speed="1Gf" coordinates="0 0 0"/>'
-PLATFORM = (
-    '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
-    '<zone id="z" routing="Vivaldi"><host id="master_host" speed="1Gf" coordinates="0 0 0"/>{}</zone></platform>'
-)
 
 Schedule = dict[str, tuple[str, float, str]]
 """Of each job: how it ended, when it started, and where."""
@@ -55,8 +50,7 @@ def schedule(path: Path) -> Schedule:
 
 
 def by_our_batsim(workload: Path, machines: int, folder: Path) -> Schedule:
-    platform = folder / "platform.xml"
-    platform.write_text(PLATFORM.format("".join(HOST.format(number) for number in range(machines))))
+    platform = silent_platform(folder, machines)
     with easy() as endpoint:
         run_batsim(Arguments(platform=platform, workloads=[workload], endpoint=endpoint, prefix=str(folder / "out")))
     return schedule(folder / "out_jobs.csv")

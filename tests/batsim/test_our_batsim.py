@@ -11,19 +11,15 @@ from typing import Any
 
 import pytest
 import zmq
+from tests.batsim.platforms import silent_platform
 from tests.batsim.recordings import read_table
 from typer.testing import CliRunner
 
+from batkube.batsim.options import Options
 from batkube.batsim.simulator import Arguments, run_batsim
 from batkube.cli.app import command_line
-from batkube.kernel.errors import InputError
+from batkube.kernel.errors import InputError, RunFailed
 
-#: Four hosts of 100 Mflop/s with 10 cores each, and no network to speak of.
-HOSTS = "".join(f'<host id="host{n}" speed="100Mf" core="10" coordinates="0 0 0"/>' for n in range(4))
-PLATFORM = (
-    '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
-    f'<zone id="z" routing="Vivaldi"><host id="master_host" speed="1Gf" coordinates="0 0 0"/>{HOSTS}</zone></platform>'
-)
 Decision = tuple[str, Mapping[str, Any]]
 
 
@@ -53,11 +49,11 @@ def on_first_machines(kind: str, data: Mapping[str, Any]) -> list[Decision]:
 
 
 def written(folder: Path, jobs: Sequence[Mapping[str, Any]], **profiles: Mapping[str, Any]) -> Arguments:
-    """Return the arguments of a simulation of jobs."""
-    (folder / "platform.xml").write_text(PLATFORM)
+    """Return the arguments of a simulation of jobs on four hosts of ten cores with 100 Mflop/s each."""
+    platform = silent_platform(folder, 4, more='speed="100Mf" core="10"')
     entries = [{"id": str(number), "subtime": 0, "res": 1, **job} for number, job in enumerate(jobs)]
     (folder / "w.json").write_text(json.dumps({"nb_res": 4, "jobs": entries, "profiles": profiles}))
-    return Arguments(folder / "platform.xml", [folder / "w.json"], prefix=str(folder / "out"))
+    return Arguments(platform, [folder / "w.json"], prefix=str(folder / "out"))
 
 
 @pytest.fixture
@@ -214,3 +210,24 @@ def test_jobs_that_are_left_behind_are_told_and_the_command_ends_as_batsim_does(
 
     assert code == 0
     assert "warning: nothing more is due at 0 s, and the scheduler left 3 jobs" in output
+
+
+def test_a_simulation_that_breaks_off_before_any_job_has_ended_has_used_nothing(tmp_path: Path) -> None:
+    """The schedule's energy is that from the first submission to the last end of a job, and there is none."""
+    watts = '<prop id="wattage_per_state" value="30:30:100"/>'
+    late = [{"profile": "wait", "subtime": 9}]
+
+    def reject_nobody(kind: str, data: Mapping[str, Any]) -> list[Decision]:
+        return [("REJECT_JOB", {"job_id": "w0!none"})] if kind == "JOB_SUBMITTED" else []
+
+    arguments = dataclasses.replace(
+        written(tmp_path, late, wait={"type": "delay", "delay": 8}),
+        platform=silent_platform(tmp_path, 4, inside=watts),
+        options=Options(has_energy=True),
+    )
+
+    with pytest.raises(RunFailed, match="does not exist"):
+        run_batsim(arguments, scheduler=Scheduler(reject_nobody))
+
+    header, row = read_table(tmp_path / "out_schedule.csv")
+    assert row[header.index("consumed_joules")] == "0.000000"

@@ -17,17 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.batsim.platforms import silent_platform
 
 import batkube
 from batkube.batsim.simulator import Arguments, run_batsim
 from batkube.batsim.socket import free_endpoint
 from batkube.kernel.errors import RunFailed
 
-HOSTS = "".join(f'<host id="node{number}" speed="1f"/>' for number in range(4))
-PLATFORM = (
-    '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
-    f'<zone id="all" routing="Full"><host id="master_host" speed="1f"/>{HOSTS}</zone></platform>'
-)
 JOBS = {
     "nb_res": 4,
     "jobs": [{"id": str(number), "subtime": number, "res": 1, "profile": "p"} for number in range(4)],
@@ -90,9 +86,7 @@ def workload(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def platform(tmp_path: Path) -> Path:
-    path = tmp_path / "platform.xml"
-    path.write_text(PLATFORM)
-    return path
+    return silent_platform(tmp_path, 4, prefix="node")
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from tests import opt_in
+from tests.batsim.platforms import silent_platform, wired_platform
 from tests.batsim.recordings import read_table
 
 import batkube
@@ -28,18 +29,6 @@ from batkube.schedulers.installed import cache_folder
 VERSION = "3.2.1"
 NEEDS = ("pyzmq", "docopt", "sortedcontainers", "procset")
 MACHINES = 8
-HOSTS = "".join(f'<host id="host{number}" speed="1Gf" coordinates="0 0 0"/>' for number in range(MACHINES))
-#: No network, so that time is exact here as there.
-SILENT = (
-    '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
-    f'<zone id="z" routing="Vivaldi"><host id="master_host" speed="1Gf" coordinates="0 0 0"/>{HOSTS}</zone></platform>'
-)
-#: A cluster with a network and a storage.
-WIRED = (
-    '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
-    '<zone id="z" routing="Full"><cluster id="c" prefix="host" suffix="" radical="0-9" speed="1Gf" bw="125MBps" '
-    'lat="50us" bb_bw="2GBps" bb_lat="500us"/></zone></platform>'
-)
 Rows = list[dict[str, str]]
 
 
@@ -107,15 +96,14 @@ def in_batsim(
     scheduler: str,
     workload: Path,
     *,
-    platform: str = SILENT,
+    platform: Path | None = None,
     configuration: str = "{}",
     master: str = MASTER_HOST,
     storage: str = "",
     options: Options | None = None,
 ) -> Rows:
     """Run one in front of our Batsim; return the rows of its jobs."""
-    xml, endpoint = workload.with_name("platform.xml"), free_endpoint()
-    xml.write_text(platform)
+    xml, endpoint = platform or silent_platform(workload.parent, MACHINES), free_endpoint()
     log = workload.with_name("pybatsim.log")
     with (
         log.open("w") as file,
@@ -235,7 +223,7 @@ def test_bebida_stages_data_on_a_storage_with_jobs_and_profiles_of_its_own(pybat
         pybatsim,
         "schedBebida",
         _written(tmp_path / "staging.json", listed, t=total),
-        platform=WIRED,
+        platform=wired_platform(tmp_path, 10),
         configuration='{"variant": "pfs"}',
         master="host9",
         storage="host8",

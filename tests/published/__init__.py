@@ -85,6 +85,36 @@ def four_gangs(folder: Path) -> Path:
     return _written(folder / "four.json", jobs, {"ten": {**_delay(10), "cpu": 1}})
 
 
+def four_interleaved_gangs(folder: Path) -> Path:
+    """Write the pods of the four gangs as they came when recorded: one every 16 ms, gangs in turn; for coscheduling."""
+    groups = [
+        {
+            "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+            "kind": "PodGroup",
+            "metadata": {"name": f"g0{gang}"},
+            "spec": {"minMember": 10},
+        }
+        for gang in range(4)
+    ]
+    container = {"name": "main", "image": "work", "resources": {"requests": {"cpu": "1"}}}
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"g0{number % 4}-{number // 4}",
+                "labels": {"scheduling.x-k8s.io/pod-group": f"g0{number % 4}"},
+                "annotations": {"batkube.io/submit": f"{30 + 16 * number}ms", "batkube.io/duration": "10s"},
+            },
+            "spec": {"restartPolicy": "Never", "containers": [container]},
+        }
+        for number in range(40)
+    ]
+    path = folder / "four.yaml"
+    path.write_text("\n---\n".join(map(json.dumps, [*groups, *pods])))
+    return path
+
+
 GANG_WORKLOADS = {"mixed": mixed_gangs, "four": four_gangs}
 
 

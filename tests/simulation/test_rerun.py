@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tests.commands import answer_here
 
+import batkube
+from batkube.policies.fcfs import Fcfs
 from batkube.scenarios.relocation import files_in_texts, relocated
 from batkube.simulation import record
 
@@ -159,6 +161,32 @@ def test_what_is_no_run_is_refused(home: Path, change: Any, problem: str) -> Non
     result = answer_here(home, "rerun", "out")
 
     assert (result.returncode, problem in result.stderr) == (2, True), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--out", "out", "--force"), "--out out: is the run itself"),
+        (("--pack",), "--pack: means nothing without --out"),
+        (("--outputs", "jobs.csv"), "outputs: 'jobs' is no file to choose"),
+    ],
+)
+def test_wishes_that_make_no_sense_are_refused(home: Path, options: tuple[str, ...], problem: str) -> None:
+    ran(home)
+    result = answer_here(home, "rerun", "out", *options)
+
+    assert (result.returncode, problem in result.stderr) == (2, True), result.stderr
+
+
+def test_a_policy_that_was_an_object_is_in_no_file(home: Path) -> None:
+    class Mine(Fcfs):
+        pass
+
+    batkube.run(workload=home / "data" / "w.json", platform="2x1", scheduler=Mine, out=home / "out", pack=True)
+    result = answer_here(home, "rerun", "out")
+
+    assert (result.returncode, "was an object in Python, and is in no file" in result.stderr) == (2, True)
+    assert (home / "out" / "inputs" / "0" / "w.json").is_file()
 
 
 def test_files_that_inputs_name_are_inputs_and_keep_their_places(home: Path, tmp_path: Path) -> None:

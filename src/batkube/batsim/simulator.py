@@ -112,7 +112,7 @@ def _prepared(arguments: Arguments) -> tuple[SimulationInputs, Scene]:
     _check_prefix(arguments.prefix)
     _check_profiles(documents)
     if not arguments.has_scheduler:
-        _check_jobs_alone(documents, len(machines.all))
+        _check_jobs_alone(documents, sum(not machine.is_storage for machine in machines.all))
     return SimulationInputs(network, machines, documents, events, arguments.options), Scene(TransferTimes(network))
 
 

@@ -11,6 +11,7 @@ import typer
 
 from batkube.cli.exit_codes import FAILED
 from batkube.cli.run import build_scheduler
+from batkube.kernel.errors import InputError
 from batkube.simulation.progress import progress_display
 from batkube.simulation.rerun import Repetition
 from batkube.simulation.rerun import rerun as repeat
@@ -33,6 +34,9 @@ def rerun(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but what differs.")] = False,
 ) -> None:
     """Run a run again, and say what differs."""
+    if out is None and (pack or force):
+        problem = "means nothing without --out: nothing is kept"
+        raise InputError("--pack" if pack else "--force", problem=problem, remedy="add --out NEW")
     with progress_display(quiet) as progress:
         repetition = repeat(
             folder,

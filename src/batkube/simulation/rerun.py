@@ -85,6 +85,9 @@ def rerun(
     `inputs` are files and folders in which inputs may be. Raises InputError where something is missing.
     """
     manifest = _manifest(folder)
+    if out is not None and out.resolve() == folder.resolve():
+        problem = "is the run itself, with which the new one is compared"
+        raise InputError(f"--out {out}", problem=problem, remedy="choose another --out")
     with contextlib.ExitStack() as stack:
         shelf = _temporary(stack)
         scenario = _scenario(folder, manifest, _places(folder, manifest, inputs, shelf), outputs)

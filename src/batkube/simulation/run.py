@@ -60,6 +60,7 @@ def run(
     scheduler: str | Sequence[str] | OwnPolicy = "policy:fcfs",
     out: str | Path | None = None,
     force: bool = False,
+    pack: bool = False,
     seed: int = 0,
     resources: str = "auto",
     latencies: str | Path | None = None,
@@ -97,7 +98,15 @@ def run(
     try:
         is_shown = is_somebody_watching() if progress is None else progress
         with progress_display(quiet=not is_shown) as listener:
-            execute(scenario, folder, force=force, builder=_build_aloud, own_policy=own_policy, progress=listener)
+            execute(
+                scenario,
+                folder,
+                force=force,
+                pack=pack,
+                builder=_build_aloud,
+                own_policy=own_policy,
+                progress=listener,
+            )
     except BaseException:
         if out is None and not folder.exists():
             shutil.rmtree(folder.parent, ignore_errors=True)

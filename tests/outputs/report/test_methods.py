@@ -82,6 +82,15 @@ def test_runs_share_a_paragraph_and_violations_are_not_passed_over(folder: Path)
     )
 
 
+def test_runs_that_a_seed_does_not_change_are_no_more_than_one(folder: Path) -> None:
+    for seed in ("1", "2", "3"):
+        run(folder, seed, "--seed", seed)
+    text = answer_here(folder, "cite", "1", "2", "3").stdout
+
+    assert "All 3 runs were simulated" in text
+    assert "2 of them equal another to the byte and count once." in text
+
+
 def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
     axes = {"scheduler": ["policy:fcfs", "policy:lazy.py:Lazy"]}
     base = {"workload": {"generate": "lublin", "jobs": 20, "machines": 4}, "platform": "4x1"}
@@ -92,6 +101,7 @@ def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
     text = answer_here(folder, "cite", "study").stdout
 
     assert "All 3 runs were simulated" in text
+    assert "count once" not in text  # each seed draws a workload of its own
     assert "3 more runs failed and have no results." in text
     drawn = "a synthetic workload of the model lublin (jobs 20, machines 4) drawn from the run's seed with 20 jobs"
     assert f"The workload was {drawn}." in text

@@ -71,6 +71,9 @@ def _sentences(runs: Sequence[RunTold], failed: int) -> Iterator[str]:
     yield f"{what} simulated with Batkube {versions}{_CITED} (Python {pythons})."
     if failed:
         yield f"{failed:,} more run{'s' * (failed != 1)} failed and {'has' if failed == 1 else 'have'} no results."
+    copies = len(runs) - len({run.manifest.get("digest") for run in runs})
+    if copies:
+        yield f"{copies:,} of them equal{'s' * (copies == 1)} another to the byte and count{'s' * (copies == 1)} once."
     yield from _said("The scheduler was {}.", "The schedulers were {}.", runs, _scheduler)
     yield from _said("The workload was {}.", "The workloads were {}.", runs, _workload)
     yield from _said("The cluster had {}.", "The clusters had {}.", runs, _platform)

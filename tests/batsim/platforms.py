@@ -1,0 +1,30 @@
+"""Platforms for the tests of Batsim's protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_HEAD = '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
+#: Where everybody is: no way takes any time, in SimGrid as here.
+_HERE = 'coordinates="0 0 0"'
+
+
+def silent_platform(
+    folder: Path, machines: int, *, prefix: str = "host", more: str = 'speed="1Gf"', inside: str = ""
+) -> Path:
+    """Write machines whose messages take no time, and a master; `more` are attributes, `inside` is inside of each."""
+    hosts = "".join(f'<host id="{prefix}{number}" {_HERE} {more}>{inside}</host>' for number in range(machines))
+    master = f'<host id="master_host" speed="1Gf" {_HERE}>{inside}</host>'
+    path = folder / "platform.xml"
+    path.write_text(f'{_HEAD}<zone id="z" routing="Vivaldi">{master}{hosts}</zone></platform>')
+    return path
+
+
+def wired_platform(folder: Path, machines: int) -> Path:
+    """Write a cluster of machines on links of 125 MB/s with a backbone; any of them can be the master."""
+    path = folder / "platform.xml"
+    path.write_text(
+        f'{_HEAD}<zone id="z" routing="Full"><cluster id="c" prefix="host" suffix="" radical="0-{machines - 1}" '
+        'speed="1Gf" bw="125MBps" lat="50us" bb_bw="2GBps" bb_lat="500us"/></zone></platform>'
+    )
+    return path
