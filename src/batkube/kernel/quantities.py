@@ -122,9 +122,11 @@ def parse_quantity(value: str | int | float) -> Quantity:
     """
     if type(value) is int:
         return Quantity(value * _NANOS_PER_UNIT)
-    if isinstance(value, bool) or not isinstance(value, str | float):
+    if isinstance(value, str):
+        return _parse_text(value.strip())
+    if not isinstance(value, float):
         raise ValueError(f"{value!r} is not a quantity; write a number or a text such as 500m, 2 or 4Gi")
-    return _parse_text(value.strip() if isinstance(value, str) else repr(value))
+    return _parse_text(repr(value))
 
 
 @remembered(4096)  # traces repeat a few texts many thousand times

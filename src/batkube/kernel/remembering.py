@@ -32,7 +32,7 @@ class _Known(dict[Any, Any]):
 
     def keep(self, key: object, arguments: tuple[object, ...], result: object) -> None:
         """Keep a result, unless a text that it was made of is long; when there are too many, forget the others."""
-        if any(isinstance(each, str | bytes) and len(each) > self._longest for each in arguments):
+        if any(isinstance(each, (str, bytes)) and len(each) > self._longest for each in arguments):
             return
         if len(self) >= self._maxsize:
             self.clear()

@@ -27,6 +27,7 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
 _FIXED = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_MAPS = ("labels", "annotations", "ownerReferences")
 _OPERATIONS = frozenset({"Apply", "Update"})
 
 
@@ -84,8 +85,10 @@ def check_metadata_update(
     for field in _FIXED:
         if (value := new.get(field)) != old.get(field):
             problems.invalid(f"{path}.{field}", value if value is not None else _zero(field), IMMUTABLE)
-    _check_maps(new, path, problems)
-    if entries := new.get("managedFields"):
+    # What was stored was found good then; most updates leave it.
+    if any(new.get(field) != old.get(field) for field in _MAPS):
+        _check_maps(new, path, problems)
+    if (entries := new.get("managedFields")) and entries != old.get("managedFields"):
         check_managed_fields(entries, f"{path}.managedFields", problems)
 
 

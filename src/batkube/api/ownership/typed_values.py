@@ -20,6 +20,8 @@ DEDUCED = Schema(Shape.ANY, go="interface {}")
 #: Free-form JSON that the real server takes as one whole; all other free-form JSON is deduced.
 _WHOLE_ANY = "runtime.RawExtension"
 _ABSENT: Final = object()
+#: As a tuple: a union would be made anew for every field that is looked at.
+_NESTED = (dict, list)
 _NO_FIELDS: dict[str, Field] = {}
 
 
@@ -123,7 +125,7 @@ def whole(value: object, schema: Schema) -> FieldSet:
         fields, others = below
         node: FieldSet = {".": LEAF}
         for name, item in value.items():
-            if isinstance(item, dict | list):
+            if isinstance(item, _NESTED):
                 field = fields.get(name)
                 node["f:" + name] = whole(item, field.schema if field is not None else others or DEDUCED)
             else:

@@ -248,7 +248,8 @@ def _parse(request: Request, media: str, schema: Schema) -> tuple[KubeObject, li
 def _check_type_meta(value: KubeObject, error: type[Exception]) -> None:
     """Make sure that an object says what it is in texts, if it says it at all."""
     for field in ("apiVersion", "kind"):
-        if not isinstance(value.get(field), str | None):
+        text = value.get(field)
+        if text is not None and not isinstance(text, str):
             place = f"Go struct field .{field} of type string"
             raise error(f"{_NO_KIND}json: cannot unmarshal {_go_kind(value[field])} into {place}")
 
