@@ -109,6 +109,8 @@ class Turns:
         self.answered = 0
         #: How much of the slice is used up; once all of it is, it begins anew when the event loop has come round.
         self._used_s = 0.0
+        #: When the last request was answered.
+        self._ended = 0.0
         #: Whether that is waited for: the slice is used up, or somebody waits.
         self._is_booked = False
 
@@ -139,10 +141,13 @@ class Turns:
         """Answer a request of `asking`, and return how long it took."""
         began = self._time()
         asking.proceed()
-        took_s = self._time() - began
-        self._used_s += took_s
+        ended = self._time()
+        # While nobody was served the event loop had time for the others.
+        used_s = self._used_s - (began - self._ended)
+        self._used_s = (used_s if used_s > 0 else 0.0) + (ended - began)
+        self._ended = ended
         self.answered += 1
-        return took_s
+        return ended - began
 
     def _line_up(self, client: _Client) -> None:
         """Let `client` wait for its next turn if any of its connections does."""
