@@ -33,12 +33,16 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def relocated(value: object, places: Mapping[str, str]) -> object:
-    """Return the keys of a scenario, or a part of them, with each file that `places` knows where that says."""
+def relocated(scenario: Mapping[str, object], places: Mapping[str, str]) -> dict[str, object]:
+    """Return the keys of a scenario with each file that `places` knows where that says."""
+    return {key: _relocated(value, places) for key, value in scenario.items()}
+
+
+def _relocated(value: object, places: Mapping[str, str]) -> object:
     if isinstance(value, Mapping):
-        return {key: relocated(one, places) for key, one in value.items()}
+        return relocated(value, places)
     if isinstance(value, list | tuple):
-        return [relocated(one, places) for one in value]
+        return [_relocated(one, places) for one in value]
     if not isinstance(value, str):
         return value
     if not places:

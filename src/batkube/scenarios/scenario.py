@@ -7,9 +7,8 @@ paths in a file are relative to that file. What is given twice is taken from the
 from __future__ import annotations
 
 import enum
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from batkube.cluster.forms import SubmissionForm
@@ -19,7 +18,6 @@ from batkube.platforms.reading import names_file
 from batkube.timing.coordinator import PATIENCE, WATCHDOG
 from batkube.timing.costs import ZERO
 from batkube.timing.paced_text import EXACT, TimeRules
-from batkube.workloads.happening_files import with_files
 from batkube.workloads.recipes import Recipe
 
 #: What a run writes unless told otherwise, and can do without. What is left is its results: jobs.csv, schedule.csv,
@@ -142,27 +140,6 @@ class Scenario:
         workloads = (one.trace if isinstance(one, Recipe) else one for one in self.workloads)
         return [path for path in (*workloads, *maybe) if path is not None]
 
-    def relocated(self, place: Callable[[Path], Path]) -> Scenario:
-        """Return the same scenario whose files lie where `place` says: inputs, those its events name, and programs."""
-
-        def optional(path: Path | None) -> Path | None:
-            return None if path is None else place(path)
-
-        return replace(
-            self,
-            workloads=tuple(one.relocated(place) if isinstance(one, Recipe) else place(one) for one in self.workloads),
-            platform=str(place(Path(self.platform))) if names_file(self.platform) else self.platform,
-            scheduler=_relocated_text(self.scheduler, place),
-            scheduler_args={key: _relocated_text(text, place) for key, text in self.scheduler_args.items()},
-            more_schedulers=tuple(_relocated_text(text, place) for text in self.more_schedulers),
-            attach=tuple(_relocated_text(text, place) for text in self.attach),
-            latencies=optional(self.latencies),
-            rules=optional(self.rules),
-            scheduler_config=optional(self.scheduler_config),
-            catalogue=optional(self.catalogue),
-            events=place(self.events) if isinstance(self.events, Path) else with_files(self.events, place),
-        )
-
     def describe(self) -> dict[str, object]:
         """Return the scenario as the keys of a scenario file, as the manifest holds it."""
         return {
@@ -211,28 +188,14 @@ POLICY_PREFIX = "policy:"
 BATSIM_PREFIX = "batsim:"
 #: What `engine` may be, alone or with an endpoint after a colon.
 BATSIM_ENGINE = "batsim"
-#: An absolute path in the command line of a program.
-_ABSOLUTE = re.compile(r"(?<![^\s=:])/[^\s'\"]+")
 #: What begins the names of schedulers that decide within the simulation.
 WITHIN = (POLICY_PREFIX, BATSIM_PREFIX)
 
 
 def policy_file(scheduler: str) -> Path | None:
     """Return the user's own file that `policy:FILE:CLASS` names; None for a built-in policy."""
-    path, _ = _policy_words(scheduler)
-    return Path(path) if path else None
-
-
-def _policy_words(scheduler: str) -> tuple[str, str]:
-    """Return the file that `policy:FILE:CLASS` names, as it is written, and what follows it."""
     name = scheduler.removeprefix(POLICY_PREFIX)
-    path = "" if name == scheduler else name if name.endswith(".py") else name.rpartition(":")[0]
-    return path, name.removeprefix(path)
-
-
-def _relocated_text(text: str, place: Callable[[Path], Path]) -> str:
-    """Return a policy, or the command line of a program, whose files lie where `place` says; the rest as written."""
-    policy, rest = _policy_words(text)
-    if policy:
-        return text if place(Path(policy)) == Path(policy) else f"{POLICY_PREFIX}{place(Path(policy))}{rest}"
-    return _ABSOLUTE.sub(lambda match: str(place(Path(match[0]))), text)
+    if name == scheduler:
+        return None
+    path = name if name.endswith(".py") else name.rpartition(":")[0]
+    return Path(path) if path else None

@@ -172,7 +172,6 @@ def _together(places: Mapping[RecordedInput, Path], shelf: Path) -> dict[str, st
 
 def _scenario(folder: Path, manifest: Mapping[str, Any], places: Mapping[str, str], outputs: str | None) -> Scenario:
     values = relocated(manifest["scenario"], places)
-    assert isinstance(values, dict)
     if outputs is not None:
         values["outputs"] = outputs
     scenario = make_scenario(values, folder / MANIFEST)

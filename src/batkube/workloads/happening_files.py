@@ -69,29 +69,19 @@ def with_resolved_files(events: object, folder: Path) -> object:
     """Return an events file's path, or its entries, with the files they name seen from `folder`."""
     if isinstance(events, str):
         return str(folder / events)
-    return list(with_files(events, lambda path: folder / path)) if isinstance(events, list) else events
+    return [_resolved(entry, folder) for entry in events] if isinstance(events, list) else events
 
 
-def with_files(entries: Sequence[object], place: Callable[[Path], Path]) -> tuple[object, ...]:
-    """Return entries as a file has them, with the files they name where `place` says."""
-    return tuple(
-        {key: str(place(Path(value))) if _names_file(value, key) else value for key, value in entry.items()}
-        if isinstance(entry, Mapping)
-        else entry
-        for entry in entries
-    )
+def _resolved(entry: object, folder: Path) -> object:
+    if not isinstance(entry, Mapping):
+        return entry
+    return {key: str(folder / value) if _names_file(value, key) else value for key, value in entry.items()}
 
 
 def files_in(entries: Sequence[object]) -> list[Path]:
     """Return the files that entries name."""
-    files: list[Path] = []
-
-    def note(path: Path) -> Path:
-        files.append(path)
-        return path
-
-    with_files(entries, note)
-    return files
+    pairs = [pair for entry in entries if isinstance(entry, Mapping) for pair in entry.items()]
+    return [Path(value) for key, value in pairs if _names_file(value, key)]
 
 
 def files_named(path: Path) -> list[Path]:

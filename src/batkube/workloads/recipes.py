@@ -68,10 +68,6 @@ class Recipe:
         """The file it draws from, if it draws from one."""
         return Path(str(self.words[RESAMPLE])) if RESAMPLE in self.words else None
 
-    def relocated(self, place: Callable[[Path], Path]) -> Recipe:
-        """Return the recipe whose trace lies where `place` says."""
-        return self if self.trace is None else replace(self, words={**self.words, RESAMPLE: str(place(self.trace))})
-
     def make(self, run_seed: int, name: str = "w0") -> Workload:
         """Return the workload, drawn from the recipe's seed or else the run's. Raises InputError."""
         seed = self.seed if self.seed is not None else run_seed

@@ -27,6 +27,8 @@ from batkube.experiments.running.performing import Order, perform
 from batkube.kernel.errors import InputError
 from batkube.outputs.files.folder import OutputFolder
 from batkube.outputs.files.manifest import MANIFEST, content_of, read_manifest
+from batkube.scenarios.keys import make_scenario
+from batkube.scenarios.relocation import relocated
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.records import DEFINITIONS
 from batkube.simulation.input_files import files_of
@@ -95,15 +97,12 @@ def perform_parcel(parcel: Parcel, contents: Sequence[bytes], folder: Path) -> D
         _unpack(parcel, contents, root)
         os.chdir(_within(root, parcel.current))
 
-        def place(path: Path) -> Path:
-            return _within(root, path) if path in parcel.files else path
-
-        order = parcel.order
+        order, places = parcel.order, {str(file): str(_within(root, file)) for file in parcel.files}
         moved = replace(
             order,
-            scenario=order.scenario.relocated(place),
+            scenario=make_scenario(relocated(order.scenario.describe(), places), MANIFEST),
             folder=_within(root, order.folder),
-            programs={name: place(path) for name, path in order.programs.items()},
+            programs={name: Path(places.get(str(path), path)) for name, path in order.programs.items()},
         )
         failure = perform(moved)
         return _delivery(failure, moved.folder, root)
