@@ -32,7 +32,14 @@ def progress_display(quiet: bool, done: str = "simulated") -> Iterator[ProgressL
 
 def is_somebody_watching() -> bool:
     """Say whether what is shown is seen at once: on a terminal, or in a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return sys.stderr.isatty() or _is_in_notebook()
+
+
+def _is_in_notebook() -> bool:
+    """Say whether this is the kernel of a notebook; the module of kernels may have been imported by anybody."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+import traceback
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -193,6 +194,7 @@ def execute(
                     _complete(simulation, inputs, progress)
             except (RunFailed, KeyboardInterrupt, MemoryError) as error:
                 failure = _failure(error, inputs, simulation)
+                _let_go(error)
             assert simulation is not None
             simulation.machine_states.end(simulation.world.clock.now)
             digest = journal.digest
@@ -203,6 +205,14 @@ def execute(
     if failure is not None:
         raise RunFailed(f"{failure}\n  what was computed until then is in {folder.path}") from failure
     return record
+
+
+def _let_go(error: BaseException) -> None:
+    """Forget what was at hand where it happened: a policy may have taken all memory, and outputs need some."""
+    cause: BaseException | None = error
+    while cause is not None:
+        traceback.clear_frames(cause.__traceback__)
+        cause = cause.__cause__ or cause.__context__
 
 
 def _failure(error: BaseException, inputs: Inputs, simulation: Simulation | None) -> RunFailed:
