@@ -16,6 +16,9 @@ WORKLOAD = {
     "profiles": {f"d{n}": {"type": "delay", "delay": n} for n in range(1, 5)},
 }
 
+#: The files of a run that do not tell how long it took in real time: the same for two runs of one scenario.
+SIMULATED = ("jobs.csv", "schedule.csv", "pods.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
+
 
 class Study:
     """A folder with a workload, in which experiment files are written."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Study
+from tests.experiments.conftest import SIMULATED, Study
 
 from batkube.cli.main import main
 
@@ -37,8 +37,6 @@ class Crashing(Policy):
         os.abort()
 """
 SCHEDULERS = ["policy:fcfs", "policy:./patient.py:Patient", "policy:sjf"]
-#: What is the same for two runs of one scenario, in its folder.
-SIMULATED = ("jobs.csv", "schedule.csv", "pods.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
 
 
 def start(study: Study, *arguments: str) -> subprocess.Popen[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Study
+from tests.experiments.conftest import SIMULATED, Study
 from tests.process_ends import wait_for_end
 
 from batkube.cli.main import main
@@ -52,8 +52,6 @@ class Wrong(Policy):
     def decide(self, view):
         raise ValueError("what a pity")
 """
-#: The files of a run that do not tell how long it took in real time.
-SIMULATED = ("jobs.csv", "schedule.csv", "pods.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
 
 
 @dataclass
