@@ -1,6 +1,6 @@
 """What requests cost with this source and with that of an earlier commit, asked in turn: has `serve` become dearer?
 
-    python benchmarks/request_costs.py c9df1ff [--rounds 7]
+    python benchmarks/request_costs.py c9df1ff [--rounds 21]
 
 Both are served at once (`serve --bare`), over TLS and as plain HTTP, and each request goes to the one and then to the
 other, so that whatever else the machine does meets both. Each round starts anew, as two starts of one source differ by
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import re
 import socket
@@ -149,11 +150,26 @@ def burst_ns(source: Path, folder: Path) -> float:
     return (usage.ru_utime + usage.ru_stime) * 1e9
 
 
+def difference(then: Sequence[float], now: Sequence[float]) -> tuple[float, float, float]:
+    """Return the median of how much dearer each round's `now` is than its `then`, between the bounds of 95 %.
+
+    Both of a round met the same hindrances, so that their ratio tells more than two medians would; the bounds are those
+    of the sign test, which asks nothing of how the noise is distributed.
+    """
+    ratios = sorted(after / before - 1 for before, after in zip(then, now, strict=True))
+    count, outside = len(ratios), 0
+    tail = 0.5**count
+    while tail + math.comb(count, outside + 1) * 0.5**count <= 0.025:
+        outside += 1
+        tail += math.comb(count, outside) * 0.5**count
+    return ratios[outside], statistics.median(ratios), ratios[count - 1 - outside]
+
+
 def main() -> None:
     """Measure both and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit", help="the one to compare with")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--requests", type=int, default=1000, help="of each kind and round")
     options = parser.parse_args()
     rounds: list[list[dict[str, float]]] = []
@@ -168,12 +184,13 @@ def main() -> None:
             for each, source in zip(found, sources, strict=True):
                 each[f"run of a burst of {_BURST_JOBS:,} jobs"] = burst_ns(source, inner)
             rounds.append(found)
-    print(f"| CPU µs, least (median) of {len(rounds)} | {options.commit} | now | difference |\n|---|---|---|---|")
+    print(f"| CPU µs, median of {len(rounds)} | {options.commit} | now | difference | 95 % of it within |")
+    print("|---|---|---|---|---|")
     for name in rounds[0][0]:
         then, now = ([each[side][name] / 1000 for each in rounds] for side in (0, 1))
-        told = [f"{min(figures):,.0f} ({statistics.median(figures):,.0f})" for figures in (then, now)]
-        least, middle = min(now) / min(then) - 1, statistics.median(now) / statistics.median(then) - 1
-        print(f"| {name} | {told[0]} | {told[1]} | {least:+.1%} ({middle:+.1%}) |")
+        low, middle, high = difference(then, now)
+        told = " | ".join(f"{statistics.median(figures):,.0f}" for figures in (then, now))
+        print(f"| {name} | {told} | {middle:+.1%} | {low:+.1%} … {high:+.1%} |")
 
 
 if __name__ == "__main__":
