@@ -63,14 +63,18 @@ class LiveTime:
 
     def settle(self, until: Instant) -> None:
         """Keep the appointments until `until`, in order, and move the clock there; or as far as one slice gets."""
+        if (due := self._agenda.due) is None or due > until:
+            self._loop.reach(until)
+            return
         self._is_settling = True
         holdup = Stopwatch()
         try:
-            while (due := self._agenda.due) is not None and due <= until:
+            while due is not None and due <= until:
                 if holdup.real_s > _SLICE_S:
                     return
                 self._loop.reach(due)
                 self._keep_next()
+                due = self._agenda.due
             self._loop.reach(until)
         finally:
             self._is_settling = False

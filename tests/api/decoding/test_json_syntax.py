@@ -31,7 +31,7 @@ def test_a_text_that_breaks_off_ends_unexpectedly(document: Any, data: st.DataOb
     text = json.dumps(document).encode()
     end = data.draw(st.integers(1, len(text) - 1))
 
-    with pytest.raises(ParseError, match=r"unexpected end of JSON input|invalid character ' ' in"):
+    with pytest.raises(ParseError, match=r"unexpected end of JSON input|invalid character ' ' (in|after decimal)"):
         check_syntax(text[:end])
 
 

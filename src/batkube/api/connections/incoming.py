@@ -144,7 +144,7 @@ class Incoming:
             self._headers.update((name, ", ".join(values)) for name, values in self._repeated.items())
         return Request(
             method.decode("latin-1"),
-            unquote(target),
+            unquote(target) if "%" in target else target,
             parse_qs(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS) if query else {},
             self._headers,
             b"".join(self._body),

@@ -102,20 +102,27 @@ def decoder(schema: Schema) -> Decoder:
 _STORED_AS_JSON = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 
 
-class _Slot(StructField):
-    """A field of a struct, ready for decoding."""
+class _Slot(NamedTuple):
+    """How a field of a struct is decoded."""
 
-    __slots__ = ("decode", "keeps_empty", "nil_if_empty", "plain")
+    #: The Python type whose values are canonical as they are.
+    plain: type | None
+    keeps_empty: bool
+    decode: Decoder
+    #: An empty list or map is null where it is always written: protobuf, in which etcd holds it, has but one.
+    nil_if_empty: bool
+    place: StructField
 
-    def __init__(self, field: Field, owner: Schema) -> None:
-        super().__init__(field.name, owner.go.rpartition(".")[2])
-        shape = field.schema.shape
-        self.decode = decoder(field.schema)
-        #: The Python type whose values are canonical as they are.
-        self.plain = str if shape is Shape.STRING else bool if shape is Shape.BOOLEAN else None
-        self.keeps_empty = field.pointer or _always_written(field)
-        #: An empty list or map is null where it is always written: protobuf, in which etcd holds it, has but one.
-        self.nil_if_empty = shape in (Shape.LIST, Shape.MAP) and not owner.name.startswith(_STORED_AS_JSON)
+
+def _slot(field: Field, owner: Schema) -> _Slot:
+    shape = field.schema.shape
+    return _Slot(
+        str if shape is Shape.STRING else bool if shape is Shape.BOOLEAN else None,
+        field.pointer or _always_written(field),
+        decoder(field.schema),
+        shape in (Shape.LIST, Shape.MAP) and not owner.name.startswith(_STORED_AS_JSON),
+        StructField(field.name, owner.go.rpartition(".")[2]),
+    )
 
 
 def _struct(schema: Schema) -> Decoder:
@@ -132,17 +139,19 @@ def _struct(schema: Schema) -> Decoder:
             slot = slots.get(key)
             if slot is None:
                 state.report_unknown(key)
-            elif type(item) is slot.plain:
-                if item or slot.keeps_empty:
+                continue
+            plain, keeps_empty, decode_item, nil_if_empty, place = slot
+            if type(item) is plain:
+                if item or keeps_empty:
                     out[key] = item
             elif item is not None:
-                path.append(slot)
-                made = slot.decode(item, state)
+                path.append(place)
+                made = decode_item(item, state)
                 path.pop()
                 if made:
                     out[key] = made
-                elif slot.keeps_empty:
-                    out[key] = None if slot.nil_if_empty else made
+                elif keeps_empty:
+                    out[key] = None if nil_if_empty else made
         for name, fresh in fillings:
             if name not in out:
                 out[name] = fresh()
@@ -151,7 +160,7 @@ def _struct(schema: Schema) -> Decoder:
     # Known before its fields are compiled, since a struct may contain itself.
     schema.decoder = decode_struct
     for field in schema.fields.values():
-        slots[field.name] = _Slot(field, schema)
+        slots[field.name] = _slot(field, schema)
         if _always_written(field):
             fillings.append((field.name, _fresh(_absent(field))))
     return decode_struct

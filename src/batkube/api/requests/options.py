@@ -207,8 +207,11 @@ _PRINTABLE_LIMIT = 128
 
 def write_options(request: Request, kind: str) -> WriteOptions:
     """Read and judge CreateOptions, UpdateOptions or PatchOptions (`kind`)."""
-    problems: list[FieldError] = []
+    agent = request.headers.get("user-agent", "").partition("/")[0][:_PRINTABLE_LIMIT]
     is_apply = kind == "PatchOptions" and request.headers.get("content-type", "").startswith("application/apply-patch")
+    if not request.query and not is_apply:
+        return WriteOptions(False, agent, "Warn", None)
+    problems: list[FieldError] = []
     force = request.flag("force") if "force" in request.query else None
     manager = request.first("fieldManager")
     if kind == "PatchOptions":
@@ -225,7 +228,6 @@ def write_options(request: Request, kind: str) -> WriteOptions:
         problems.append(FieldError("FieldValueNotSupported", "fieldValidation", text))
     if problems:
         raise invalid_options(kind, problems)
-    agent = request.headers.get("user-agent", "").partition("/")[0][:_PRINTABLE_LIMIT]
     return WriteOptions(bool(request.query.get("dryRun")), manager or agent, validation or "Warn", force)
 
 

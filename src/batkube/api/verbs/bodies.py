@@ -106,21 +106,25 @@ class Bodies:
 
     def _read(self, call: Call, write: Write, expected: Kind, resource: Resource) -> KubeObject:
         value, problems = self._parsed(call, expected, resource)
-        kind, version = value.get("kind") or expected[2], (value.get("apiVersion") or expected[1]).rpartition("/")[2]
-        self._match_version(expected, value)
+        wanted = f"{expected[0]}/{expected[1]}" if expected[0] else expected[1]
+        kind, api_version = value.get("kind") or expected[2], value.get("apiVersion") or wanted
         try:
-            problem = self._kind_problem(expected, value)
-            if problem:
-                raise DecodeError(problem)
-            value["kind"] = expected[2]
-            value["apiVersion"] = f"{expected[0]}/{expected[1]}" if expected[0] else expected[1]
+            if api_version != wanted or kind != expected[2]:
+                self._match_version(expected, value)
+                problem = self._kind_problem(expected, value)
+                if problem:
+                    raise DecodeError(problem)
+            value["kind"], value["apiVersion"] = expected[2], wanted
             decoded = self._served.behaviour(resource).decode(resource, value)
         except DecodeError as refused:
+            version = api_version.rpartition("/")[2]
             text = f'{kind} in version "{version}" cannot be handled as a {expected[2]}: {refused}'
             raise statuses.bad_request(text) from refused
-        # YAML becomes JSON first, which is when it is seen that something is there twice.
-        first, then = (problems, decoded.unknown) if media_type(call.request) == YAML else (decoded.unknown, problems)
-        self._report(write, expected, [*first, *then])
+        if problems or decoded.unknown:
+            # YAML becomes JSON first, which is when it is seen that something is there twice.
+            is_yaml = media_type(call.request) == YAML
+            first, then = (problems, decoded.unknown) if is_yaml else (decoded.unknown, problems)
+            self._report(write, expected, [*first, *then])
         _keep_reset(value, decoded.object)
         return decoded.object
 
@@ -185,7 +189,7 @@ class Bodies:
     @staticmethod
     def _report(write: Write, expected: Kind, problems: list[str]) -> None:
         """Refuse or warn of what was not understood, as fieldValidation says."""
-        if not problems or write.options.validation == "Ignore":
+        if write.options.validation == "Ignore":
             return
         if write.options.validation == "Strict":
             kind, version, listed = expected[2], expected[1], ", ".join(problems)
