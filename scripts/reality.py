@@ -8,8 +8,8 @@ scheduler, configuration and arguments, and with latencies that `batkube calibra
 Some twenty minutes for all cases, on a machine that is otherwise quiet; the programs are built first (half an hour,
 once). Exit code 1 when a result is outside its tolerance.
 
-Schedulers of gangs are compared with runs that were recorded on such a plane, two or three of each, whose figures are
-in tests/published: `python scripts/reality.py gangs` needs no plane, and two minutes once the programs are built.
+Schedulers of gangs are compared as well (`reality_gangs`): with such a plane, and with runs that were recorded on one,
+two or three of each. `python scripts/reality.py gangs --simulated-only` needs no plane, and two minutes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from batkube.emulation.settings import Emulation
 from batkube.outputs.results import Results
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-import published
+from reality_gangs import compare_gangs, told_gangs
 
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 LENGTH_S = 17
@@ -91,16 +91,7 @@ CASES = (
 )
 
 
-#: What gang schedulers are in the catalogue.
-GANG_SCHEDULERS = {
-    "volcano": "volcano@1.10.0",
-    "kube-batch": "kube-batch@0.5.0",
-    "coscheduling": "scheduler-plugins@0.30.6",
-    "kueue": "kueue@0.10.0",
-}
 GANGS = "gangs"
-#: How far out of the range of the recorded runs a simulated one may be.
-GANG_MAKESPAN_TOLERANCE, GANG_WAIT_TOLERANCE = 0.03, 0.06
 
 
 def main() -> None:
@@ -128,9 +119,9 @@ def main() -> None:
         lines += [*told(agreements), "", *told_changes(agreements), ""]
         outside += [case.name for case in chosen if not is_within(agreements[case.name], case.tolerance)]
     if not options.cases or GANGS in options.cases:
-        gangs = simulate_gangs(out / GANGS)
+        gangs = compare_gangs(out / GANGS, is_played=not options.simulated_only)
         lines += [*told_gangs(gangs), ""]
-        outside += [f"{workload} with {name}" for (workload, name), one in gangs.items() if not is_in_range(one)]
+        outside += [f"{workload} with {name}" for (workload, name), one in gangs.items() if not one.is_in_range]
     text = "\n".join(lines)
     (out / "reality.md").write_text(text, encoding="utf-8")
     print(text)
@@ -209,51 +200,6 @@ def is_within(agreement: Agreement, tolerance: float) -> bool:
     """Say whether a simulated run is as near to the real one as it should be."""
     near = abs(agreement.wait_simulated_s - agreement.wait_real_s) <= WAIT_TOLERANCE_S
     return abs(agreement.makespan_error) <= tolerance and (near or abs(agreement.wait_error) <= WAIT_TOLERANCE)
-
-
-@dataclass(frozen=True, slots=True)
-class GangRun:
-    """What a simulated run of gangs came to, beside the recorded ones."""
-
-    makespan_s: float
-    mean_wait_s: float
-    recorded: published.Ranges
-
-
-def simulate_gangs(out: Path) -> dict[tuple[str, str], GangRun]:
-    """Simulate the gangs that were recorded with each scheduler; return each run by its workload and scheduler."""
-    runs = {}
-    for (workload, scheduler), recorded in published.GANGS.items():
-        folder = out / f"{workload}-{scheduler}"
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [BATKUBE, "run", "--workload", str(published.GANG_WORKLOADS[workload](folder)), "--quiet"]
-        command += ["--platform", published.EIGHT_OF_TWO, "--scheduler", GANG_SCHEDULERS[scheduler], "--force"]
-        command += ["--latencies", str(published.KWOK_LATENCIES), "--out", str(folder / "simulated")]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        jobs = Results(folder / "simulated").jobs
-        runs[workload, scheduler] = GangRun(jobs["finish_time"].max(), jobs["waiting_time"].mean(), recorded)
-    return runs
-
-
-def is_in_range(run: GangRun) -> bool:
-    """Say whether a simulated run of gangs is as near to the recorded ones as it should be."""
-    makespan, wait = GANG_MAKESPAN_TOLERANCE, GANG_WAIT_TOLERANCE
-    (shortest, longest), (least, most) = run.recorded
-    return (1 - makespan) * shortest <= run.makespan_s <= (1 + makespan) * longest and (
-        (1 - wait) * least <= run.mean_wait_s <= (1 + wait) * most
-    )
-
-
-def told_gangs(runs: Mapping[tuple[str, str], GangRun]) -> Iterator[str]:
-    """Yield the table of gang schedulers."""
-    yield "| gangs | scheduler | makespan recorded / simulated | mean wait recorded / simulated | |"
-    yield "|---|---|---|---|---|"
-    for (workload, scheduler), one in runs.items():
-        (shortest, longest), (least, most) = one.recorded
-        yield (
-            f"| {workload} | {GANG_SCHEDULERS[scheduler]} | {shortest:.1f}–{longest:.1f} / {one.makespan_s:.1f} s "
-            f"| {least:.1f}–{most:.1f} / {one.mean_wait_s:.1f} s | {'' if is_in_range(one) else 'outside'} |"
-        )
 
 
 def told(agreements: Mapping[str, Agreement]) -> Iterator[str]:

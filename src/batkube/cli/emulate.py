@@ -53,7 +53,17 @@ def emulate(
     namespace: Annotated[
         str | None, typer.Option(metavar="NAME", help="Where to play; unless given, in one made for it.")
     ] = None,
-    kind: Annotated[str, typer.Option(metavar="KIND", help="What jobs become: pod, or job (batch/v1 Jobs).")] = "pod",
+    kind: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="What jobs become: pod, pod-group (and pods), job (batch/v1), kueue-job (in a queue).",
+        ),
+    ] = "pod",
+    pod_group: Annotated[
+        str | None,
+        typer.Option(metavar="VERSION", help="Whose PodGroups, if the cluster has several: their group and version."),
+    ] = None,
     requests: _Requests = None,
     scheduler_name: Annotated[
         str, typer.Option(metavar="NAME", help="The scheduler of the jobs that name none.")
@@ -78,6 +88,10 @@ def emulate(
         raise InputError("--image", problem="is empty", remedy="name an image that holds `sleep`, such as busybox")
     if kind not in list(JobKind):
         raise InputError(f"--kind {kind}", problem="is not possible", remedy=f"one of {', '.join(JobKind)}")
+    if pod_group is not None and kind != JobKind.POD_GROUP:
+        raise InputError(
+            f"--pod-group {pod_group}", problem=f"means nothing with --kind {kind}", remedy="--kind pod-group"
+        )
     described = Emulation(
         kubeconfig=kubeconfig,
         workloads=tuple(workload),
@@ -87,6 +101,7 @@ def emulate(
         image=image,
         namespace=namespace,
         kind=JobKind(kind),
+        pod_group=pod_group,
         mappings=tuple(parse_mapping(text) for text in requests or ()),
         requests=tuple(requests or ()),
         scheduler_name=scheduler_name,

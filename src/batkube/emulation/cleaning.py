@@ -6,8 +6,7 @@ import secrets
 from collections.abc import Sequence
 
 from batkube.emulation.access import Access, RefusedByCluster
-from batkube.emulation.manifests import LABEL_RUN, Style, priority_class
-from batkube.emulation.settings import JobKind
+from batkube.emulation.manifests import LABEL_RUN, Style, collection_of, local_queue, priority_class
 from batkube.emulation.waiting import wait_until
 from batkube.kernel.errors import RunFailed
 
@@ -27,8 +26,17 @@ def new_run_name() -> str:
 class Ground:
     """The place in the cluster that a run is played in."""
 
-    def __init__(self, access: Access, style: Style, namespace: str | None, priorities: Sequence[int]) -> None:
+    def __init__(
+        self,
+        access: Access,
+        style: Style,
+        namespace: str | None,
+        priorities: Sequence[int],
+        queues: Sequence[str] = (),
+    ) -> None:
+        """`queues` are those of Kueue that jobs wait in; a namespace of our own has none yet."""
         self._access = access
+        self._queues = queues
         self._style = style
         self._is_own = namespace is None
         self._priorities = priorities
@@ -40,6 +48,8 @@ class Ground:
             metadata = {"name": self.namespace, "labels": {LABEL_RUN: self._style.run}}
             self._access.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
             wait_until(self._has_account, _ACCOUNT_S)
+            for queue in (local_queue(name, self._style) for name in self._queues):
+                self._access.create(collection_of(queue, self.namespace), queue)
         for priority in self._priorities:
             self._access.create("/apis/scheduling.k8s.io/v1/priorityclasses", priority_class(priority, self._style))
 
@@ -53,7 +63,10 @@ class Ground:
         """Remove everything that carries our label. Raises RunFailed when something stays."""
         selector = f"{LABEL_RUN}={self._style.run}"
         space = f"/namespaces/{self.namespace}"
-        if self._style.kind is JobKind.JOB:
+        if self._style.dialect is not None:
+            groups = f"/apis/{self._style.dialect.version}{space}/podgroups"
+            self._access.delete(groups, labelSelector=selector)
+        if self._style.kind.is_job:
             self._access.delete(f"/apis/batch/v1{space}/jobs", labelSelector=selector, propagationPolicy="Background")
         else:
             self._access.delete(f"/api/v1{space}/pods", labelSelector=selector, gracePeriodSeconds=_GRACE_S)
@@ -70,7 +83,8 @@ class Ground:
         """How to remove what is left."""
         if self._is_own:
             return f"remove it with: kubectl delete namespace {self.namespace}"
-        return f"remove it with: kubectl delete jobs,pods -n {self.namespace} -l {LABEL_RUN}={self._style.run}"
+        kinds = "jobs,pods" if self._style.dialect is None else f"podgroups.{self._style.dialect.group},pods"
+        return f"remove it with: kubectl delete {kinds} -n {self.namespace} -l {LABEL_RUN}={self._style.run}"
 
     def _is_clear(self) -> bool:
         if self._is_own:

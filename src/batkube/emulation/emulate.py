@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from batkube.cluster.forms import queue_name
 from batkube.cluster.outcomes import Outcome
 from batkube.emulation.access import Access
 from batkube.emulation.cleaning import Ground, new_run_name
@@ -12,7 +13,7 @@ from batkube.emulation.manifests import Style
 from batkube.emulation.playing import Player, PlayStage, RunClock
 from batkube.emulation.preparing import check_access, plan, read_nodes
 from batkube.emulation.recording import Circumstances, Recorder
-from batkube.emulation.settings import Emulation
+from batkube.emulation.settings import Emulation, JobKind
 from batkube.emulation.story import Story
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
@@ -50,7 +51,7 @@ def emulate(
     platform = None if emulation.platform is None else read_platform(emulation.platform)
     priorities = sorted({job.priority for workload in workloads for job in workload.jobs if job.priority})
     access = Access(emulation.kubeconfig, emulation.context)
-    version = check_access(access, emulation, priorities)
+    version, dialect = check_access(access, emulation, priorities)
     nodes = read_nodes(access, emulation, platform)
     tasks = plan(workloads, emulation, nodes, platform)
     notes = FidelityNotes()
@@ -59,8 +60,9 @@ def emulate(
         for note, count in inputs.notes:
             notes.add(note, example=inputs.source, count=count)
     run = new_run_name()
-    style = Style(run, emulation.kind, emulation.image, emulation.scheduler_name, nodes.have_kwok_taint)
-    ground = Ground(access, style, emulation.namespace, priorities)
+    style = Style(run, emulation.kind, emulation.image, emulation.scheduler_name, nodes.have_kwok_taint, dialect)
+    queues = sorted({queue_name(task.job) for task in tasks}) if emulation.kind is JobKind.KUEUE_JOB else ()
+    ground = Ground(access, style, emulation.namespace, priorities, queues)
     around = Circumstances(emulation, nodes, access.url, version, run, ground.namespace, command, stopwatch)
     with folder.writing():
         story = Story(tasks, emulation.kind)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from batkube.cluster.forms import KUEUE_QUEUE, Dialect, local_queue_of, object_name, pod_group_of, queue_name
 from batkube.cluster.mapping import ANY_SCHEDULER, LABEL_JOB, LABEL_WORKLOAD, label_value, pod_base_name
 from batkube.cluster.store import KubeObject
 from batkube.emulation.settings import JobKind
@@ -52,16 +53,42 @@ class Style(NamedTuple):
     scheduler_name: str
     #: Whether the cluster's nodes are KWOK's, tainted as its documentation advises.
     tolerates_kwok: bool = False
+    #: How the cluster's scheduler speaks of groups of pods; with kind `pod-group`.
+    dialect: Dialect | None = None
 
 
 def objects_of(task: EmulatedTask, style: Style) -> list[KubeObject]:
-    """Return what to create for a job: a batch/v1 Job, or its pods in order of rank."""
+    """Return what to create for a job: a batch/v1 Job, or its pods in order of rank, after their PodGroup."""
     base = pod_base_name(task.job)
-    if style.kind is JobKind.JOB:
+    if style.kind.is_job:
         return [_job_object(task, style, base)]
     names = [base] if task.job.size == 1 else [f"{base}-{rank}" for rank in range(task.job.size)]
     metadata, spec = _metadata(task, style), _pod_spec(task, style)
-    return [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec} for name in names]
+    pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec} for name in names]
+    return pods if style.dialect is None else [group_of(task, style), *pods]
+
+
+def group_of(task: EmulatedTask, style: Style) -> KubeObject:
+    """Return the PodGroup of a job: nothing of it starts before all of it can."""
+    assert style.dialect is not None, "a run without groups"
+    group = pod_group_of(task.job, style.dialect, {LABEL_RUN: style.run, LABEL_NUMBER: str(task.number)})
+    del group["metadata"]["namespace"]
+    if "priorityClassName" in group["spec"]:
+        group["spec"]["priorityClassName"] = _class_name(task.job.priority, style)
+    return group
+
+
+def collection_of(fields: KubeObject, namespace: str) -> str:
+    """Return the path of the collection that an object belongs to."""
+    version = str(fields["apiVersion"])
+    return f"/{'apis' if '/' in version else 'api'}/{version}/namespaces/{namespace}/{fields['kind'].lower()}s"
+
+
+def local_queue(name: str, style: Style) -> KubeObject:
+    """Return the LocalQueue of Kueue that leads from the run's namespace to the ClusterQueue of the same name."""
+    queue = local_queue_of(name, name)
+    queue["metadata"] = {"name": name, "labels": {LABEL_RUN: style.run}}
+    return queue
 
 
 def priority_class(priority: int, style: Style) -> KubeObject:
@@ -90,6 +117,9 @@ def _job_object(task: EmulatedTask, style: Style, base: str) -> KubeObject:
         "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
         "template": {"metadata": metadata, "spec": _pod_spec(task, style)},
     }
+    if style.kind is JobKind.KUEUE_JOB:
+        spec |= {"suspend": True, "completionMode": "Indexed"}
+        metadata = {**metadata, "labels": {**metadata["labels"], KUEUE_QUEUE: queue_name(task.job)}}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, **metadata}, "spec": spec}
 
 
@@ -103,6 +133,8 @@ def _metadata(task: EmulatedTask, style: Style) -> KubeObject:
     annotations = {DURATION: f"{exact_seconds(task.sleep)}s"}
     if task.exit_code:
         annotations[EXIT_CODE] = str(task.exit_code)
+    if style.dialect is not None:
+        (labels if style.dialect.is_label else annotations)[style.dialect.key] = object_name(task.job)
     return {"labels": labels, "annotations": annotations}
 
 

@@ -26,7 +26,7 @@ from batkube.cluster.mapping import ResourceModel, node_of
 from batkube.cluster.store import KubeObject
 from batkube.emulation.access import Access, Unreachable
 from batkube.emulation.plane_commands import Commands, Limits
-from batkube.emulation.waiting import wait_until
+from batkube.emulation.waiting import pause, wait_until
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import START
 from batkube.platforms.model import Platform
@@ -124,6 +124,11 @@ class ControlPlane:
         if not wait_until(is_so_now, _START_S):
             log_end = self._last_lines(program_name)
             raise RunFailed(f"{what} is not there after {_START_S:.0f} s; the last lines of {program_name}:\n{log_end}")
+
+    def rest(self, seconds: float) -> None:
+        """Let the programs be for so long. Raises RunFailed if one of them has ended then."""
+        pause(seconds)
+        self.check()
 
     def stop(self) -> None:
         """End every program, the last one first; nothing of it is to be kept."""

@@ -6,6 +6,7 @@ time since the start, multiplied by the speed.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -18,8 +19,7 @@ import msgspec
 from batkube.emulation import sightings
 from batkube.emulation.access import Access, RefusedByCluster, Unreachable
 from batkube.emulation.following import FollowedCollection
-from batkube.emulation.manifests import LABEL_RUN, EmulatedTask, Style, objects_of
-from batkube.emulation.settings import JobKind
+from batkube.emulation.manifests import LABEL_RUN, EmulatedTask, Style, collection_of, group_of, objects_of
 from batkube.emulation.sightings import EventSeen, PodSeen
 from batkube.emulation.story import Story
 from batkube.emulation.waiting import pause
@@ -97,8 +97,8 @@ class Player:
         self._patience_s = patience / NANOSECONDS_PER_SECOND
         self._news: queue.SimpleQueue[_News] = queue.SimpleQueue()
         self._is_over = threading.Event()
-        #: How many tasks have been handed over for submission.
-        self._handed = 0
+        #: How many tasks have been handed over for submission, and how many that are over have been cleared away.
+        self._handed = self._dismissed = 0
         #: The latest that a submission came after its time, in the workload's time.
         self.lag = Duration(0)
 
@@ -118,7 +118,8 @@ class Player:
                 self._hand_over(hands)
                 if self._take_news():
                     quiet = Stopwatch()
-                    progress(self._story.ended, len(self._tasks), self._clock.now)
+                    progress(len(self._story.over), len(self._tasks), self._clock.now)
+                    self._dismiss_over(hands)
                 elif quiet.real_s > self._patience_s and not self._is_something_due():
                     raise RunFailed(f"nothing has happened for {human(int(quiet.real_s * 1e9))}: {self._waiting()}")
         finally:
@@ -178,17 +179,28 @@ class Player:
     def _submit(self, task: EmulatedTask) -> None:
         """Create a job's objects; runs in a thread of its own."""
         stage, at = self._stage, self._clock.now
-        group = "/apis/batch/v1" if stage.style.kind is JobKind.JOB else "/api/v1"
-        plural = "jobs" if stage.style.kind is JobKind.JOB else "pods"
         try:
             for each in objects_of(task, stage.style):
-                _create(stage.access, f"{group}/namespaces/{stage.namespace}/{plural}", each)
+                _create(stage.access, collection_of(each, stage.namespace), each)
         except RefusedByCluster as error:
             self._news.put(_Submitted(task.number, at, str(error)))
         except RunFailed as error:
             self._news.put(_Lost(error))
         else:
             self._news.put(_Submitted(task.number, at))
+
+    def _dismiss_over(self, hands: ThreadPoolExecutor) -> None:
+        """Let the PodGroups of jobs that are over go, as in a simulation: schedulers count those that are there."""
+        if self._stage.style.dialect is not None:
+            for job in self._story.over[self._dismissed :]:
+                hands.submit(self._dismiss, job.task)
+        self._dismissed = len(self._story.over)
+
+    def _dismiss(self, task: EmulatedTask) -> None:
+        """Delete a PodGroup; runs in a thread of its own. What stays is cleared away with the run."""
+        group = group_of(task, self._stage.style)
+        with contextlib.suppress(RunFailed):
+            self._stage.access.delete(f"{collection_of(group, self._stage.namespace)}/{group['metadata']['name']}")
 
     def _watch(self) -> None:
         """Begin to watch, and return once nothing can be missed any more."""

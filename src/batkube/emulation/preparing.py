@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from batkube.cluster.forms import DIALECTS, KUEUE, Dialect
 from batkube.cluster.mapping import ANNOTATION_SPEED, node_names
 from batkube.cluster.store import KubeObject
 from batkube.emulation.access import Access, RefusedByCluster, Unreachable
@@ -39,11 +40,18 @@ class ClusterNodes:
     have_kwok_taint: bool = False
 
 
-def check_access(access: Access, emulation: Emulation, priorities: Iterable[int]) -> str:
-    """See that the cluster answers and lets us do what a run needs; return its version. Raises InputError."""
+def check_access(access: Access, emulation: Emulation, priorities: Iterable[int]) -> tuple[str, Dialect | None]:
+    """See that the cluster answers and lets us do what a run needs. Raises InputError.
+
+    Return its version, and how its scheduler speaks of groups of pods, if the run has any.
+    """
     try:
         version = str(access.get("/version").get("gitVersion", ""))
-        for needed in _needed(emulation, priorities):
+        dialect = _dialect(access, emulation) if emulation.kind is JobKind.POD_GROUP else None
+        if emulation.kind is JobKind.KUEUE_JOB and not access.exists(f"/apis/{KUEUE}"):
+            problem = f"the cluster does not serve {KUEUE}"
+            raise InputError(f"--kind {emulation.kind}", problem=problem, remedy="install Kueue, or write --kind job")
+        for needed in _needed(emulation, dialect, priorities):
             _check_right(access, emulation, needed)
         _check_namespace(access, emulation)
     except Unreachable as error:
@@ -54,7 +62,24 @@ def check_access(access: Access, emulation: Emulation, priorities: Iterable[int]
         raise InputError(
             emulation.kubeconfig, problem=str(error), remedy="use a kubeconfig whose user has rights"
         ) from error
-    return version
+    return version, dialect
+
+
+def _dialect(access: Access, emulation: Emulation) -> Dialect:
+    """Return the dialect of the PodGroups that the cluster knows."""
+    wanted = [version for version in DIALECTS if emulation.pod_group in (None, version)]
+    if not wanted:
+        place, remedy = f"--pod-group {emulation.pod_group}", f"one of {', '.join(DIALECTS)}"
+        raise InputError(place, problem="is no kind of PodGroup that is known here", remedy=remedy)
+    served = [version for version in wanted if access.exists(f"/apis/{version}")]
+    if len(served) == 1:
+        return DIALECTS[served[0]]
+    if served:
+        problem, remedy = "the cluster has several kinds of PodGroups", f"choose one: --pod-group {served[0]}"
+    else:
+        problem = f"the cluster has no PodGroups (looked for: {', '.join(wanted)})"
+        remedy = "install a scheduler that knows gangs, with its definitions, or write --kind pod"
+    raise InputError(f"--kind {emulation.kind}", problem=problem, remedy=remedy)
 
 
 def _check_namespace(access: Access, emulation: Emulation) -> None:
@@ -64,11 +89,16 @@ def _check_namespace(access: Access, emulation: Emulation) -> None:
         raise InputError(f"--namespace {name}", problem="there is no such namespace in the cluster", remedy=remedy)
 
 
-def _needed(emulation: Emulation, priorities: Iterable[int]) -> list[tuple[str, str, str, str]]:
+def _needed(
+    emulation: Emulation, dialect: Dialect | None, priorities: Iterable[int]
+) -> list[tuple[str, str, str, str]]:
     """Return what we must be allowed: verb, group, resource, namespace."""
     space = emulation.namespace or ""
-    group, plural = ("batch", "jobs") if emulation.kind is JobKind.JOB else ("", "pods")
-    needed = [("list", "", "nodes", ""), ("create", group, plural, space), ("deletecollection", group, plural, space)]
+    made = [("batch", "jobs") if emulation.kind.is_job else ("", "pods")]
+    if dialect is not None:
+        made.append((dialect.group, "podgroups"))
+    needed = [("list", "", "nodes", "")]
+    needed += [(verb, group, plural, space) for group, plural in made for verb in ("create", "deletecollection")]
     needed += [(verb, "", resource, space) for resource in ("pods", "events") for verb in ("list", "watch")]
     if emulation.namespace is None:
         needed += [("create", "", "namespaces", ""), ("delete", "", "namespaces", "")]

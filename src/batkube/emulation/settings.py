@@ -25,6 +25,13 @@ class JobKind(enum.StrEnum):
 
     POD = "pod"  # bare pods, as in a simulation
     JOB = "job"  # a batch/v1 Job, whose controller makes the pods
+    POD_GROUP = "pod-group"  # bare pods and a PodGroup, in the words of the scheduler that the cluster has
+    KUEUE_JOB = "kueue-job"  # a batch/v1 Job that waits in a queue of Kueue's
+
+    @property
+    def is_job(self) -> bool:
+        """Whether a Job controller makes the pods, and makes new ones for those that are lost."""
+        return self in (JobKind.JOB, JobKind.KUEUE_JOB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,8 @@ class Emulation:
     #: None for one of its own, made and removed.
     namespace: str | None = None
     kind: JobKind = JobKind.POD
+    #: Group and version of the PodGroups, if the cluster has those of several schedulers.
+    pod_group: str | None = None
     mappings: tuple[Mapping, ...] = ()
     #: The `--requests` as given, for the manifest.
     requests: tuple[str, ...] = ()
@@ -116,6 +125,7 @@ class Emulation:
             "image": self.image,
             "namespace": self.namespace,
             "kind": self.kind.value,
+            "pod-group": self.pod_group,
             "requests": list(self.requests),
             "scheduler-name": self.scheduler_name,
         }

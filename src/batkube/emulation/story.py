@@ -97,13 +97,13 @@ class Story:
         self._pods: dict[str, PodStory] = {}
         #: Events that came before their pod.
         self._early: dict[str, list[EventSeen]] = {}
-        #: How many jobs have ended.
-        self.ended = 0
+        #: The jobs that have ended, in that order.
+        self.over: list[JobStory] = []
 
     @property
     def is_over(self) -> bool:
         """Whether every job has ended."""
-        return self.ended == len(self.jobs)
+        return len(self.over) == len(self.jobs)
 
     @property
     def refusals(self) -> list[JobStory]:
@@ -204,7 +204,7 @@ class Story:
 
     def _consider_end(self, job: JobStory) -> None:
         over = [pod for pod in job.pods.values() if pod.finished is not None]
-        if self._kind is JobKind.JOB:
+        if self._kind.is_job:
             # The controller replaces a pod that was lost, and gives the job up when one failed.
             over = [pod for pod in over if not pod.is_lost]
             if any(pod.phase == "Failed" for pod in over):
@@ -213,5 +213,6 @@ class Story:
             self._end(job)
 
     def _end(self, job: JobStory) -> None:
-        self.ended += not job.has_ended
-        job.has_ended = True
+        if not job.has_ended:
+            job.has_ended = True
+            self.over.append(job)

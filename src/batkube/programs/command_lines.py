@@ -26,6 +26,16 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
     path = folder / "kubeconfig"
     server = f"http://127.0.0.1:{port}/{secret}"
     write_private(path, kubeconfig({"server": server}, "batkube", {}))
+    return command_line_with(path, scheduler, folder, port, extenders.led_through(scheduler.configuration, server))
+
+
+def command_line_with(
+    path: Path, scheduler: OutsideScheduler, folder: Path, port: int, configuration: Mapping[str, Any]
+) -> list[str]:
+    """Write the files that a program reads into `folder`, and return the command that starts it with a kubeconfig.
+
+    `configuration` is the content of its configuration file; `port` is one that nobody else on the loopback has.
+    """
     places: dict[str, str | int] = {
         "kubeconfig": str(path),
         "folder": str(folder),
@@ -42,7 +52,7 @@ def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: s
         places["certificates"] = write_certificates(folder / "certificates", scheduler.name)
     for name, content in scheduler.start.files.items():
         places[f"file:{name}"] = _written(folder / "files" / name, fill_all(content, places))
-    content = fill_all(extenders.led_through(scheduler.configuration, server), places)
+    content = fill_all(configuration, places)
     if content:
         # It has the secret as well, where extenders are asked through the server.
         own = folder / "configuration" if scheduler.start.watches_configuration else folder

@@ -71,6 +71,17 @@ def check_metadata_update(
 
     That an update names a version is the registry's to ask: the stored object does not hold its own.
     """
+    if new is problems.approved:
+        return
+    _check_changes(new, old, problems, path)
+    # What was stored was found good then; most updates leave it.
+    if any(new.get(field) != old.get(field) for field in _MAPS):
+        _check_maps(new, path, problems)
+    if (entries := new.get("managedFields")) and entries != old.get("managedFields"):
+        check_managed_fields(entries, f"{path}.managedFields", problems)
+
+
+def _check_changes(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems, path: str) -> None:
     if "deletionTimestamp" in old:
         added = sorted(set(new.get("finalizers", ())).difference(old.get("finalizers", ())))
         if added:
@@ -85,11 +96,6 @@ def check_metadata_update(
     for field in _FIXED:
         if (value := new.get(field)) != old.get(field):
             problems.invalid(f"{path}.{field}", value if value is not None else _zero(field), IMMUTABLE)
-    # What was stored was found good then; most updates leave it.
-    if any(new.get(field) != old.get(field) for field in _MAPS):
-        _check_maps(new, path, problems)
-    if (entries := new.get("managedFields")) and entries != old.get("managedFields"):
-        check_managed_fields(entries, f"{path}.managedFields", problems)
 
 
 def check_built_in_metadata_update(
@@ -101,9 +107,17 @@ def check_built_in_metadata_update(
 
 
 def check_common(new: Mapping[str, Any], old: Mapping[str, Any], namespaced: bool, problems: Problems) -> None:
-    """Check what the server checks of every update before the rules of the kind (rest.validateCommonFields)."""
+    """Check what the server checks of every update before the rules of the kind (rest.validateCommonFields).
+
+    Those check the metadata once more, and what is wrong is told twice; what is good need not be looked at twice.
+    """
     check_metadata(new, path_segment, namespaced, problems)
-    check_metadata_update(new, old, problems)
+    if problems:
+        check_metadata_update(new, old, problems)
+        return
+    _check_changes(new, old, problems, "metadata")
+    if not problems:
+        problems.approved = new
 
 
 def _zero(field: str) -> str | None:

@@ -36,6 +36,8 @@ class Problems(list[FieldError]):
     def __init__(self) -> None:
         super().__init__()
         self._length = 0
+        #: What was found good already, and need not be looked at again: metadata, which several checks ask for.
+        self.approved: object = None
 
     @property
     def is_full(self) -> bool:
