@@ -1,0 +1,189 @@
+"""Schedulers of gangs on a real control plane in real time, as they were recorded on one before, and in simulation.
+
+    python scripts/reality.py gangs [--simulated-only]
+
+Each scheduler has a control plane of its own, on which it is installed as an administrator would: its definitions, its
+queues, then the program and what belongs to it. They are the builds of the simulated runs, whose other clock sleeps
+where there is no page to read it from. kube-batch is simulated only: it asks for versions of the API that servers since
+1.25 do not have. The recorded figures are in tests/published.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import published
+from batkube.cluster.mapping import ResourceModel
+from batkube.emulation.access import Access
+from batkube.emulation.emulate import emulate
+from batkube.emulation.plane import ControlPlane, control_plane
+from batkube.emulation.settings import Emulation, JobKind
+from batkube.outputs.results import Results
+from batkube.platforms.reading import read_platform
+from batkube.programs.choice import outside_programs
+from batkube.programs.command_lines import command_line_with, names_served
+from batkube.programs.foundations import Foundations, foundations_of
+from batkube.scenarios.scenario import Scenario
+
+BATKUBE = str(Path(sys.executable).with_name("batkube"))
+#: What they are in the catalogue.
+SCHEDULERS = {
+    "volcano": "volcano@1.10.0",
+    "kube-batch": "kube-batch@0.5.0",
+    "coscheduling": "scheduler-plugins@0.30.6",
+    "kueue": "kueue@0.10.0",
+}
+#: Those that a control plane of today can do with, and what they take jobs as.
+PLAYED = {"volcano": JobKind.POD_GROUP, "coscheduling": JobKind.POD_GROUP, "kueue": JobKind.KUEUE_JOB}
+#: How far out of the range of the recorded runs a simulated one may be.
+MAKESPAN_TOLERANCE, WAIT_TOLERANCE = 0.03, 0.06
+#: Its pods came one by one, gangs in turn, and it tried them more slowly than they came; see tests/reality.
+INTERLEAVED = ("four", "coscheduling")
+DECISION_COST = "model:30ms"
+#: A scheduler is left alone for so long after its start, as when the recorded runs were made.
+WARM_UP_S = 8.0
+
+
+class Figures(NamedTuple):
+    """What a run of gangs came to; a gang waits until its last pod runs."""
+
+    makespan_s: float
+    mean_wait_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class GangRun:
+    """A workload with a scheduler: as it was recorded, as it was played here, if it was, and as it is foretold."""
+
+    recorded: published.Ranges
+    simulated: Figures
+    real: Figures | None = None
+
+    @property
+    def is_in_range(self) -> bool:
+        """Whether the simulated run is as near to the real ones as it should be."""
+        makespans, waits = self.recorded
+        if self.real is not None:
+            makespans, waits = (*makespans, self.real.makespan_s), (*waits, self.real.mean_wait_s)
+        return (1 - MAKESPAN_TOLERANCE) * min(makespans) <= self.simulated.makespan_s <= (1 + MAKESPAN_TOLERANCE) * max(
+            makespans
+        ) and (1 - WAIT_TOLERANCE) * min(waits) <= self.simulated.mean_wait_s <= (1 + WAIT_TOLERANCE) * max(waits)
+
+
+def compare_gangs(out: Path, *, is_played: bool) -> dict[tuple[str, str], GangRun]:
+    """Play the gangs that were recorded, unless that is done, and simulate them; return each by workload and scheduler."""
+    if is_played:
+        for scheduler, kind in PLAYED.items():
+            play_gangs(scheduler, kind, out)
+    runs = {}
+    for (workload, scheduler), recorded in published.GANGS.items():
+        folder = out / f"{workload}-{scheduler}"
+        real = Results(folder / "real") if (folder / "real" / "jobs.csv").is_file() else None
+        figures = None if real is None else figures_of_jobs(real)
+        runs[workload, scheduler] = GangRun(recorded, simulated(workload, scheduler, folder), figures)
+    return runs
+
+
+def play_gangs(scheduler: str, kind: JobKind, out: Path) -> None:
+    """Play each workload in real time with a scheduler of its own, on a plane of its own."""
+    for workload, write in published.GANG_WORKLOADS.items():
+        print(f"playing {workload} with {SCHEDULERS[scheduler]} in real time", flush=True)
+        folder = out / f"{workload}-{scheduler}"
+        with control_plane(folder / "plane", published.EIGHT_OF_TWO, scheduler=None, report=print) as plane:
+            served = install(plane, SCHEDULERS[scheduler], folder / "programs")
+            described = Emulation(plane.kubeconfig, (write(folder),), kind=kind, scheduler_name=served)
+            emulate(described, folder / "real", force=True)
+
+
+def install(plane: ControlPlane, title: str, folder: Path) -> str:
+    """Install a scheduler of the catalogue and what belongs to it; return the name that it serves."""
+    platform = read_platform(published.EIGHT_OF_TWO)
+    scenario = Scenario(workloads=(), platform=published.EIGHT_OF_TWO, scheduler=title)
+    programs = outside_programs(scenario, None)
+    apply(plane, foundations_of(programs, platform.machines, ResourceModel.REQUESTS))
+    for program in programs:
+        own = folder / program.name
+        own.mkdir(parents=True, exist_ok=True)
+        name = program.name.partition("@")[0]
+        plane.start(name, command_line_with(plane.kubeconfig, program, own, free_port(), program.configuration))
+    plane.rest(WARM_UP_S)
+    return names_served(programs[0])[0]
+
+
+def apply(plane: ControlPlane, foundations: Foundations) -> None:
+    """Create what programs need, definitions first; what is of a kind of theirs waits until that is served."""
+    access = Access(plane.kubeconfig)
+    collections: dict[tuple[str, str], str] = {}
+    for program, fields in foundations:
+        if fields["kind"] == "CustomResourceDefinition":
+            access.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fields)
+            collections.update(collections_of(fields))
+            continue
+        collection = collections[fields["apiVersion"], fields["kind"]]
+        namespace = fields["metadata"].get("namespace")
+        path = f"/apis/{fields['apiVersion']}/{f'namespaces/{namespace}/' if namespace else ''}{collection}"
+        plane.wait_for(
+            f"the kind {fields['kind']} of {program}", lambda path=path: access.exists(path), "kube-apiserver"
+        )
+        access.create(path, fields)
+    for version in {version for version, _ in collections}:
+        plane.wait_for(version, lambda version=version: access.exists(f"/apis/{version}"), "kube-apiserver")
+
+
+def collections_of(definition: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the collections that a definition makes, by version and kind."""
+    spec = definition["spec"]
+    for version in spec["versions"]:
+        if version["served"]:
+            yield (f"{spec['group']}/{version['name']}", spec["names"]["kind"]), spec["names"]["plural"]
+
+
+def free_port() -> int:
+    """Return a port on the loopback that nobody has."""
+    with socket.socket() as each:
+        each.bind(("127.0.0.1", 0))
+        return int(each.getsockname()[1])
+
+
+def simulated(workload: str, scheduler: str, folder: Path) -> Figures:
+    """Simulate a workload with a scheduler; return what it came to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    is_interleaved = (workload, scheduler) == INTERLEAVED
+    write = published.four_interleaved_gangs if is_interleaved else published.GANG_WORKLOADS[workload]
+    command = [BATKUBE, "run", "--workload", str(write(folder)), "--quiet", "--force"]
+    command += ["--platform", published.EIGHT_OF_TWO, "--scheduler", SCHEDULERS[scheduler]]
+    command += ["--latencies", str(published.KWOK_LATENCIES), "--out", str(folder / "simulated")]
+    if is_interleaved:
+        command += ["--decision-cost", DECISION_COST]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    results = Results(folder / "simulated")
+    if not is_interleaved:
+        return figures_of_jobs(results)
+    pods = results.pods
+    return Figures(pods["finished"].max(), pods.groupby(pods["pod"].str.partition("-")[0])["started"].max().mean())
+
+
+def figures_of_jobs(results: Results) -> Figures:
+    """Return what a run with a row for each gang came to."""
+    return Figures(results.jobs["finish_time"].max(), results.jobs["waiting_time"].mean())
+
+
+def told_gangs(runs: Mapping[tuple[str, str], GangRun]) -> Iterator[str]:
+    """Yield the table of gang schedulers."""
+    yield "| gangs | scheduler | makespan recorded / real / simulated | mean wait recorded / real / simulated | |"
+    yield "|---|---|---|---|---|"
+    for (workload, scheduler), one in runs.items():
+        (shortest, longest), (least, most) = one.recorded
+        makespan, wait = ("–", "–") if one.real is None else (f"{figure:.1f}" for figure in one.real)
+        yield (
+            f"| {workload} | {SCHEDULERS[scheduler]} "
+            f"| {shortest:.1f}–{longest:.1f} / {makespan} / {one.simulated.makespan_s:.1f} s "
+            f"| {least:.1f}–{most:.1f} / {wait} / {one.simulated.mean_wait_s:.1f} s "
+            f"| {'' if one.is_in_range else 'outside'} |"
+        )
