@@ -22,7 +22,7 @@ from batkube.api.discovery.health import Counters
 from batkube.api.discovery.paths import Paths
 from batkube.api.inprocess import InProcessClient
 from batkube.api.manifests import Manifests
-from batkube.api.openapi.documents import OpenApi
+from batkube.api.openapi.documents import Describe, OpenApi
 from batkube.api.requests.messages import Request, Response, Stream, Timers
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.users import User
@@ -60,10 +60,12 @@ class Api:
         specials: dict[str, Special] | None = None,
         notes: FidelityNotes | None = None,
         old_versions: Sequence[str] = (),
+        describe: Describe = lambda _: {},
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods and without metrics.
 
-        `old_versions` are versions of the past (`policy/v1beta1`) to serve as well.
+        `old_versions` are versions of the past (`policy/v1beta1`) to serve as well. `describe` finds the words
+        for types and fields, when somebody asks for them.
         """
         self._store = store
         self._table = table = KindTable.builtin(metrics=not bare)
@@ -89,7 +91,9 @@ class Api:
         bodies = Bodies(served)
         self.watches = Watches(store, timers, now)
         counters = Counters()
-        documents = OpenApi(table, lambda resource: custom.definition(resource).openapi_schema(resource.version))
+        documents = OpenApi(
+            table, lambda resource: custom.definition(resource).openapi_schema(resource.version), describe
+        )
         self._paths = Paths(table, documents, counters, self._gauges, _verbs(custom))
         special = Specials(
             served, bodies, Reviews(authenticator, authorizer), TokenRequests(store, tokens), self._registry
