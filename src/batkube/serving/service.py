@@ -20,6 +20,7 @@ from batkube.api.admission.usage import usage_by_storage
 from batkube.api.assembly import Api
 from batkube.api.connections.http import LoopTimers
 from batkube.api.connections.listening import DualListener, listen_both
+from batkube.api.connections.outside_calls import ask
 from batkube.api.requests.users import MASTERS, User, authenticated
 from batkube.api.verbs.logs import Logs
 from batkube.api.verbs.metrics import MetricsApi
@@ -138,7 +139,18 @@ async def _serve(
     if service.latencies is not None and service.latencies.only_for_runs:
         notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
     describe = functools.partial(read_descriptions, cache=cache_folder())
-    api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials, notes=notes, describe=describe)
+    api = Api(
+        store,
+        time.now,
+        timers,
+        streams,
+        users,
+        bare=is_bare,
+        specials=specials,
+        notes=notes,
+        describe=describe,
+        ask=ask,
+    )
     listener = _listen(api, service, credentials.context)
     try:
         host = f"{_host(service.host)}:{listener.port}"
