@@ -36,7 +36,7 @@ from batkube.schedulers.recipes import GoMod, Program
 HERE = Path(__file__).parent
 VERSION = "v1.34.4"
 CONFORMANCE = "[Conformance]"
-SERIAL = "[Serial]"
+SERIAL, SLOW = "[Serial]", "[Slow]"
 #: How many specs one process of the suite runs.
 CHUNK = 6
 #: So long a process of the suite may take for each of its specs, before it is ended.
@@ -175,15 +175,19 @@ def write(out: Path, verdicts: Sequence[Verdict]) -> None:
 
 
 def run_all(suite_: Suite, specs: Sequence[str], workers: int) -> list[Verdict]:
-    """Run specs, those that must be alone after all others."""
-    together = [spec for spec in specs if SERIAL not in spec]
+    """Run specs, slow ones first, each by itself, and those that must be alone after all others."""
     alone = [spec for spec in specs if SERIAL in spec]
+    slow = [[spec] for spec in specs if SLOW in spec and SERIAL not in spec]
+    others = [spec for spec in specs if SLOW not in spec and SERIAL not in spec]
     verdicts: list[Verdict] = []
-    for some, count in ((together, workers), (alone, 1)):
-        chunks = [some[start : start + CHUNK] for start in range(0, len(some), CHUNK)]
+    for chunks, count in (([*slow, *_chunks(others)], workers), (_chunks(alone), 1)):
         with ThreadPoolExecutor(count) as pool:
             verdicts += [one for chunk in pool.map(suite_.run, chunks) for one in chunk]
     return verdicts
+
+
+def _chunks(specs: Sequence[str]) -> list[Sequence[str]]:
+    return [specs[start : start + CHUNK] for start in range(0, len(specs), CHUNK)]
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from batkube.api.assembly import Api
 from batkube.api.connections.http import Crowd, LoopConnection, LoopTimers
+from batkube.api.connections.outside_calls import ask
 from batkube.api.requests.users import User, authenticated
 from batkube.cluster.store import Store
 from batkube.kernel.instants import Instant, instant_of
@@ -62,7 +63,7 @@ def serving(history_limit: int = 10_000) -> Iterator[Serving]:
             return Instant(start + int((loop.time() - began) * 1e9))
 
         store = Store(history_limit)
-        api = Api(store, now, LoopTimers(loop), Streams(1), USERS, bare=True)
+        api = Api(store, now, LoopTimers(loop), Streams(1), USERS, bare=True, ask=ask)
         api.bootstrap(now(), 6443)
         crowd = Crowd(loop)
         server = await loop.create_server(lambda: LoopConnection(api, crowd), "127.0.0.1", 0)

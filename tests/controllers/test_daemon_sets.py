@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -178,3 +179,15 @@ def test_a_surge_is_at_most_a_share_of_the_nodes_and_pods_that_are_of_no_use_do_
 
     # Of an old and a new pod that are both not ready only the new one is kept.
     assert images(world) == [(f"node-{number}", "agent:2") for number in range(4)]
+
+
+def test_the_present_revision_is_found_by_its_bytes_as_clients_look_for_it(world: Cluster) -> None:
+    """Go marshals the template through a map, whose keys are sorted (pkg/controller/daemon/update.go, Match)."""
+    world.create("daemonsets.apps", daemon_set(world))
+    world.run(1)
+    template = world.get("daemonsets.apps", "default/agent")["spec"]["template"]
+    (revision,) = world.store.all("controllerrevisions.apps").values()
+
+    wanted = json.dumps({"spec": {"template": {**template, "$patch": "replace"}}}, sort_keys=True)
+
+    assert json.dumps(revision["data"]) == wanted

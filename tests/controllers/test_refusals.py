@@ -126,3 +126,35 @@ def test_a_container_that_is_added_to_look_at_a_pod_runs_and_counts_for_nothing(
     assert "running" in second["state"]
     world.run(60)
     assert status(world, "p")["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize("restart", ["Always", "Never"])
+def test_another_image_starts_a_container_anew_whatever_the_restart_policy(world: Cluster, restart: str) -> None:
+    """Its time begins again with it, and the container beside it is left alone."""
+    pod = world.pod("p", {"batkube.io/duration": "60s"}, restart=restart)
+    (first,) = pod["spec"]["containers"]
+    pod["spec"]["containers"] = [first, {**first, "name": "beside"}]
+    world.create("pods", pod)
+    world.run(40)
+    changed = [{**first, "image": "app:2"}, {**first, "name": "beside"}]
+    world.change("pods", "default/p", containers=changed)
+    world.run(1)
+    one, beside = status(world, "p")["containerStatuses"]
+    assert (one["image"], one["restartCount"], beside["restartCount"]) == ("app:2", 1, 0)
+    assert one["lastState"]["terminated"]["exitCode"] == 143
+    assert world.events("Killing") == [f"Container {first['name']} definition changed, will be restarted"]
+    world.run(25)
+    one, beside = status(world, "p")["containerStatuses"]
+    assert "running" in one["state"], "it runs for a minute from when it was started anew"
+    assert ("terminated" in beside["state"]) == (restart == "Never")
+
+
+def test_a_container_that_backs_off_is_started_at_once_with_another_image(world: Cluster) -> None:
+    world.create("pods", world.pod("p", {"batkube.io/duration": "1s", "batkube.io/exit-code": "1"}))
+    world.run(5)
+    assert waiting(world, "p")["reason"] == "CrashLoopBackOff"
+    (container,) = world.get("pods", "default/p")["spec"]["containers"]
+    world.change("pods", "default/p", containers=[{**container, "image": "app:2"}])
+    world.run(0.5)
+    assert status(world, "p")["containerStatuses"][0]["image"] == "app:2"
+    assert "running" in status(world, "p")["containerStatuses"][0]["state"]

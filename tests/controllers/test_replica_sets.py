@@ -134,3 +134,13 @@ def test_a_replication_controller_does_the_same_for_plain_labels(world: Cluster)
     world.change("replicationcontrollers", "default/web", replicas=0)
     world.run(1)
     assert [pod["metadata"]["name"] for pod in world.pods()] == ["stray"]
+
+
+def test_a_name_in_the_template_is_none_of_its_pods(world: Cluster) -> None:
+    """Kubernetes: controller_utils.go, GetPodFromTemplate takes labels, annotations and finalizers."""
+    template = world.template({"app": "web"})
+    template["metadata"]["name"] = "once"
+    world.create("replicasets.apps", replica_set(world, 2, template=template))
+    world.run(1)
+    assert len(world.pods("Running")) == 2
+    assert all(pod["metadata"]["name"].startswith("web-") for pod in world.pods())

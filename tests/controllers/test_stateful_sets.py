@@ -134,3 +134,38 @@ def test_a_set_shrinks_from_its_end(world: Cluster, replicas: int) -> None:
     assert names(world) == [f"db-{ordinal}" for ordinal in range(replicas)]
     gone = [f"delete Pod db-{ordinal} in StatefulSet db successful" for ordinal in reversed(range(replicas, 3))]
     assert world.events("SuccessfulDelete") == gone
+
+
+@pytest.mark.parametrize(
+    ("when_deleted", "when_scaled", "after_scaling", "after_deletion"),
+    [
+        ("Retain", "Retain", ["data-db-0", "data-db-1"], ["data-db-0", "data-db-1"]),
+        ("Delete", "Retain", ["data-db-0", "data-db-1"], []),
+        ("Retain", "Delete", ["data-db-0"], ["data-db-0"]),
+        ("Delete", "Delete", ["data-db-0"], []),
+    ],
+)
+def test_claims_go_with_the_set_or_with_pods_that_have_no_place_as_the_policy_says(
+    world: Cluster, when_deleted: str, when_scaled: str, after_scaling: list[str], after_deletion: list[str]
+) -> None:
+    """A pod that is lost, and comes again, finds its claim under every policy."""
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    policy = {"whenDeleted": when_deleted, "whenScaled": when_scaled}
+    body = stateful_set(world, 2, volumeClaimTemplates=[claim], persistentVolumeClaimRetentionPolicy=policy)
+    world.create("statefulsets.apps", body)
+    world.run(3 * READY_S)
+
+    def claims() -> list[str]:
+        return sorted(key.removeprefix("default/") for key in world.store.all("persistentvolumeclaims"))
+
+    first = world.get("persistentvolumeclaims", "default/data-db-1")["metadata"]["uid"]
+    world.delete("pods", "default/db-1")
+    world.run(60)
+    assert names(world) == ["db-0", "db-1"]
+    assert world.get("persistentvolumeclaims", "default/data-db-1")["metadata"]["uid"] == first
+    world.change("statefulsets.apps", "default/db", replicas=1)
+    world.run(60)
+    assert (names(world), claims()) == (["db-0"], after_scaling)
+    world.delete("statefulsets.apps", "default/db")
+    world.run(60)
+    assert (names(world), claims()) == ([], after_deletion)

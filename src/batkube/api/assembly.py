@@ -12,8 +12,10 @@ from batkube.api.access.reviews import Reviews
 from batkube.api.access.token_requests import TokenRequests
 from batkube.api.access.tokens import ServiceAccountTokens
 from batkube.api.admission.bootstrap import bootstrap_objects
+from batkube.api.admission.conditions import Expressions
 from batkube.api.admission.plugins import Admission
 from batkube.api.admission.policies import Policies
+from batkube.api.admission.webhooks import Webhooks
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import CustomKinds
 from batkube.api.custom.lifecycle import Lifecycle
@@ -22,10 +24,13 @@ from batkube.api.discovery.health import Counters
 from batkube.api.discovery.paths import Paths
 from batkube.api.inprocess import InProcessClient
 from batkube.api.manifests import Manifests
-from batkube.api.openapi.documents import OpenApi
+from batkube.api.openapi.documents import Describe, OpenApi
 from batkube.api.requests.messages import Request, Response, Stream, Timers
 from batkube.api.requests.options import DeleteOptions
+from batkube.api.requests.outside import Ask, Inquiries
 from batkube.api.requests.users import User
+from batkube.api.requests.webhook_clients import WebhookClients
+from batkube.api.requests.writes import Deleting
 from batkube.api.server import ApiServer
 from batkube.api.verbs.behaviours import Admitting, BuiltIn, OfDefinitions
 from batkube.api.verbs.bodies import Bodies
@@ -35,6 +40,7 @@ from batkube.api.verbs.objects import Objects
 from batkube.api.verbs.patching import Patching
 from batkube.api.verbs.registry import Registry
 from batkube.api.verbs.served import Served
+from batkube.api.verbs.shown_versions import ShownVersions
 from batkube.api.verbs.specials import Specials
 from batkube.api.verbs.unmodelled import note_unmodelled
 from batkube.api.verbs.watches import Watches
@@ -60,10 +66,13 @@ class Api:
         specials: dict[str, Special] | None = None,
         notes: FidelityNotes | None = None,
         old_versions: Sequence[str] = (),
+        describe: Describe = lambda _: {},
+        ask: Ask | None = None,
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods and without metrics.
 
-        `old_versions` are versions of the past (`policy/v1beta1`) to serve as well.
+        `old_versions` are versions of the past (`policy/v1beta1`) to serve as well. `describe` finds the words
+        for types and fields, when somebody asks for them. `ask` calls webhooks; without it they are stored only.
         """
         self._store = store
         self._table = table = KindTable.builtin(metrics=not bare)
@@ -72,24 +81,34 @@ class Api:
         authorizer = Authorizer(store, aggregates=not bare)
         accounts = None if bare else streams.named("api service accounts")
         notes = FidelityNotes() if notes is None else notes
-        policies = Policies(store, table.of_kind, notes)
-        admitting = Admitting(store, Admission(store, accounts, policies), authorizer)
-        note_unmodelled(store, notes)
+        expressions = Expressions(notes)
+        policies = Policies(store, table.of_kind, expressions)
+        self._inquiries = None if ask is None else Inquiries(ask)
+        self._webhooks = None
+        if self._inquiries is not None:
+            clients = WebhookClients(store, notes)
+            self._webhooks = Webhooks(store, self._inquiries, expressions, clients, ShownVersions(lambda: self._served))
+        admitting = Admitting(store, Admission(store, accounts, policies, self._webhooks), authorizer)
+        note_unmodelled(store, notes, webhooks=ask is not None)
         custom = CustomKinds(table, store, notes)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
         served = Served(table, custom, BuiltIn(*parts), OfDefinitions(*parts), CustomBehaviour(custom, admitting.admit))
         self._served = served
-        self._registry = Registry(store, served.behaviour, served, admitting.review, streams.named("api identities"))
+        self._registry = Registry(
+            store, served.behaviour, served, admitting.review, streams.named("api identities"), self._inquiries
+        )
         definitions = table.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert definitions is not None
         lifecycle = Lifecycle(store, definitions, self._delete_instances, custom.is_own)
-        self._deleter = Deleter(store, lifecycle.mark_for_deletion)
+        self._deleter = Deleter(store, admitting.review_deletion, lifecycle.mark_for_deletion)
         tokens = ServiceAccountTokens(store, streams.named("api tokens"), now)
         authenticator = Authenticator(users, tokens)
         bodies = Bodies(served)
         self.watches = Watches(store, timers, now)
         counters = Counters()
-        documents = OpenApi(table, lambda resource: custom.definition(resource).openapi_schema(resource.version))
+        documents = OpenApi(
+            table, lambda resource: custom.definition(resource).openapi_schema(resource.version), describe
+        )
         self._paths = Paths(table, documents, counters, self._gauges, _verbs(custom))
         special = Specials(
             served, bodies, Reviews(authenticator, authorizer), TokenRequests(store, tokens), self._registry
@@ -109,8 +128,14 @@ class Api:
         )
 
     def handle(self, request: Request) -> Response | Stream:
-        """Answer one request."""
-        return self._server.handle(request)
+        """Answer one request; one that waits for somebody outside is to be handled again later (`Outside`)."""
+        if self._webhooks is None or self._inquiries is None or not self._webhooks.are_there:
+            return self._server.handle(request)
+        self._inquiries.answers = request.answers
+        try:
+            return self._server.handle(request)
+        finally:
+            self._inquiries.answers = None
 
     def too_large(self) -> Response:
         """Answer a request whose body is larger than is taken."""
@@ -147,7 +172,7 @@ class Api:
             return
         for key in sorted(self._store.entries(storage)):
             namespace, _, name = Key(key).rpartition("/")
-            self._deleter.delete(resource, namespace, name, DeleteOptions(), now)
+            self._deleter.delete(resource, namespace, name, DeleteOptions(), Deleting(now))
 
     def _gauges(self) -> list[tuple[str, str, float]]:
         return [

@@ -10,7 +10,7 @@ import msgspec
 from batkube.api.requests.options import DeleteOptions, WriteOptions
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
-from batkube.api.requests.writes import Write
+from batkube.api.requests.writes import Deleting, Write
 from batkube.api.verbs import subresources
 from batkube.api.verbs.deletion import Deleter
 from batkube.api.verbs.registry import Registry
@@ -83,7 +83,7 @@ class InProcessClient:
         namespace, _, name = key.rpartition("/")
         options = DeleteOptions(grace_s, uid, None, propagation)
         try:
-            self._deleter.delete(self._resource(storage), namespace, name, options, now)
+            self._deleter.delete(self._resource(storage), namespace, name, options, Deleting(now, self._user))
         except Failure as failure:
             raise Refused(failure.code, failure.reason, failure.message) from failure
 

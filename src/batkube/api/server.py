@@ -19,6 +19,7 @@ from batkube.api.requests import statuses
 from batkube.api.requests.messages import JSON, TEXT, Laborious, Request, Response, Stream
 from batkube.api.requests.negotiation import negotiate_failure
 from batkube.api.requests.options import selected_name
+from batkube.api.requests.outside import Outside
 from batkube.api.requests.routing import Route, route_of
 from batkube.api.requests.statuses import Failure
 from batkube.api.verbs.encoding import encode
@@ -56,13 +57,16 @@ class ApiServer:
         self._audience = Audience()
 
     def handle(self, request: Request) -> Response | Stream:
-        """Answer one request; whatever is in it, there is an answer. May raise Laborious if it is in haste."""
+        """Answer one request; whatever is in it, there is an answer.
+
+        May raise Laborious if it is in haste, and Outside.
+        """
         route = route_of(request)
         try:
             answer = self._answer(request, route)
         except Failure as failure:
             answer = self._failed(failure, request)
-        except Laborious:
+        except (Laborious, Outside):
             raise
         except NobodyToActAs as problem:
             text = f'Internal Server Error: "{request.path}": {problem}\n'

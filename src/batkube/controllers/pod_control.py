@@ -43,12 +43,14 @@ class PodControl:
         self._events = events
         self._owner_storage = owner_storage
 
-    def create(self, owner: KubeObject, template: KubeObject, now: Instant, *, generate_name: str = "") -> KubeObject:
-        """Create a pod of `template` that `owner` controls; where the template has a name, by that name."""
+    def create(
+        self, owner: KubeObject, template: KubeObject, now: Instant, *, name: str = "", generate_name: str = ""
+    ) -> KubeObject:
+        """Create a pod of `template` that `owner` controls; a name that the template has is none of the pod's."""
         metadata = owner["metadata"]
         wanted = template.get("metadata") or {}
         made = {
-            "name": wanted.get("name"),
+            "name": name,
             "generateName": generate_name or f"{metadata['name']}-",
             "namespace": metadata["namespace"],
             "labels": wanted.get("labels"),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import msgspec
+
 from batkube.cluster.client import Client
 from batkube.cluster.references import controller_reference, key_of
 from batkube.cluster.store import KubeObject
@@ -64,7 +66,12 @@ def hash_of(revision: KubeObject) -> str:
 
 
 def _data(template: KubeObject) -> KubeObject:
-    return {"spec": {"template": {"$patch": "replace", **template}}}
+    """Return the patch that brings a template back, with its keys in the order of Go's maps, which is by name.
+
+    Clients tell the present revision by its bytes (pkg/controller/daemon, Match).
+    """
+    data: KubeObject = msgspec.to_builtins({"spec": {"template": {"$patch": "replace", **template}}}, order="sorted")
+    return data
 
 
 def _revision(owner: KubeObject, data: KubeObject, number: int) -> KubeObject:

@@ -15,6 +15,7 @@ from batkube.cluster.references import is_being_deleted
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.controllers.controlled import Controlled
+from batkube.controllers.kept_claims import KeptClaims
 from batkube.controllers.pod_control import Words, claim_objects
 from batkube.controllers.pod_keeper import PodKeeper
 from batkube.controllers.revisions import REVISION_LABEL, Revisions, template_of
@@ -40,6 +41,7 @@ class StatefulSets(PodKeeper):
     ) -> None:
         super().__init__(world, client, events, pods)
         self._revisions = revisions
+        self._claims = KeptClaims(self.store, client)
 
     def reconcile(self, key: Key, owner: KubeObject, now: Instant) -> None:
         """Make, end or renew the pod whose turn it is; of a set that is parallel, all of them."""
@@ -63,6 +65,8 @@ class StatefulSets(PodKeeper):
         first = (spec.get("ordinals") or {}).get("start", 0)
         wanted = range(first, first + spec.get("replicas", 1))
         pods = self._by_ordinal(owner)
+        for ordinal, pod in pods.items():
+            self._claims.settle(owner, pod, has_place=ordinal in wanted, now=now)
         for ordinal in wanted:
             pod = pods.get(ordinal)
             if pod is None:
@@ -122,7 +126,9 @@ class StatefulSets(PodKeeper):
             self._create_claim(owner, claim, name, now)
         if claims:
             spec["volumes"] = [*(_volume(claim, name) for claim in claims), *(template["spec"].get("volumes") or ())]
-        self.pod_control.create(owner, {"metadata": {**metadata, "name": name, "labels": labels}, "spec": spec}, now)
+        template = {"metadata": {**metadata, "labels": labels}, "spec": spec}
+        pod = self.pod_control.create(owner, template, now, name=name)
+        self._claims.settle(owner, pod, has_place=True, now=now)
 
     def _create_claim(self, owner: KubeObject, claim: KubeObject, pod_name: str, now: Instant) -> None:
         """Create what the pod keeps its data in, unless it is there from the pod before it."""

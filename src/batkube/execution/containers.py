@@ -84,7 +84,7 @@ class Containers:
         self._agenda.book(now, Rank.START, reject)
 
     def heed(self, life: PodLife, pod: KubeObject, now: Instant) -> None:
-        """Arrange for what follows from a change of a pod that is here: its deadline, another container, its fields."""
+        """Arrange for what follows from a change of a pod that is here: its deadline, its containers, its fields."""
         known = known_of(pod)
         if life.is_stopping or "admitted" in life.appointments or known == life.known:
             return
@@ -92,10 +92,28 @@ class Containers:
         self._book_deadline(life, pod, now)
         life.know_ephemeral(pod)
         can_start = any(one.started is None for one in life.ephemeral) or any(
-            one.stage is Stage.WAITING and one.trouble for one in life.containers()
+            (one.stage is Stage.WAITING and one.trouble) or one.has_other_image(pod) for one in life.containers()
         )
         if can_start and life.has_sandbox and "heed" not in life.appointments:
-            self.book(life, "heed", now, Rank.START, self._go_on)
+            self.book(life, "heed", now, Rank.START, self._follow_changes)
+
+    def _follow_changes(self, life: PodLife, now: Instant) -> None:
+        """Start containers anew whose image is another now, whatever the restart policy, and what may start at last.
+
+        Kubernetes: pkg/kubelet/kuberuntime/kuberuntime_manager.go, computePodActions.
+        """
+        pod = self._store.get(POD, life.key)
+        for one in life.containers():
+            if pod is None or one.trouble or not one.has_other_image(pod):
+                continue
+            if one.stage is Stage.RUNNING:
+                message = f"Container {one.name} definition changed, will be restarted"
+                self._tell_of(life, one, "Normal", "Killing", message, now)
+                one.end(TERMINATED, now)
+                one.last_run = one.ended_run
+            self._cancel(life, *(f"{what} {one.name}" for what in ("end", "ready", "up", "restart", "calm")))
+            self._start(life, one, now)
+        self._go_on(life, now)
 
     def begin(self, life: PodLife, now: Instant) -> None:
         """The sandbox is there: the pod has its address, and containers may start."""
@@ -135,6 +153,7 @@ class Containers:
             return
         self._cancel(life, f"restart {one.name}")
         one.trouble = ""
+        one.image = spec.get("image", "")
         self._tell_of(life, one, "Normal", "Pulled", f'Container image "{one.image}" already present on machine', now)
         self._tell_of(life, one, "Normal", "Created", f"Created container: {one.name}", now)
         self._tell_of(life, one, "Normal", "Started", f"Started container {one.name}", now)

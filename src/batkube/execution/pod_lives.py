@@ -133,6 +133,13 @@ class ContainerLife:
         else:
             self.restarts, self.last_run = old.restarts + 1, old.ended_run
 
+    def has_other_image(self, pod: KubeObject) -> bool:
+        """Return whether it runs, or waits for its next run, and is to run another image than it did."""
+        if self.started is None or self.stage is Stage.TERMINATED:
+            return False
+        images = {spec["name"]: spec.get("image", "") for spec in pod["spec"][self.field]}
+        return images.get(self.name, self.image) != self.image
+
     @property
     def is_done(self) -> bool:
         """Whether an init container no longer holds up those after it."""

@@ -110,6 +110,11 @@ def find_go() -> str:
     return path
 
 
+def module_cache() -> Path:
+    """Return where Go keeps the modules it has downloaded."""
+    return Path(run_go([find_go(), "env", "GOMODCACHE"], Path("/")).strip())
+
+
 def _wanted(exactly: str, at_least: str, own: str) -> str:
     """Return the version to build with, as Go writes it."""
     if exactly:

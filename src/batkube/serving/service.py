@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import secrets
 import ssl
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from batkube.api.admission.usage import usage_by_storage
 from batkube.api.assembly import Api
 from batkube.api.connections.http import LoopTimers
 from batkube.api.connections.listening import DualListener, listen_both
+from batkube.api.connections.outside_calls import ask
 from batkube.api.requests.users import MASTERS, User, authenticated
 from batkube.api.verbs.logs import Logs
 from batkube.api.verbs.metrics import MetricsApi
@@ -42,6 +44,8 @@ from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.programs.program import OutsideScheduler
+from batkube.schedulers.descriptions import read_descriptions
+from batkube.schedulers.installed import cache_folder
 from batkube.serving.collector import QuietCollector
 from batkube.serving.compaction import Compaction
 from batkube.serving.manager import LOG, ServedManager
@@ -134,7 +138,19 @@ async def _serve(
     specials = {} if is_bare else {**MetricsApi(store, rules).handlers(), "pods/log": Logs(store).answer}
     if service.latencies is not None and service.latencies.only_for_runs:
         notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
-    api = Api(store, time.now, timers, streams, users, bare=is_bare, specials=specials, notes=notes)
+    describe = functools.partial(read_descriptions, cache=cache_folder())
+    api = Api(
+        store,
+        time.now,
+        timers,
+        streams,
+        users,
+        bare=is_bare,
+        specials=specials,
+        notes=notes,
+        describe=describe,
+        ask=ask,
+    )
     listener = _listen(api, service, credentials.context)
     try:
         host = f"{_host(service.host)}:{listener.port}"

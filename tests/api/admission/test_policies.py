@@ -130,3 +130,16 @@ def test_parameters_are_objects_of_the_kind_that_the_policy_names(server: Direct
     missing = server.ask("POST", MAPS, config("a", size="1"))
     assert missing.status == 422
     assert "no params found for policy binding" in missing.body["message"]
+
+
+def test_policies_judge_deletions_where_there_is_no_new_object(server: Direct) -> None:
+    assert server.ask("POST", MAPS, config("a")).status == 201
+    on_deletion = {**ON_MAPS, "operations": ["DELETE"]}
+    validation = {"expression": "object == null && oldObject.metadata.name != 'a' && request.operation == 'DELETE'"}
+    policy(server, validation, matchConstraints={"resourceRules": [on_deletion]})
+    bind(server, "Deny")
+    assert server.ask("POST", MAPS, config("b")).status == 201
+    assert server.ask("DELETE", f"{MAPS}/b").status == 200
+    answer = server.ask("DELETE", f"{MAPS}/a")
+    assert (answer.status, answer.body["details"]["name"]) == (422, "a")
+    assert server.ask("GET", f"{MAPS}/a").status == 200

@@ -254,3 +254,36 @@ def test_a_rule_that_cannot_be_meant_is_refused_in_the_words_of_cel(rule: str, p
         [(field, message)] = found
         assert field == "properties[a].x-kubernetes-validations[0].rule"
         assert f"compilation failed: ERROR: <input>:{problem}" in message
+
+
+def test_a_stored_object_is_read_with_the_defaults_that_its_schema_got_since(server: Serving) -> None:
+    """As the conformance spec asks: in the stored version as in any other, by get, list and watch."""
+    path, objects = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/example.com/v1/widgets"
+    properties: dict[str, Any] = {"a": {"type": "string"}, "b": {"type": "string"}}
+    body = definition(version(schema={"type": "object", "properties": properties}), scope="Cluster")
+    with contextlib.closing(Client(server.url)) as client:
+        client.request({"method": "POST", "path": path, "body": body})
+        widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        assert "a" not in client.request({"method": "POST", "path": objects, "body": widget})["body"]
+        client.request(
+            {
+                "method": "PATCH",
+                "path": f"{path}/widgets.example.com",
+                "headers": {"Content-Type": "application/json-patch+json"},
+                "body": [
+                    {"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/a/default", "value": "A"}
+                ],
+            }
+        )
+        one = client.request({"method": "GET", "path": f"{objects}/w"})["body"]
+        listed = client.request({"method": "GET", "path": objects})["body"]["items"][0]
+        labelled = client.request(
+            {
+                "method": "PATCH",
+                "path": f"{objects}/w",
+                "headers": {"Content-Type": "application/merge-patch+json"},
+                "body": {"b": "B"},
+            }
+        )["body"]
+
+    assert [each.get("a") for each in (one, listed, labelled)] == ["A", "A", "A"]

@@ -128,3 +128,29 @@ def test_answers_are_json_for_those_who_take_it() -> None:
     assert OPEN_API.answer("v3/apis/apps/v1", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf") is None
     assert OPEN_API.answer("v3/apis/bogus", JSON) is None
     assert OPEN_API.answer("v4", JSON) is None
+
+
+def test_what_somebody_knows_of_types_and_fields_is_told() -> None:
+    """Version 3 wraps a reference that has words beside it, as kube-openapi does; custom kinds share some."""
+    pod = "io.k8s.api.core.v1.Pod"
+    words = {pod: {"": "A pod.", "spec": "What it should be.", "apiVersion": "The version."}}
+    asked: list[str] = []
+    table = with_widgets()[0]
+    documents = OpenApi(table, lambda resource: WIDGET, lambda version: asked.append(version) or words)
+    core, custom = documents.document("api/v1"), documents.document("apis/example.com/v1")
+
+    assert asked == [table.kubernetes], "asked once, whatever is written"
+    assert core is not None
+    assert custom is not None
+    described = core["components"]["schemas"][pod]
+    assert described["description"] == "A pod."
+    assert described["properties"]["spec"] == {
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}],
+        "default": {},
+        "description": "What it should be.",
+    }
+    assert "description" not in described["properties"]["status"]
+    widget = custom["components"]["schemas"]["com.example.v1.Widget"]["properties"]
+    assert widget["apiVersion"] == {"description": "The version.", "type": "string"}
+    assert widget["kind"] == {"type": "string"}
+    assert documents.swagger()["definitions"][pod]["properties"]["spec"]["description"] == "What it should be."

@@ -13,7 +13,7 @@ SERVERS = "apiservices.apiregistration.k8s.io"
 
 def test_a_webhook_that_will_not_be_called_is_noted_once_with_its_name() -> None:
     store, notes = Store(), FidelityNotes()
-    note_unmodelled(store, notes)
+    note_unmodelled(store, notes, webhooks=False)
 
     store.create(WEBHOOKS, [Key("guard")], [{"metadata": {"name": "guard"}}], START)
     store.replace(WEBHOOKS, [Key("guard")], [{"metadata": {"name": "guard", "labels": {}}}], START)
@@ -24,7 +24,7 @@ def test_a_webhook_that_will_not_be_called_is_noted_once_with_its_name() -> None
 
 def test_only_an_api_server_elsewhere_is_not_asked() -> None:
     store, notes = Store(), FidelityNotes()
-    note_unmodelled(store, notes)
+    note_unmodelled(store, notes, webhooks=False)
 
     store.create(SERVERS, [Key("v1.apps")], [{"metadata": {"name": "v1.apps"}, "spec": {}}], START)
     assert notes.rows() == []

@@ -10,13 +10,14 @@ import msgspec
 from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
+from batkube.api.requests.writes import key_of
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import Instant
 
 
 class Attempt(msgspec.Struct):
-    """A create or an update that has not happened yet."""
+    """A create, an update or a deletion that has not happened yet."""
 
     resource: Resource
     #: "" for an object of the cluster.
@@ -25,7 +26,7 @@ class Attempt(msgspec.Struct):
     name: str
     #: "" for the object itself, "status", "binding", …
     subresource: str
-    #: What is to be written: the object, or what is sent to the sub-resource.
+    #: What is to be written: the object, or what is sent to the sub-resource; empty for a deletion.
     value: dict[str, Any]
     #: The live object; None when one is created.
     old: KubeObject | None
@@ -36,10 +37,26 @@ class Attempt(msgspec.Struct):
     #: Who attempts it; None for the server itself.
     user: User | None = None
     dry_run: bool = False
+    #: The options of the request, as clients write them: `{"kind": "CreateOptions", …}`.
+    options: dict[str, Any] = {}
+    #: Whether the live object is to be deleted.
+    deletes: bool = False
+
+    @property
+    def operation(self) -> str:
+        """What is attempted, as rules of policies and webhooks name it."""
+        if self.deletes:
+            return "DELETE"
+        return "CREATE" if self.old is None else "UPDATE"
+
+    @property
+    def key(self) -> Key:
+        """The key of the object in the store."""
+        return key_of(self.namespace, self.name)
 
     def refused(self, problem: str) -> Failure:
         """Return the refusal of this attempt (admission.NewForbidden)."""
-        metadata = self.value.get("metadata") or {}
+        metadata = (self.value or self.old or {}).get("metadata") or {}
         name = self.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
         return statuses.forbidden(self.resource, name, problem)
 

@@ -2,8 +2,7 @@
 
 As in the real server there are two rounds. `Admission.admit` comes before strategies and validation and may change the
 object; `Admission.review` comes after, when the object is whole, and only judges; what it charges to quotas is to be
-written before the object itself. The plugins are those that kube-apiserver has on by default, in its order, without
-webhooks and policies that change objects, which are stored and not run.
+written before the object itself. The plugins are those that kube-apiserver has on by default, in its order.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from batkube.api.admission.attempts import Attempt
 from batkube.api.admission.policies import Policies
 from batkube.api.admission.quotas import Charges, charge_quotas
 from batkube.api.admission.service_accounts import ServiceAccounts
+from batkube.api.admission.webhooks import Webhooks
 from batkube.api.requests.users import User
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
@@ -67,11 +67,16 @@ class Admission:
     """The admission plugins of one server."""
 
     def __init__(
-        self, store: Store, service_accounts: random.Random | None = None, policies: Policies | None = None
+        self,
+        store: Store,
+        service_accounts: random.Random | None = None,
+        policies: Policies | None = None,
+        webhooks: Webhooks | None = None,
     ) -> None:
         """`service_accounts` gives pods an account and its token, drawing volume names from it; None does not."""
         self._store = store
         self._policies = policies
+        self._webhooks = webhooks
         self._accounts = None if service_accounts is None else ServiceAccounts(service_accounts)
 
     def attempt(
@@ -87,15 +92,23 @@ class Admission:
         warnings: list[str] | None = None,
         user: User | None = None,
         dry_run: bool = False,
+        options: dict[str, Any] | None = None,
+        deletes: bool = False,
     ) -> Attempt:
         """Return the attempt to write `value`; `old` is the live object, None for a creation."""
         own_warnings = [] if warnings is None else warnings
         where = resource, namespace, name, subresource
-        return Attempt(*where, value, old, self._store, now, own_warnings, user, dry_run)
+        return Attempt(*where, value, old, self._store, now, own_warnings, user, dry_run, options or {}, deletes)
 
     def admit(self, attempt: Attempt) -> None:
         """Let the plugins change the object, or refuse it with a Failure."""
         namespaces.check_namespace(attempt)
+        self._fill(attempt)
+        if self._webhooks is not None:
+            self._webhooks.mutate(attempt, lambda: self._fill(attempt))
+
+    def _fill(self, attempt: Attempt) -> None:
+        """Let our own plugins change the object."""
         if attempt.subresource:
             return
         if self._accounts is not None and attempt.resource.storage == "pods":
@@ -110,6 +123,23 @@ class Admission:
             place = f"{place}/{attempt.subresource}"
         for plugin in _JUDGING.get(place, ()):
             plugin(attempt)
+        self._judge(attempt)
+        return charge_quotas(attempt)
+
+    @property
+    def judges_deletions(self) -> bool:
+        """Whether anybody has a say in what is deleted."""
+        judges = (self._policies, self._webhooks)
+        return any(judge is not None and judge.are_there for judge in judges)
+
+    def review_deletion(self, attempt: Attempt) -> None:
+        """Let webhooks and policies refuse a deletion; the former may not change anything, but are asked."""
+        if self._webhooks is not None:
+            self._webhooks.mutate(attempt, lambda: None)
+        self._judge(attempt)
+
+    def _judge(self, attempt: Attempt) -> None:
         if self._policies is not None:
             self._policies.judge(attempt)
-        return charge_quotas(attempt)
+        if self._webhooks is not None:
+            self._webhooks.judge(attempt)

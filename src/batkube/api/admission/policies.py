@@ -1,8 +1,8 @@
 """ValidatingAdmissionPolicies: expressions that judge what is written, where a binding says that they do.
 
 Kubernetes: apiserver/pkg/admission/plugin/policy/validating (validator.go, dispatcher.go) and policy/matching.
-Expressions see plain objects, without the types of their kinds. Policies judge creations and updates; deletions and
-connections are not asked about. Audit annotations are evaluated by nobody, since there is no audit log.
+Expressions see plain objects, without the types of their kinds. Policies judge creations, updates and deletions;
+connections (exec and the like) are refused anyway. Audit annotations are evaluated by nobody: there is no audit log.
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.conditions import Expressions, seen_by_expressions
 from batkube.api.admission.policy_matching import matches
 from batkube.api.cel.costs import CostExceeded
-from batkube.api.cel.programs import CelProgram
-from batkube.api.cel.trees import SourceError, Unsupported
-from batkube.api.cel.types import DYN
 from batkube.api.cel.values import CelError
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import Key, KubeObject, Store
-from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 
 POLICY = "validatingadmissionpolicies.admissionregistration.k8s.io"
 BINDING = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
 _GROUP = "admissionregistration.k8s.io"
-_SEEN = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
-_UNKNOWN = FidelityNote("api", "an expression of an admission policy cannot be evaluated, and is left out")
 
 ResourceOfKind = Callable[[str, str, str], Resource | None]
 """Finds a kind by group, version and name."""
@@ -44,12 +39,15 @@ class Verdict(NamedTuple):
 class Policies:
     """The admission policies of one server."""
 
-    def __init__(self, store: Store, kind_of: ResourceOfKind, notes: FidelityNotes) -> None:
+    def __init__(self, store: Store, kind_of: ResourceOfKind, expressions: Expressions) -> None:
         self._store = store
         self._kind_of = kind_of
-        self._notes = notes
-        #: Expressions that were read before; None for those that cannot be evaluated.
-        self._programs: dict[str, CelProgram | None] = {}
+        self._expressions = expressions
+
+    @property
+    def are_there(self) -> bool:
+        """Whether any policy is bound."""
+        return bool(self._store.entries(BINDING))
 
     def judge(self, attempt: Attempt) -> None:
         """Refuse or warn of what a bound policy has objections to."""
@@ -100,10 +98,10 @@ class Policies:
 
     def _judge_by(self, policy: KubeObject, binding: KubeObject, params: KubeObject | None, attempt: Attempt) -> None:
         spec = policy["spec"]
-        seen = _seen(attempt, params)
-        seen["variables"] = _Variables(spec.get("variables") or (), seen, self._value)
+        seen = seen_by_expressions(attempt, params)
+        seen["variables"] = _Variables(spec.get("variables") or (), seen, self._expressions.value)
         try:
-            conditions = [self._value(one["expression"], seen) for one in spec.get("matchConditions") or ()]
+            conditions = [self._expressions.value(one["expression"], seen) for one in spec.get("matchConditions") or ()]
             if any(value is False for value in conditions):
                 return
             verdicts = [self._verdict(one, seen) for one in spec.get("validations") or ()]
@@ -114,27 +112,14 @@ class Policies:
             if verdict is not None:
                 self._act(policy, binding, verdict, attempt)
 
-    def _value(self, text: str, seen: dict[str, Any]) -> Any:  # noqa: ANN401 - any value of CEL
-        """Return the value of an expression; True if it cannot be evaluated here, which is noted."""
-        if text not in self._programs:
-            try:
-                self._programs[text] = CelProgram(text, dict.fromkeys(_SEEN, DYN))
-            except (SourceError, Unsupported):
-                self._programs[text] = None
-        program = self._programs[text]
-        if program is None:
-            self._notes.add(_UNKNOWN, example=text)
-            return True
-        return program(seen)
-
     def _verdict(self, validation: KubeObject, seen: dict[str, Any]) -> Verdict | None:
         """Return what a validation that does not hold says, or None."""
-        if self._value(validation["expression"], seen) is True:
+        if self._expressions.value(validation["expression"], seen) is True:
             return None
         message = validation.get("message") or f"failed expression: {validation['expression'].strip()}"
         if validation.get("messageExpression"):
             try:
-                told = self._value(validation["messageExpression"], seen)
+                told = self._expressions.value(validation["messageExpression"], seen)
             except (CelError, CostExceeded):
                 told = None
             # What is no text, empty or of several lines is not used (validator.go).
@@ -183,32 +168,3 @@ class _Variables(dict[str, Any]):
             self[name] = self._value(expression, {**self._seen, "variables": self})
             del self._expressions[name]
         return super().__getitem__(name)
-
-
-def _seen(attempt: Attempt, params: KubeObject | None) -> dict[str, Any]:
-    """Return what expressions see."""
-    resource = attempt.resource
-    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    place = {"group": resource.group, "version": resource.version, "resource": resource.plural}
-    namespace = attempt.store.get("namespaces", Key(attempt.namespace)) if attempt.namespace else None
-    user = attempt.user
-    request = {
-        "kind": kind,
-        "resource": place,
-        "requestKind": kind,
-        "requestResource": place,
-        "subResource": attempt.subresource,
-        "requestSubResource": attempt.subresource,
-        "name": attempt.name or (attempt.value.get("metadata") or {}).get("name", ""),
-        "namespace": attempt.namespace,
-        "operation": "CREATE" if attempt.old is None else "UPDATE",
-        "dryRun": attempt.dry_run,
-        "userInfo": {"username": user.name, "uid": user.uid, "groups": list(user.groups)} if user is not None else {},
-    }
-    return {
-        "object": attempt.value,
-        "oldObject": attempt.old,
-        "request": request,
-        "params": params,
-        "namespaceObject": namespace,
-    }

@@ -16,20 +16,26 @@ _ALL = "*"
 
 def matches(scope: KubeObject, attempt: Attempt) -> bool:
     """Return whether a write is one that `scope` (matchConstraints, matchResources) means."""
-    if not (_namespace_matches(scope, attempt) and _object_matches(scope, attempt)):
+    if not selectors_match(scope, attempt):
         return False
     any_version = scope.get("matchPolicy", "Equivalent") == "Equivalent"
-    if any(_rule_matches(rule, attempt, any_version) for rule in scope.get("excludeResourceRules") or ()):
+    if any(rule_matches(rule, attempt, any_version) for rule in scope.get("excludeResourceRules") or ()):
         return False
     rules = scope.get("resourceRules")
-    return not rules or any(_rule_matches(rule, attempt, any_version) for rule in rules)
+    return not rules or any(rule_matches(rule, attempt, any_version) for rule in rules)
 
 
-def _rule_matches(rule: KubeObject, attempt: Attempt, any_version: bool) -> bool:
-    resource, operation = attempt.resource, "CREATE" if attempt.old is None else "UPDATE"
+def selectors_match(scope: KubeObject, attempt: Attempt) -> bool:
+    """Return whether the object of a write and its namespace have the labels that `scope` asks for."""
+    return _namespace_matches(scope, attempt) and _object_matches(scope, attempt)
+
+
+def rule_matches(rule: KubeObject, attempt: Attempt, any_version: bool) -> bool:
+    """Return whether a write is of a kind and an operation that a rule means, in its version or in any."""
+    resource = attempt.resource
     names, scope = rule.get("resourceNames") or (), rule.get("scope", _ALL)
     return (
-        _has(rule.get("operations") or (), operation)
+        _has(rule.get("operations") or (), attempt.operation)
         and _has(rule.get("apiGroups") or (), resource.group)
         and (any_version or _has(rule.get("apiVersions") or (), resource.version))
         and _resource_matches(rule.get("resources") or (), resource.plural, attempt.subresource)
@@ -57,7 +63,8 @@ def _namespace_matches(scope: KubeObject, attempt: Attempt) -> bool:
     if not selector:
         return True
     if attempt.resource.storage == "namespaces":
-        labels = attempt.value.get("metadata", {}).get("labels")
+        of = attempt.old if attempt.deletes and attempt.old else attempt.value
+        labels = of.get("metadata", {}).get("labels")
     elif attempt.namespace:
         namespace = attempt.store.get("namespaces", Key(attempt.namespace))
         labels = None if namespace is None else namespace["metadata"].get("labels")

@@ -9,9 +9,11 @@ from typing import cast
 from batkube.api.connections.connection import Connection, Handler, Phase
 from batkube.api.connections.holdings import MAX_HELD, Holdings
 from batkube.api.connections.labour import Labour
+from batkube.api.connections.outside_calls import do_apart
 from batkube.api.connections.patience import LIMITS_S, Patience
 from batkube.api.connections.turns import Turns, somebody_may_come
 from batkube.api.requests.messages import Laborious
+from batkube.api.requests.outside import Outside
 
 #: A body that may take long to read.
 _LONG = 16 * 1024
@@ -77,6 +79,9 @@ class LoopConnection(Connection, asyncio.Protocol):
             # Answers are held back meanwhile, as for a reader who does not keep up.
             self.pause_writing()
             self._crowd.labour.do(laborious.work, self._ask_again)
+        except Outside as outside:
+            self.pause_writing()
+            do_apart(self._crowd.loop, outside.works, self._ask_again)
         if self._is_known or not self._is_reading:
             self._moved()
 

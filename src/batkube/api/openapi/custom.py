@@ -13,6 +13,8 @@ from batkube.cluster.kinds import KindTable, Resource
 Document = dict[str, Any]
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+#: Definitions whose fields apiVersion, kind and metadata are described as those of every kind, and of every list.
+_ANY_KIND, _ANY_LIST = "io.k8s.api.core.v1.Pod", "io.k8s.api.core.v1.PodList"
 #: What version 2 cannot say.
 _ONLY_IN_V3 = ("allOf", "anyOf", "oneOf", "not", "nullable", "default")
 
@@ -27,26 +29,30 @@ def custom_kind(
 ) -> tuple[Document, Document]:
     """Return references to the types of a custom kind and of its list, which are written to `schemas`."""
     schema: Document = {"type": "object", **(raw if version == 3 else _for_version_2(raw))}
-    text = {"type": "string"}
     metadata = schemas.reference(table.definition(_META + "ObjectMeta"))
-    beside = {"allOf": [metadata]} if version == 3 else metadata
     if not raw or (version == 2 and raw.get("x-kubernetes-preserve-unknown-fields")):
         # kubectl takes the properties of version 2 for all there may be, so a kind that may have others names none.
         schema = {"type": "object"}
     else:
-        schema["properties"] = {**schema.get("properties", {}), "apiVersion": text, "kind": text, "metadata": beside}
+        wrapped = {"allOf": [metadata]} if version == 3 else metadata
+        schema["properties"] = {**schema.get("properties", {}), **_common(schemas, _ANY_KIND, wrapped)}
     kind = schemas.named(definition_name(resource, resource.kind), schema)
     listed: Document = {
         "type": "object",
         "required": ["items"],
         "properties": {
-            "apiVersion": text,
+            **_common(schemas, _ANY_LIST, schemas.reference(table.definition(_META + "ListMeta"))),
             "items": {"type": "array", "items": kind},
-            "kind": text,
-            "metadata": schemas.reference(table.definition(_META + "ListMeta")),
         },
     }
     return kind, schemas.named(definition_name(resource, resource.list_kind), listed)
+
+
+def _common(schemas: Schemas, like: str, metadata: Document) -> Document:
+    """Return the fields that every kind has, described as those of the built-in definition `like`."""
+    words = schemas.descriptions.get(like, {})
+    fields = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": metadata}
+    return {name: {**({"description": words[name]} if name in words else {}), **fields[name]} for name in fields}
 
 
 def _for_version_2(raw: Document) -> Document:

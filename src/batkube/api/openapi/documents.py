@@ -6,6 +6,7 @@ one document for everything. Documents are written when they are asked for and k
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Callable
@@ -16,12 +17,14 @@ import msgspec
 from batkube.api.openapi.custom import custom_kind, definition_name
 from batkube.api.openapi.paths import PathWriter
 from batkube.api.openapi.protobuf import MEDIA_TYPES, to_protobuf
-from batkube.api.openapi.schemas import Schemas
+from batkube.api.openapi.schemas import Descriptions, Schemas
 from batkube.api.requests.messages import JSON
 from batkube.cluster.kinds import KindTable, Resource, SubResource
 
 Document = dict[str, Any]
 RawSchema = Callable[[Resource], Document]
+Describe = Callable[[str], Descriptions]
+"""Finds the words for the types of a version of Kubernetes; asked when they are first needed."""
 _META = "meta.k8s.io"
 _SECURITY = {"BearerToken": {"type": "apiKey", "in": "header", "name": "authorization"}}
 #: Documents that are not of a group version, with the kind their path answers ("" where it is none of ours).
@@ -38,8 +41,9 @@ _OTHER_DOCUMENTS = {
 class OpenApi:
     """Writes the documents of a table; `raw_schema` gives the schema of a custom resource as its definition has it."""
 
-    def __init__(self, table: KindTable, raw_schema: RawSchema) -> None:
+    def __init__(self, table: KindTable, raw_schema: RawSchema, describe: Describe = lambda _: {}) -> None:
         self._table = table
+        self._describe = functools.cache(describe)
         self._raw_schema = raw_schema
         self._revision = -1
         #: What was written at this revision of the table by its path, and its bytes in each form with their ETag.
@@ -121,7 +125,7 @@ class OpenApi:
         return {"title": "Kubernetes", "version": self._table.kubernetes}
 
     def _document(self, path: str) -> Document:
-        schemas = Schemas(3)
+        schemas = Schemas(3, self._describe(self._table.kubernetes))
         paths = self._paths(3, schemas, self._document_paths()[path])
         if not paths:
             paths = {f"/{path}/": self._discovery_path(path, schemas)}
@@ -133,7 +137,7 @@ class OpenApi:
         }
 
     def _swagger(self) -> Document:
-        schemas = Schemas(2)
+        schemas = Schemas(2, self._describe(self._table.kubernetes))
         paths = self._paths(2, schemas, self._table.resources())
         return {
             "swagger": "2.0",

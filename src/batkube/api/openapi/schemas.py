@@ -2,17 +2,20 @@
 
 Both are written from the table's schemas. Version 3 wraps references in `allOf`, so that a default or an extension can
 stand beside them, and says of some types that they are one of two; version 2 can do neither (Kubernetes: kube-openapi).
-Descriptions are not told: the table has none.
+The table has no descriptions; they are handed in where somebody has them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from batkube.api.decoding.objects import zero
 from batkube.cluster.schemas import Field, Schema, Shape
 
 Document = dict[str, Any]
+Descriptions = Mapping[str, Mapping[str, str]]
+"""The words for each field by the name of its type's definition; "" stands for the type itself."""
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 PATCH = _META + "Patch"
@@ -57,8 +60,9 @@ _WITHOUT_FIELDS_V3: dict[str, Document] = {
 class Schemas:
     """Writes schemas in one version of OpenAPI, and collects every definition that they refer to."""
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int, descriptions: Descriptions) -> None:
         self._version = version
+        self.descriptions = descriptions
         self._prefix = "#/components/schemas/" if version == 3 else "#/definitions/"
         #: The definitions written so far, by name.
         self.definitions: dict[str, Document] = {}
@@ -74,24 +78,33 @@ class Schemas:
         """Return a reference to a definition given as a document, or to one that is no struct."""
         if name not in self.definitions:
             plain = {**_WITHOUT_FIELDS, **(_WITHOUT_FIELDS_V3 if self._version == 3 else {})}
-            self.definitions[name] = document if document is not None else plain.get(name, {})
+            self.definitions[name] = document if document is not None else {**self._words(name), **plain.get(name, {})}
         return {"$ref": self._prefix + name}
 
     def _struct(self, schema: Schema) -> Document:
-        document: Document = {"type": "object"}
+        document: Document = {**self._words(schema.name), "type": "object"}
         required = [field.name for field in schema.fields.values() if field.required]
         if required:
             document["required"] = required
         if schema.fields:
-            document["properties"] = {field.name: self._property(field) for field in schema.fields.values()}
+            document["properties"] = {
+                field.name: self._property(field, self._words(schema.name, field.name))
+                for field in schema.fields.values()
+            }
         if schema.atomic:
             document["x-kubernetes-map-type"] = "atomic"
         return document
 
-    def _property(self, field: Field) -> Document:
+    def _words(self, name: str, field: str = "") -> Document:
+        """Return what is said of a definition or of a field of it, if anything is."""
+        text = self.descriptions.get(name, {}).get(field)
+        return {"description": text} if text else {}
+
+    def _property(self, field: Field, beside: Document) -> Document:
         document = self._typed(field.schema)
         default = self._default(field)
-        beside: Document = {} if default is None else {"default": default}
+        if default is not None:
+            beside["default"] = default
         if field.schema.shape is Shape.LIST and field.schema.list_type != "atomic":
             beside["x-kubernetes-list-type"] = field.schema.list_type
             if field.schema.list_keys:

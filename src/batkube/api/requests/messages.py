@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Protocol
 
 import msgspec
@@ -24,6 +24,8 @@ class Request(msgspec.Struct):
     in_haste: bool = False
     #: What was made of the body beforehand, if anything was: see `Laborious`.
     reading: Any = None
+    #: What others have answered on the way: see `requests.outside`.
+    answers: dict[Hashable, Any] = {}
 
     def first(self, name: str, default: str = "") -> str:
         """Return the first value of a query parameter."""

@@ -201,6 +201,19 @@ class WriteOptions(msgspec.Struct):
     validation: str
     force: bool | None
 
+    def document(self, kind: str) -> dict[str, Any]:
+        """Return the options as clients write them, `kind` being `CreateOptions` or another of its like."""
+        document: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if self.dry_run:
+            document["dryRun"] = ["All"]
+        if self.force is not None:
+            document["force"] = self.force
+        if self.manager:
+            document["fieldManager"] = self.manager
+        if self.validation:
+            document["fieldValidation"] = self.validation
+        return document
+
 
 _PRINTABLE_LIMIT = 128
 
@@ -264,6 +277,19 @@ class DeleteOptions(msgspec.Struct):
     propagation: str | None = None
     orphan: bool | None = None
     dry_run: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Return the options as clients write them."""
+        preconditions = {"uid": self.uid, "resourceVersion": self.version}
+        parts = {
+            "gracePeriodSeconds": self.grace,
+            "preconditions": {name: text for name, text in preconditions.items() if text is not None} or None,
+            "orphanDependents": self.orphan,
+            "propagationPolicy": self.propagation,
+            "dryRun": ["All"] if self.dry_run else None,
+        }
+        known = {name: part for name, part in parts.items() if part is not None}
+        return {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **known}
 
 
 def delete_options(request: Request, body: dict[str, Any] | None) -> DeleteOptions:

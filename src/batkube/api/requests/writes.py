@@ -45,6 +45,16 @@ class Write(msgspec.Struct):
         return key_of(self.namespace, self.name)
 
 
+class Deleting(msgspec.Struct, frozen=True):
+    """By whom an object is deleted, and when."""
+
+    now: Instant
+    #: None for the server itself.
+    user: User | None = None
+    #: Warnings for the client, sent as headers.
+    warnings: list[str] = []
+
+
 def key_of(namespace: str, name: str) -> Key:
     """Return the key of an object in the store."""
     return Key(f"{namespace}/{name}" if namespace else name)

@@ -18,7 +18,8 @@ from batkube.api.groups import strategies, validation, warnings
 from batkube.api.groups.context import Context
 from batkube.api.groups.conversion import convert
 from batkube.api.groups.defaulting import apply_defaults
-from batkube.api.requests.writes import Write
+from batkube.api.requests.options import DeleteOptions
+from batkube.api.requests.writes import Deleting, Write
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
 
@@ -74,7 +75,28 @@ class Admitting:
             warnings=write.warnings,
             user=write.user,
             dry_run=write.options.dry_run,
+            options=write.options.document("CreateOptions" if old is None else "UpdateOptions"),
         )
+
+    def review_deletion(self, resource: Resource, old: KubeObject, options: DeleteOptions, by: Deleting) -> None:
+        """Let webhooks and policies refuse to have the object `old` deleted."""
+        if not self._admission.judges_deletions:
+            return
+        meta = old["metadata"]
+        attempt = self._admission.attempt(
+            resource,
+            {},
+            old,
+            by.now,
+            namespace=meta.get("namespace", ""),
+            name=meta["name"],
+            warnings=by.warnings,
+            user=by.user,
+            dry_run=options.dry_run,
+            options=options.document(),
+            deletes=True,
+        )
+        self._admission.review_deletion(attempt)
 
 
 class BuiltIn:

@@ -15,7 +15,7 @@ from batkube.api.groups.strategies import default_propagation, deletion_grace_s
 from batkube.api.requests import statuses
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.statuses import Failure
-from batkube.api.requests.writes import key_of
+from batkube.api.requests.writes import Deleting, key_of
 from batkube.api.verbs.registry import with_version
 from batkube.cluster.decisions import Decision, meaning
 from batkube.cluster.kinds import Resource
@@ -38,6 +38,10 @@ _ANSWERED_WHOLE = frozenset(
 )  # fmt: skip
 
 
+Review = Callable[[Resource, KubeObject, DeleteOptions, Deleting], None]
+"""Lets admission refuse to have an object deleted."""
+
+
 class Deletion(msgspec.Struct):
     """What a deletion came to: the object as it is or last was, and whether it is gone."""
 
@@ -50,18 +54,28 @@ class Deletion(msgspec.Struct):
 class Deleter:
     """Deletes objects from the store as the API promises."""
 
-    def __init__(self, store: Store, mark_definition: Callable[[Key, Instant], KubeObject] | None = None) -> None:
+    def __init__(
+        self, store: Store, review: Review, mark_definition: Callable[[Key, Instant], KubeObject] | None = None
+    ) -> None:
         self._store = store
+        self._review = review
         #: Marks a CustomResourceDefinition, which stays until its instances are gone.
         self.mark_definition = mark_definition
 
-    def delete(self, resource: Resource, namespace: str, name: str, options: DeleteOptions, now: Instant) -> Deletion:
+    def judge(self, resource: Resource, namespace: str, name: str, options: DeleteOptions, by: Deleting) -> None:
+        """Let admission refuse a deletion, before anything is written on the way to it."""
+        old = self._store.get(resource.storage, key_of(namespace, name))
+        if old is not None:
+            self._review(resource, old, options, by)
+
+    def delete(self, resource: Resource, namespace: str, name: str, options: DeleteOptions, by: Deleting) -> Deletion:
         """Delete one object, at once or by marking it."""
-        key = key_of(namespace, name)
+        key, now = key_of(namespace, name), by.now
         entry = self._store.entry(resource.storage, key)
         if entry is None:
             raise statuses.not_found(resource, name)
         old, version = entry
+        self._review(resource, old, options, by)
         self.check(resource, name, old, version, options)
         if resource.storage == "namespaces":
             return self._delete_namespace(resource, key, old, version, options, now)

@@ -29,7 +29,7 @@ from batkube.api.requests.options import (
 from batkube.api.requests.routing import Route
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
-from batkube.api.requests.writes import Write
+from batkube.api.requests.writes import Deleting, Write
 from batkube.api.verbs import deletion, listing, subresources
 from batkube.api.verbs.bodies import Bodies
 from batkube.api.verbs.calls import Call, Special
@@ -298,7 +298,8 @@ class Objects:
         options = delete_options(call.request, self._bodies.delete_options(call))
         check_deletion(call.resource, call.route.name)
         call.warnings += self._served.deletion_warnings(call.resource, options)
-        done = self._deleter.delete(call.resource, call.route.namespace, call.route.name, options, call.now)
+        by = Deleting(call.now, call.user, call.warnings)
+        done = self._deleter.delete(call.resource, call.route.namespace, call.route.name, options, by)
         if done.gone and not done.whole:
             return self._plain(call, 200, deletion.status_of(call.resource, done))
         return self._answer(call, 200, done.value)
@@ -313,8 +314,11 @@ class Objects:
         page = listing.list_page(
             self._registry.store, call.resource.storage, namespace, Selection(namespace, "", chosen), chosen
         )
-        for value, _ in page.entries:
-            meta = value["metadata"]
-            self._deleter.delete(call.resource, meta.get("namespace", ""), meta["name"], options, call.now)
+        by = Deleting(call.now, call.user, call.warnings)
+        # All are judged before any is deleted: a request that waits for a webhook must not have written anything.
+        for act in (self._deleter.judge, self._deleter.delete):
+            for value, _ in page.entries:
+                meta = value["metadata"]
+                act(call.resource, meta.get("namespace", ""), meta["name"], options, by)
         body = self._view(call).list(page.entries, page.metadata, call.now)
         return Response(200, body, call.form.media_type, call.headers())

@@ -15,6 +15,7 @@ from batkube.api.groups.strategies import strategy_of
 from batkube.api.ownership import tracking
 from batkube.api.requests import statuses
 from batkube.api.requests.options import parse_version
+from batkube.api.requests.outside import Inquiries
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Behaviour, Write, key_of
 from batkube.api.verbs.owners import drop_repeated_owners
@@ -88,6 +89,7 @@ class Registry:
         versions: Versions,
         review: Callable[[Write, KubeObject, KubeObject | None], Callable[[], None]],
         chance: random.Random,
+        inquiries: Inquiries | None = None,
     ) -> None:
         self.store = store
         self._behaviours = behaviours
@@ -97,6 +99,8 @@ class Registry:
         self._review = review
         #: Draws uids and the ends of generated names.
         self._chance = chance
+        #: Webhooks see uids and generated names, so that a request that comes again must come with the same.
+        self._inquiries = inquiries
         #: New objects that the real server stores before their last defaults, which it fills in on every read: the
         #: first update of one is a change even if it changes nothing that can be seen.
         self._half_stored: dict[tuple[str, Key], bool] = {}
@@ -124,10 +128,10 @@ class Registry:
 
     def _insert(self, write: Write, value: KubeObject) -> KubeObject:
         behaviour, meta = self._behaviours(write.resource), value["metadata"]
-        meta["uid"] = self.new_uid()
+        meta["uid"] = self._once("uid", self.new_uid)
         meta["creationTimestamp"] = rfc3339(write.now)
         if meta.get("generateName") and not meta.get("name"):
-            meta["name"] = self._unused(write, meta["generateName"])
+            meta["name"] = self._once("name", lambda: self._unused(write, meta["generateName"]))
         version = meta.pop("resourceVersion", "")
         behaviour.prepare_create(write, value)
         name = meta.get("name", "")
@@ -150,6 +154,9 @@ class Registry:
         if _is_half_stored(write.stored, value):
             self._half_stored[write.stored.storage, write.key] = True
         return with_version(value, self.store.version)
+
+    def _once(self, what: str, draw: Callable[[], str]) -> str:
+        return draw() if self._inquiries is None else self._inquiries.once((what, "of a new object"), draw)
 
     def new_uid(self) -> str:
         """Draw a version-4 UUID."""

@@ -137,13 +137,11 @@ class Served:
         return stored
 
     def in_version(self, resource: Resource, value: KubeObject) -> KubeObject:
-        """Return a stored object in the version asked for."""
-        stored = self.stored(resource)
-        if stored is resource:
-            return value
+        """Return a stored object in the version asked for, a custom one as today's schema of its kind has it."""
         if resource.custom:
             return self._custom.convert(value, resource)
-        return convert(value, stored, resource)
+        stored = self.stored(resource)
+        return value if stored is resource else convert(value, stored, resource)
 
     def converter(self, resource: Resource) -> Convert | None:
         """Return how objects of the kind are shown in another apiVersion, for the ownership of fields."""

@@ -10,7 +10,7 @@ from typing import Any
 from batkube.api.requests import statuses
 from batkube.api.requests.options import eviction_options
 from batkube.api.requests.statuses import Failure
-from batkube.api.requests.writes import Write, key_of
+from batkube.api.requests.writes import Deleting, Write, key_of
 from batkube.api.verbs.deletion import Deleter
 from batkube.api.verbs.registry import Registry, precondition_failed
 from batkube.cluster import decisions
@@ -87,6 +87,8 @@ def evict(registry: Registry, deleter: Deleter, write: Write, eviction: KubeObje
         raise statuses.not_found(write.resource, write.name)
     options = eviction_options(eviction)
     options.dry_run = options.dry_run or write.options.dry_run
+    by = Deleting(write.now, write.user, write.warnings)
+    deleter.judge(write.resource, write.namespace, write.name, options, by)
     if not _needs_no_budget(pod):
         budget = _budget_of(registry, write, pod)
         if budget is not None:
@@ -95,7 +97,7 @@ def evict(registry: Registry, deleter: Deleter, write: Write, eviction: KubeObje
         deleter.check(write.resource, write.name, pod, registry.store.version_of("pods", write.key) or 0, options)
         _mark_disrupted(registry, write)
         options.version = None
-    deleter.delete(write.resource, write.namespace, write.name, options, write.now)
+    deleter.delete(write.resource, write.namespace, write.name, options, by)
     return SUCCESS
 
 

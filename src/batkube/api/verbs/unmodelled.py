@@ -8,19 +8,20 @@ from batkube.kernel.instants import Instant
 
 _GROUP = "admissionregistration.k8s.io"
 _WEBHOOKS = FidelityNote("admission", "a webhook was stored and not called")
-_POLICIES = FidelityNote("admission", "a policy that would change objects was stored and not applied")
 _SERVERS = FidelityNote("api", "an aggregated API server was registered and not asked")
 
 _NOTES = {
     f"mutatingwebhookconfigurations.{_GROUP}": _WEBHOOKS,
     f"validatingwebhookconfigurations.{_GROUP}": _WEBHOOKS,
-    f"mutatingadmissionpolicies.{_GROUP}": _POLICIES,
     "apiservices.apiregistration.k8s.io": _SERVERS,
 }
 
 
-def note_unmodelled(store: Store, notes: FidelityNotes) -> None:
-    """Note every object from now on that would act on a real cluster and does not here."""
+def note_unmodelled(store: Store, notes: FidelityNotes, *, webhooks: bool) -> None:
+    """Note every object from now on that would act on a real cluster and does not here.
+
+    `webhooks` tells whether admission webhooks are called.
+    """
 
     def hear(batch: Batch, now: Instant) -> None:
         if batch.type is not ADDED:
@@ -29,5 +30,6 @@ def note_unmodelled(store: Store, notes: FidelityNotes) -> None:
             if batch.kind != "apiservices.apiregistration.k8s.io" or value["spec"].get("service"):
                 notes.add(_NOTES[batch.kind], value["metadata"]["name"])
 
-    for kind in _NOTES:
-        store.listen(kind, hear)
+    for kind, note in _NOTES.items():
+        if note is not _WEBHOOKS or not webhooks:
+            store.listen(kind, hear)

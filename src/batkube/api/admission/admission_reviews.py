@@ -1,0 +1,134 @@
+"""AdmissionReviews: what webhooks are sent, and what is read from their answers.
+
+Kubernetes: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go and errors/statuserror.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, NamedTuple
+
+from batkube.api.admission.attempts import Attempt
+from batkube.api.requests.statuses import Failure
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject
+
+_GROUP = "admission.k8s.io"
+_BAD_REQUEST = 400
+
+
+class Ruling(NamedTuple):
+    """What a webhook decided."""
+
+    is_allowed: bool
+    #: A Status that says why not.
+    status: dict[str, Any]
+    warnings: list[str]
+    patch: bytes = b""
+    patch_type: str = ""
+
+    def refusal(self, webhook: str) -> Failure:
+        """Return the refusal that a client is told."""
+        status = self.status
+        by = f'admission webhook "{webhook}" denied the request'
+        told = status.get("message") or status.get("reason")
+        message = f"{by}: {told}" if told else f"{by} without explanation"
+        code = status.get("code") or 0
+        code = code if code >= _BAD_REQUEST else _BAD_REQUEST
+        return Failure(code, status.get("reason") or "", message, status.get("details"), status.get("metadata"))
+
+
+def review_of(
+    version: str, uid: str, attempt: Attempt, target: Resource, value: KubeObject | None, old: KubeObject | None
+) -> dict[str, Any]:
+    """Return the AdmissionReview of an attempt, with the objects in the version of `target`."""
+    resource, user = attempt.resource, attempt.user
+    name = attempt.name or ((value or {}).get("metadata") or {}).get("name", "")
+    request: dict[str, Any] = {
+        "uid": uid,
+        "kind": _kind(target),
+        "resource": _place(target),
+        **({"subResource": attempt.subresource} if attempt.subresource else {}),
+        "requestKind": _kind(resource),
+        "requestResource": _place(resource),
+        **({"requestSubResource": attempt.subresource} if attempt.subresource else {}),
+        **({"name": name} if name else {}),
+        **({"namespace": attempt.namespace} if attempt.namespace else {}),
+        "operation": attempt.operation,
+        "userInfo": {} if user is None else _user(user.name, user.uid, user.groups, user.extra),
+        "object": value,
+        "oldObject": old,
+        "dryRun": attempt.dry_run,
+        "options": attempt.options or None,
+    }
+    return {"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": request}
+
+
+def _kind(resource: Resource) -> dict[str, str]:
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def _place(resource: Resource) -> dict[str, str]:
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
+
+
+def _user(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    user: dict[str, Any] = {"username": name}
+    if uid:
+        user["uid"] = uid
+    if groups:
+        user["groups"] = list(groups)
+    if extra:
+        user["extra"] = {key: list(values) for key, values in extra.items()}
+    return user
+
+
+def read_response(answer: object, review: dict[str, Any], *, mutates: bool) -> Ruling:
+    """Return what a webhook answered to a review. Raises ValueError for what is no proper answer."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("response"), dict):
+        raise ValueError("webhook response was absent")
+    response: dict[str, Any] = answer["response"]
+    patch, patch_type = _patch(response), response.get("patchType")
+    # Of v1beta1 neither the uid nor the kind were ever checked.
+    if review["apiVersion"] == f"{_GROUP}/v1":
+        _check_identity(answer, response, review)
+        _check_patch(patch, patch_type, mutates)
+    elif patch:
+        patch_type = "JSONPatch"
+    status = response.get("status")
+    warnings = [str(each) for each in response.get("warnings") or ()]
+    status = status if isinstance(status, dict) else {}
+    return Ruling(response.get("allowed") is True, status, warnings, patch if mutates else b"", patch_type or "")
+
+
+def _check_identity(answer: dict[str, Any], response: dict[str, Any], review: dict[str, Any]) -> None:
+    wanted, uid = review["request"]["uid"], response.get("uid", "")
+    if uid != wanted:
+        raise ValueError(f'expected response.uid="{wanted}", got "{uid}"')
+    api_version, kind = answer.get("apiVersion", ""), answer.get("kind", "")
+    if (api_version, kind) != (review["apiVersion"], review["kind"]):
+        known = f"{_GROUP}/v1, Kind=AdmissionReview"
+        told = f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={kind}"
+        raise ValueError(f"expected webhook response of {known}, got {told}")
+
+
+def _check_patch(patch: bytes, patch_type: str | None, mutates: bool) -> None:
+    if not mutates:
+        if patch:
+            raise ValueError("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise ValueError("validating webhook may not return response.patchType")
+    elif patch and patch_type is None:
+        raise ValueError("webhook returned response.patch but not response.patchType")
+    elif not patch and patch_type is not None:
+        raise ValueError("webhook returned response.patchType but not response.patch")
+    elif patch_type is not None and not patch_type:
+        raise ValueError('webhook returned invalid response.patchType of ""')
+
+
+def _patch(response: dict[str, Any]) -> bytes:
+    try:
+        return base64.b64decode(response.get("patch") or "", validate=True)
+    except (binascii.Error, TypeError) as problem:
+        raise ValueError(f"the patch is not base64: {problem}") from problem

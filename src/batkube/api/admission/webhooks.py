@@ -1,0 +1,302 @@
+"""Admission webhooks: programs of others that change or judge what is written.
+
+Kubernetes: apiserver/pkg/admission/plugin/webhook, mutating/dispatcher.go and validating/dispatcher.go. Mutating ones
+are asked one after the other, in the order of the names of their configurations, and once more if they wish it and
+somebody changed the object after them; validating ones all at once. They are asked about creations, updates and
+deletions, sub-resources such as `status` included; bindings and evictions are not shown to them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from batkube.api.admission.admission_reviews import Ruling, read_response, review_of
+from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.conditions import Expressions, seen_by_expressions
+from batkube.api.admission.policy_matching import rule_matches, selectors_match
+from batkube.api.cel.costs import CostExceeded
+from batkube.api.cel.values import CelError
+from batkube.api.patches.json_patches import PatchError, json_patch
+from batkube.api.requests import statuses
+from batkube.api.requests.outside import Inquiries, Question, Reply
+from batkube.api.requests.statuses import Failure
+from batkube.api.requests.webhook_clients import WebhookClients
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject, Store
+
+_GROUP = "admissionregistration.k8s.io"
+MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
+_DRY_RUN = ("None", "NoneOnDryRun")
+_KNOWN_REVIEWS = ("v1", "v1beta1")
+_NOT_SHOWN = ("binding", "eviction")
+
+
+class Versions(Protocol):
+    """The versions of kinds, as far as webhooks need them."""
+
+    def of_kind(self, group: str, version: str, kind: str) -> Resource | None:
+        """Return a kind in a version, or None."""
+
+    def shown(self, value: KubeObject, written_in: Resource, target: Resource) -> KubeObject:
+        """Return an object in the version of `target`: one in the version of a request, or a stored one."""
+
+    def completed(self, resource: Resource, value: KubeObject) -> KubeObject:
+        """Return an object that somebody changed in canonical form, with defaults."""
+
+
+class Hook(NamedTuple):
+    """One webhook, and about what it is asked."""
+
+    #: Tells it apart from all others.
+    identity: tuple[str, str]
+    spec: dict[str, Any]
+    #: The kind in the version in which it wishes to see objects.
+    target: Resource
+
+    @property
+    def name(self) -> str:
+        """As its configuration calls it."""
+        return str(self.spec["name"])
+
+
+class NotAsked(Exception):
+    """A webhook could not be asked, or gave no proper answer."""
+
+
+class Webhooks:
+    """The admission webhooks of one server."""
+
+    def __init__(
+        self,
+        store: Store,
+        inquiries: Inquiries,
+        expressions: Expressions,
+        clients: WebhookClients,
+        versions: Versions,
+    ) -> None:
+        self._store = store
+        self._inquiries = inquiries
+        self._expressions = expressions
+        self._clients = clients
+        self._versions = versions
+        #: How many were sent.
+        self._reviews = 0
+
+    def _new_uid(self) -> str:
+        """Return an identity for a review: no secret, but another for each."""
+        self._reviews += 1
+        digest = hashlib.sha256(f"review {self._reviews} at {self._store.version}".encode()).digest()
+        return str(uuid.UUID(bytes=digest[:16], version=4))
+
+    @property
+    def are_there(self) -> bool:
+        """Whether anybody has configured any."""
+        return bool(self._store.entries(MUTATING) or self._store.entries(VALIDATING))
+
+    # Changing
+
+    def mutate(self, attempt: Attempt, refill: Callable[[], None]) -> None:
+        """Let webhooks change an object; `refill` lets those of our plugins act again that change objects."""
+        if not self._concerns(attempt, MUTATING):
+            return
+        asked_before: set[tuple[str, str]] = set()
+        again: set[tuple[str, str]] = set()
+        has_changed = False
+        for hook in self._hooks(MUTATING, attempt):
+            if self._change(hook, attempt, 0):
+                has_changed = True
+                again |= asked_before
+                asked_before = set()
+            if hook.spec.get("reinvocationPolicy") == "IfNeeded":
+                asked_before.add(hook.identity)
+        if not has_changed:
+            return
+        before = msgspec.json.encode(attempt.value)
+        refill()
+        if msgspec.json.encode(attempt.value) != before:
+            again |= asked_before
+        for hook in self._hooks(MUTATING, attempt):
+            if hook.identity in again:
+                self._change(hook, attempt, 1)
+
+    def _change(self, hook: Hook, attempt: Attempt, round_: int) -> bool:
+        """Ask a webhook; return whether it has changed the object."""
+        _check_dry_run(hook, attempt)
+        try:
+            reviewed, question = self._question(hook, attempt, round_, is_stored=False)
+            (reply,) = self._inquiries.replies([((hook.identity, round_, *_place(attempt)), question)])
+            ruling = _ruling(reply, reviewed, mutates=True)
+            operations = _operations(ruling)
+        except NotAsked as problem:
+            self._not_asked(hook, problem)
+            return False
+        attempt.warnings += ruling.warnings
+        if not ruling.is_allowed:
+            raise ruling.refusal(hook.name)
+        if not operations:
+            return False
+        if attempt.deletes:
+            text = f'admission webhook "{hook.name}" attempted to modify the object, which is not supported'
+            raise _internal(f"{text} for this operation")
+        return self._patch(hook, attempt, reviewed["request"]["object"], operations)
+
+    def _patch(self, hook: Hook, attempt: Attempt, shown: KubeObject, operations: list[Any]) -> bool:
+        try:
+            changed = json_patch(shown, operations)
+        except PatchError as problem:
+            raise _internal(str(problem)) from problem
+        if not isinstance(changed, dict):
+            raise _internal("a patch left no object")
+        value = self._versions.completed(hook.target, changed)
+        if hook.target is not attempt.resource:
+            value = self._versions.shown(value, hook.target, attempt.resource)
+        if value == attempt.value:
+            return False
+        attempt.value.clear()
+        attempt.value.update(value)
+        return True
+
+    # Judging
+
+    def judge(self, attempt: Attempt) -> None:
+        """Refuse what a webhook refuses."""
+        if not self._concerns(attempt, VALIDATING):
+            return
+        hooks = list(self._hooks(VALIDATING, attempt))
+        for hook in hooks:
+            _check_dry_run(hook, attempt)
+        prepared = [self._question(hook, attempt, 0, is_stored=True) for hook in hooks]
+        place = _place(attempt)
+        questions = [
+            ((hook.identity, 0, *place), question) for hook, (_, question) in zip(hooks, prepared, strict=True)
+        ]
+        replies = self._inquiries.replies(questions)
+        for hook, (reviewed, _), reply in zip(hooks, prepared, replies, strict=True):
+            try:
+                ruling = _ruling(reply, reviewed, mutates=False)
+            except NotAsked as problem:
+                self._not_asked(hook, problem)
+                continue
+            attempt.warnings += ruling.warnings
+            if not ruling.is_allowed:
+                raise ruling.refusal(hook.name)
+
+    # Both
+
+    def _concerns(self, attempt: Attempt, storage: str) -> bool:
+        """Return whether there is anybody to ask; of webhooks and policies themselves nobody is asked."""
+        if attempt.resource.group == _GROUP or attempt.subresource in _NOT_SHOWN:
+            return False
+        return bool(self._store.entries(storage))
+
+    def _hooks(self, storage: str, attempt: Attempt) -> Iterator[Hook]:
+        """Yield the webhooks that are to be asked about an attempt, as it is now."""
+        for _, (configuration, _) in sorted(self._store.entries(storage).items()):
+            for spec in configuration.get("webhooks") or ():
+                if not selectors_match(spec, attempt):
+                    continue
+                target = self._target(spec, attempt)
+                if target is not None and self._conditions_hold(spec, attempt):
+                    yield Hook((configuration["metadata"]["uid"], spec["name"]), spec, target)
+
+    def _target(self, spec: dict[str, Any], attempt: Attempt) -> Resource | None:
+        """Return the kind in the version that a rule names: that of the request if any does, or an equivalent one."""
+        rules, resource = spec.get("rules") or (), attempt.resource
+        if any(rule_matches(rule, attempt, any_version=False) for rule in rules):
+            return resource
+        if spec.get("matchPolicy") == "Equivalent":
+            for rule in rules:
+                if rule_matches(rule, attempt, any_version=True):
+                    for version in rule["apiVersions"]:
+                        other = self._versions.of_kind(resource.group, version, resource.kind)
+                        if other is not None:
+                            return other
+        return None
+
+    def _conditions_hold(self, spec: dict[str, Any], attempt: Attempt) -> bool:
+        """Return whether all conditions hold; one that cannot be evaluated refuses, unless failures are ignored."""
+        conditions = spec.get("matchConditions") or ()
+        if not conditions:
+            return True
+        seen, problems = seen_by_expressions(attempt), []
+        for condition in conditions:
+            try:
+                if self._expressions.value(condition["expression"], seen) is False:
+                    return False
+            except (CelError, CostExceeded) as problem:
+                problems.append(str(problem))
+        if not problems:
+            return True
+        if spec.get("failurePolicy") == "Ignore":
+            return False
+        told = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        raise statuses.forbidden(attempt.resource, attempt.name, told)
+
+    def _question(
+        self, hook: Hook, attempt: Attempt, round_: int, *, is_stored: bool
+    ) -> tuple[dict[str, Any], Question]:
+        """Return the review that a webhook is sent, and the whole question."""
+        version = next((each for each in hook.spec["admissionReviewVersions"] if each in _KNOWN_REVIEWS), "v1")
+        written_in = attempt.resource
+        value = None if attempt.deletes else attempt.value
+        if value is not None and (is_stored or hook.target is not written_in):
+            value = self._versions.shown(value, written_in, hook.target)
+        old = attempt.old
+        if old is not None:
+            old = self._versions.shown(old, written_in, hook.target)
+        identity = (hook.identity, round_, "uid", *_place(attempt))
+        uid = self._inquiries.once(identity, self._new_uid)
+        review = review_of(version, uid, attempt, hook.target, value, old)
+        body = msgspec.json.encode(review)
+        return review, self._clients.question(hook.spec["clientConfig"], body, hook.spec.get("timeoutSeconds", 10))
+
+    @staticmethod
+    def _not_asked(hook: Hook, problem: NotAsked) -> None:
+        if hook.spec.get("failurePolicy") != "Ignore":
+            raise _internal(f'failed calling webhook "{hook.name}": {problem}') from problem
+
+
+def _place(attempt: Attempt) -> tuple[str, str, str, str]:
+    """Return what tells attempts of one request apart, and an attempt from the same one after somebody else's write."""
+    version = "" if attempt.old is None else str(attempt.store.version_of(attempt.resource.storage, attempt.key) or "")
+    return attempt.operation, attempt.namespace, attempt.name, version
+
+
+def _check_dry_run(hook: Hook, attempt: Attempt) -> None:
+    if attempt.dry_run and hook.spec.get("sideEffects") not in _DRY_RUN:
+        raise statuses.bad_request(f'admission webhook "{hook.name}" does not support dry run')
+
+
+def _ruling(reply: Reply, review: dict[str, Any], *, mutates: bool) -> Ruling:
+    if reply.problem:
+        raise NotAsked(f"failed to call webhook: {reply.problem}")
+    try:
+        answer = msgspec.json.decode(reply.body)
+    except msgspec.DecodeError as problem:
+        text = f"couldn't get version/kind; json parse error: {problem}"
+        raise NotAsked(f"failed to call webhook: {text}") from problem
+    try:
+        return read_response(answer, review, mutates=mutates)
+    except ValueError as problem:
+        raise NotAsked(f"received invalid webhook response: {problem}") from problem
+
+
+def _operations(ruling: Ruling) -> list[Any]:
+    """Return the operations of a JSON patch."""
+    if not ruling.patch or not ruling.is_allowed:
+        return []
+    if ruling.patch_type != "JSONPatch":
+        raise NotAsked(f'unsupported patch type "{ruling.patch_type}"')
+    try:
+        return msgspec.json.decode(ruling.patch, type=list[Any])
+    except msgspec.MsgspecError as problem:
+        raise NotAsked(f"received undecodable patch in webhook response: {problem}") from problem
+
+
+def _internal(text: str) -> Failure:
+    return Failure(500, "InternalError", f"Internal error occurred: {text}", {"causes": [{"message": text}]})

@@ -1,0 +1,135 @@
+"""Questions to webhooks, put over TLS, in threads of their own.
+
+What goes wrong is told in the words of Go's net/http and of client-go, since clients of the real server see those.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from batkube.api.requests.outside import Question, Reply
+
+#: Longer replies are not read; the largest object is half of it.
+_MAX_REPLY = 6 * 1024 * 1024
+_STATUSES = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    403: "forbidden",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+}
+
+
+def ask(question: Question) -> Reply:
+    """Put a question, and wait for the reply as long as its time goes."""
+    if question.obstacle:
+        return _unanswered(question, question.obstacle)
+    try:
+        return _exchange(question)
+    except ConnectionRefusedError:
+        problem = f"dial tcp {question.host}:{question.port}: connect: connection refused"
+    except socket.gaierror:
+        problem = f"dial tcp: lookup {question.host}: no such host"
+    except TimeoutError:
+        problem = "context deadline exceeded"
+    except ssl.SSLCertVerificationError as error:
+        is_other = error.verify_code in (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
+        what = error.verify_message if is_other else "certificate signed by unknown authority"
+        problem = f"tls: failed to verify certificate: x509: {what}"
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        problem = str(error) or "EOF"
+    return _unanswered(question, problem)
+
+
+def _unanswered(question: Question, problem: str) -> Reply:
+    return Reply(0, b"", f'Post "{question.url}": {problem}')
+
+
+def _exchange(question: Question) -> Reply:
+    parts = urlsplit(question.url)
+    with socket.create_connection((question.host, question.port), timeout=question.timeout_s) as plain:
+        # A timeout of a socket is one of each operation; what drips in, byte by byte, is ended all the same.
+        watchdog = _Watchdog(plain, question.timeout_s)
+        try:
+            with _context(question.authorities).wrap_socket(plain, server_hostname=question.server_name) as secured:
+                watchdog.socket = secured
+                connection = http.client.HTTPConnection(parts.netloc)
+                connection.sock = secured
+                target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+                headers = {"Content-Type": "application/json", "Accept": "application/json, */*"}
+                connection.request("POST", target, question.body, headers)
+                response = connection.getresponse()
+                body = response.read(_MAX_REPLY)
+        except (OSError, ValueError, http.client.HTTPException):
+            if watchdog.has_bitten:
+                raise TimeoutError from None
+            raise
+        finally:
+            watchdog.cancel()
+    if watchdog.has_bitten:
+        raise TimeoutError
+    if response.status // 100 != 2:
+        return Reply(response.status, body, _refusal(response.status, body))
+    return Reply(response.status, body)
+
+
+class _Watchdog(threading.Timer):
+    """Ends a connection whose time is over."""
+
+    daemon = True
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        super().__init__(seconds, self._bite)
+        self.socket = connection
+        self.has_bitten = False
+        self.start()
+
+    def _bite(self) -> None:
+        self.has_bitten = True
+        with contextlib.suppress(OSError):
+            # Not the way of TLS, which would wait for the other end.
+            socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
+
+
+def _context(authorities: str) -> ssl.SSLContext:
+    """Return how a server's certificate is judged: as Go does, which takes any certificate of the bundle as a root."""
+    context = ssl.create_default_context(cadata=authorities or None)
+    context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+def _refusal(status: int, body: bytes) -> str:
+    if status >= 500:
+        text = body[:2048].decode(errors="replace").strip() or "unknown"
+        return f'an error on the server ("{text}") has prevented the request from succeeding'
+    other = f"the server responded with the status code {status} but did not return more information"
+    return _STATUSES.get(status, other)
+
+
+def do_apart(loop: AbstractEventLoop, works: Sequence[Callable[[], None]], then: Callable[[], None]) -> None:
+    """Do all of `works` at the same time, each in a thread, and call `then` within the event loop when all are done."""
+    left = len(works)
+
+    def done() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            then()
+
+    def do(work: Callable[[], None]) -> None:
+        try:
+            work()
+        finally:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(done)
+
+    for work in works:
+        # It does not outlive the process: nobody waits for it at the end.
+        threading.Thread(target=do, args=(work,), daemon=True).start()

@@ -1,0 +1,93 @@
+"""Questions to somebody outside in the middle of a request, such as those to webhooks.
+
+Requests are handled one after the other, and an answer from outside may take half a minute. So a request that needs one
+is broken off (`Outside`), which is safe as long as it has written nothing; the question is put while others are served;
+and then the request is handled again from its beginning, with the answer at hand. What it draws by chance must be the
+same the second time, since somebody outside has seen it: `Inquiries.once`.
+
+Components within the process cannot be broken off. They wait for the answer, and everybody with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+Answers = dict[Hashable, Any]
+"""What a request has got so far, by what it was about."""
+
+_Thing = TypeVar("_Thing")
+
+
+class Question(NamedTuple):
+    """A JSON body that is posted to somebody over TLS."""
+
+    url: str
+    #: Where to connect to: the host and port of the URL, or where a service leads; "" if that leads nowhere.
+    host: str
+    port: int
+    #: The name that the certificate must have, and whose word for it is taken: PEM, "" for the machine's authorities.
+    server_name: str
+    authorities: str
+    body: bytes
+    timeout_s: float
+    #: Why nobody can be asked, if that is known beforehand.
+    obstacle: str = ""
+
+
+class Reply(NamedTuple):
+    """What came back."""
+
+    #: Of HTTP; 0 if there was no answer at all.
+    status: int
+    body: bytes
+    #: Why there was none, in the words of Go's net/http.
+    problem: str = ""
+
+
+Ask = Callable[[Question], Reply]
+"""Puts a question and waits for the reply. It is called in threads of their own."""
+
+
+class Outside(Exception):
+    """The request needs answers from outside: let `works` be done apart, all at once, and then ask again."""
+
+    def __init__(self, works: Sequence[Callable[[], None]]) -> None:
+        super().__init__("waits for somebody outside")
+        self.works = works
+
+
+class Inquiries:
+    """What the request at hand has asked, and what it was answered."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        #: Of the request at hand; None while a component within the process acts.
+        self.answers: Answers | None = None
+
+    def once(self, what: Hashable, make: Callable[[], _Thing]) -> _Thing:
+        """Return what `make` returned when this request first came here."""
+        if self.answers is None:
+            return make()
+        if what not in self.answers:
+            self.answers[what] = make()
+        thing: _Thing = self.answers[what]
+        return thing
+
+    def replies(self, questions: Sequence[tuple[Hashable, Question]]) -> list[Reply]:
+        """Return the replies to questions that may be put at the same time; each is told apart by its key."""
+        answers = self.answers
+        if answers is None:
+            return [self._ask(question) for _, question in questions]
+        missing = [(key, question) for key, question in questions if key not in answers]
+        if missing:
+            raise Outside([self._work(answers, key, question) for key, question in missing])
+        return [answers[key] for key, _ in questions]
+
+    def _work(self, answers: Answers, key: Hashable, question: Question) -> Callable[[], None]:
+        def work() -> None:
+            # Whatever goes wrong, there must be an answer: the request would ask for ever.
+            answers[key] = Reply(0, b"", "the question could not be put")
+            answers[key] = self._ask(question)
+
+        return work

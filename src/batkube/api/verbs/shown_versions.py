@@ -1,0 +1,39 @@
+"""Objects in the versions that webhooks wish to see them in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batkube.api.verbs.served import Served
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject
+
+
+class ShownVersions:
+    """The versions of kinds, as admission needs them (`admission.webhooks.Versions`)."""
+
+    def __init__(self, served: Callable[[], Served]) -> None:
+        """`served` is asked at the time: what is served needs admission itself."""
+        self._served = served
+
+    def of_kind(self, group: str, version: str, kind: str) -> Resource | None:
+        """Return a kind in a version, or None."""
+        return self._served().table.of_kind(group, version, kind)
+
+    def shown(self, value: KubeObject, written_in: Resource, target: Resource) -> KubeObject:
+        """Return an object in the version of `target`: one in the version of a request, or a stored one."""
+        if value.get("apiVersion", target.api_version) == target.api_version:
+            return value
+        served = self._served()
+        if value["apiVersion"] == served.stored(target).api_version:
+            return served.in_version(target, value)
+        convert = served.converter(written_in)
+        elsewhere = None if convert is None else convert(value, target.api_version)
+        return value if elsewhere is None else elsewhere[0]
+
+    def completed(self, resource: Resource, value: KubeObject) -> KubeObject:
+        """Return an object that somebody changed in canonical form, with defaults."""
+        behaviour = self._served().behaviour(resource)
+        whole = behaviour.decode(resource, value).object
+        behaviour.default(resource, whole)
+        return whole

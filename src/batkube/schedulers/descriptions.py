@@ -1,0 +1,50 @@
+"""What Kubernetes' own OpenAPI document says of its types and fields, in words.
+
+The words are not ours, so none of them are kept in this repository. Whoever has built a program of Kubernetes has its
+module, with that document in it: it is read there when somebody first asks, and what is read is kept in the cache.
+Where there is no module, types and fields are told without words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.replacing import write_whole
+from batkube.schedulers.guarding import make_closed
+from batkube.schedulers.toolchains import module_cache
+
+Descriptions = dict[str, dict[str, str]]
+"""The words of each field by the name of its type's definition; "" stands for the type itself."""
+
+_DOCUMENT = "api/openapi-spec/swagger.json"
+
+
+def read_descriptions(version: str, cache: Path) -> Descriptions:
+    """Return the words of a version of Kubernetes (`v1.34.4`); none where its module is not on this machine."""
+    kept = cache / "descriptions" / f"{version}.json"
+    with contextlib.suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(kept.read_bytes(), type=Descriptions)
+    try:
+        document = module_cache() / f"k8s.io/kubernetes@{version}" / _DOCUMENT
+        descriptions = _descriptions(msgspec.json.decode(document.read_bytes()))
+    except (OSError, RunFailed):
+        return {}
+    # Where nothing can be kept, they are read again next time.
+    with contextlib.suppress(OSError, InputError):
+        make_closed(kept.parent)
+        write_whole(kept, msgspec.json.encode(descriptions))
+    return descriptions
+
+
+def _descriptions(document: dict[str, Any]) -> Descriptions:
+    return {name: _of_type(definition) for name, definition in document["definitions"].items()}
+
+
+def _of_type(definition: dict[str, Any]) -> dict[str, str]:
+    words = {name: field.get("description", "") for name, field in definition.get("properties", {}).items()}
+    return {name: text for name, text in {"": definition.get("description", ""), **words}.items() if text}
