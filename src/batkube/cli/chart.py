@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from batkube.cli.figure_widths import WIDTHS_IN, FigureWidth
+from batkube.cli.figure_widths import FOR_PRINT, WIDTHS_IN, FigureWidth
 from batkube.cli.lengths import moment_s
 from batkube.outputs.over_time.curves import ChartKind
 
@@ -24,10 +24,7 @@ def chart(
             "--out", "-o", metavar="FILE", help="What to write: .svg, .pdf, .pgf or .png.", show_default=False
         ),
     ],
-    width: Annotated[
-        FigureWidth | None,
-        typer.Option(help="For print: as wide as a column (3.5 in) or a page (7.16 in) of a paper, without a title."),
-    ] = None,
+    width: Annotated[FigureWidth | None, typer.Option(help=FOR_PRINT)] = None,
     title: Annotated[str | None, typer.Option(help="The chart's title; the runs' names by default.")] = None,
     start: Annotated[str | None, typer.Option("--from", metavar="T", help="Show from here: 90, 1.5h, 2d.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="T", help="Show until here.")] = None,

@@ -14,3 +14,5 @@ class FigureWidth(enum.StrEnum):
 
 #: In inches: a column, and the whole page, of a journal with two columns (IEEE, ACM).
 WIDTHS_IN = {FigureWidth.COLUMN: 3.5, FigureWidth.PAGE: 7.16}
+#: What a command says of the option.
+FOR_PRINT = "For print: as wide as a column (3.5 in) or a page (7.16 in) of a paper, without a title."

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from batkube.cli.figure_widths import FOR_PRINT, WIDTHS_IN, FigureWidth
 from batkube.cli.lengths import moment_s
 from batkube.kernel.errors import InputError
 
@@ -28,7 +29,7 @@ def gantt(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="What to write: .svg, .pdf, .png or .html.", show_default=False
+            "--out", "-o", metavar="FILE", help="What to write: .svg, .pdf, .pgf, .png or .html.", show_default=False
         ),
     ],
     title: Annotated[str | None, typer.Option(help="The chart's title; the run's name by default.")] = None,
@@ -39,6 +40,7 @@ def gantt(
         typer.Option(metavar="DIR", help="Another run: colours tell which jobs begin earlier or later than there."),
     ] = None,
     by: Annotated[ColourBy, typer.Option("--by", help="What the colours stand for.")] = ColourBy.JOB,
+    width: Annotated[FigureWidth | None, typer.Option(help=FOR_PRINT)] = None,
 ) -> None:
     """Draw who ran where and when.
 
@@ -47,7 +49,7 @@ def gantt(
     \b
     batkube gantt out -o out.svg
     batkube gantt out -o out.html --by user --from 2h --to 3h30m
-    batkube gantt easy --against fcfs -o difference.pdf
+    batkube gantt easy --against fcfs -o difference.pdf --width page
     """
     from batkube.outputs.gantt.chart import save_gantt
     from batkube.outputs.results import Results
@@ -57,5 +59,6 @@ def gantt(
     if other is not None and by is not ColourBy.JOB:
         problem = "cannot be given with --against, whose colours tell who begins earlier"
         raise InputError("--by", problem=problem, remedy="leave out one of them")
-    save_gantt(Results(run), out, title=title, color_by=by.value, window=window, against=other)
+    width_in = None if width is None else WIDTHS_IN[width]
+    save_gantt(Results(run), out, title=title, color_by=by.value, window=window, against=other, width_in=width_in)
     typer.echo(f"wrote {out}")

@@ -23,11 +23,13 @@ class Results(MeasuredRun):
         title: str | None = None,
         color_by: str = "job",
         window: tuple[float | None, float | None] | None = None,
+        against: MeasuredRun | None = None,
+        width_in: float | None = None,
     ) -> Figure:
         """Return the run's Gantt chart; see `gantt.chart.draw_gantt`."""
         from batkube.outputs.gantt.chart import draw_gantt
 
-        return draw_gantt(self, title=title, color_by=color_by, window=window)
+        return draw_gantt(self, title=title, color_by=color_by, window=window, against=against, width_in=width_in)
 
     def report(self, out: str | Path | None = None, *, title: str | None = None) -> Path:
         """Write the run's report, one HTML file, and return where it is: report.html in its folder unless said."""

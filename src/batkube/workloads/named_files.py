@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from batkube.workloads.alibaba import table_beside
 from batkube.workloads.files import read_bytes
+from batkube.workloads.google import collections_beside
 from batkube.workloads.reading import format_of
 from batkube.workloads.usage_traces import traces_named
 
@@ -16,7 +18,13 @@ _USAGE_TRACE = "usage_trace"
 
 
 def files_named_by(workload: Path) -> list[Path]:
-    """Return the files that a workload names, as far as they are there: the usage traces of Batsim's profiles."""
+    """Return the files that a workload names, as far as they are there: the usage traces of Batsim's profiles.
+
+    So are those that a trace in several tables is read with, which it names by its own name.
+    """
+    beside = table_beside(workload) or collections_beside(workload)
+    if beside is not None:
+        return [beside]
     if format_of(workload) != "batsim":
         return []
     content = read_bytes(workload)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
+from batkube.workloads.alibaba import is_alibaba, read_alibaba
 from batkube.workloads.audit_logs import GROUP, read_audit_log
 from batkube.workloads.batsim import read_batsim
 from batkube.workloads.files import lines, opened
+from batkube.workloads.google import is_instance_events, is_task_events, read_google
 from batkube.workloads.manifests import read_manifests
 from batkube.workloads.model import Workload
 from batkube.workloads.openb import read_openb
@@ -26,12 +28,15 @@ _READERS: dict[str, Callable[[Path, str], Workload]] = {
     "sacct": read_sacct,
     "pods": read_pod_list,
     "audit": read_audit_log,
+    "alibaba": read_alibaba,
+    "google": read_google,
 }
 FORMATS = tuple(_READERS)
 _FORMAT_OF_SUFFIX = {".json": "batsim", ".swf": "swf", ".yaml": "manifests", ".yml": "manifests", ".csv": "openb"}
 _FORMATS_SHOWN = (
     "batsim (.json), swf (.swf), manifests (.yaml, .yml), openb (.csv), sacct, pods (kubectl get pods -o json), "
-    "audit (kube-apiserver's log); each may be gzipped (.gz)"
+    "audit (kube-apiserver's log), alibaba (batch_task, batch_instance), google (task_events, instance_events); "
+    "each may be gzipped (.gz)"
 )
 #: So many characters at the beginning of a file tell what it is of those formats that have no extension of their own.
 _HEAD = 4096
@@ -87,7 +92,10 @@ def _guess(path: Path) -> str:
 
 
 def _format_by_content(path: Path) -> str | None:
-    """Return the format of a file that has no extension of its own, or that of another: sacct's, pods, an audit log."""
+    """Return the format of a file that has no extension of its own, or that of another.
+
+    These are sacct's, lists of pods, audit logs, and the traces of Alibaba and Google.
+    """
     if format_of(path) not in (None, "batsim", "openb"):
         return None
     with opened(path) as stream:
@@ -97,6 +105,10 @@ def _format_by_content(path: Path) -> str | None:
         return "sacct"
     if first.startswith("{") and GROUP in first:
         return "audit"
+    if is_alibaba(first):
+        return "alibaba"
+    if is_task_events(first) or is_instance_events(first):
+        return "google"
     return "pods" if _LIST.search(head) else None
 
 

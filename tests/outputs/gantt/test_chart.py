@@ -379,7 +379,7 @@ def test_the_command_line_draws_a_window_by_user(small: Results, tmp_path: Path)
 @pytest.mark.parametrize(
     ("target", "options", "message"),
     [
-        ("x.gif", {}, r"end it in \.svg, \.pdf, \.png or \.html"),
+        ("x.gif", {}, r"end it in \.svg, \.pdf, \.pgf, \.png or \.html"),
         ("nowhere/x.svg", {}, "does not exist"),
         (".svg/x.svg", {}, "does not exist"),
         ("x.svg", {"start": "5x"}, "--from: '5x' is not a duration"),

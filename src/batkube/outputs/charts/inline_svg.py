@@ -38,9 +38,10 @@ _COLOURS = {value.lower(): name for name, value in LIGHT.items() if name not in 
 _COLOUR = re.compile("|".join(_COLOURS), re.IGNORECASE)
 
 
-def rendered(figure: Figure, kind: str) -> bytes:
+def rendered(figure: Figure, kind: str, *, dpi: int = _PNG_DPI) -> bytes:
     """Return the figure as `svg`, `png`, `pdf` or `pgf`. Neither a date nor a version is in it: same data, same bytes.
 
+    `dpi` is that of a PNG, and of what is a bitmap inside the others.
     PGF is drawn by LaTeX: its own fonts are measured, so that one must be installed. Raises InputError.
     """
     unsaid = {
@@ -56,7 +57,7 @@ def rendered(figure: Figure, kind: str) -> bytes:
         if kind == "pgf":
             return _pgf(figure)
         metadata: dict[str, None] = dict.fromkeys(unsaid)
-        figure.savefig(buffer, format=kind, dpi=_PNG_DPI, metadata=metadata, transparent=kind == "svg")
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, transparent=kind == "svg")
     return buffer.getvalue()
 
 

@@ -1,7 +1,8 @@
 """Colours that stay with their job, user, profile or state from one chart to the next.
 
 The fills are Paul Tol's *light* scheme: told apart with any colour vision, and light enough for black labels on top
-(P. Tol, Colour Schemes, SRON/EPS/TN/09-002). Grey is kept for "all others".
+(P. Tol, Colour Schemes, SRON/EPS/TN/09-002). Grey is kept for "all others". Their lightness is of two kinds, middle and
+light, so that in print hatches go with them: no two of one kind have the same.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pandas as pd
@@ -19,39 +20,60 @@ COLOURINGS = ("job", "user", "profile", "state")
 
 FILLS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#AAAA00")
 OTHERS = "#CCCCCC"
+#: What tells the fills apart in print without colours, in the order of FILLS; all others have none. Lines alone: LaTeX
+#: takes minutes for a chart with dots.
+HATCHES = ("", "\\\\\\", "++", "\\\\\\", "----", "||||", "||||", "----")
 
 _TRAILING_NUMBER = re.compile(r"(\d+)$")
 
 
 class LegendEntry(NamedTuple):
-    """What a fill stands for; `alarming` when its boxes are hatched."""
+    """What a fill stands for; `alarming` when its boxes have a dark outline. The hatch is "" where there is none."""
 
     fill: str
     words: str
     alarming: bool = False
+    hatch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Colouring:
-    """A fill per job, and what the legend says of them (nothing when every job has its own)."""
+    """A fill per job, and what the legend says of them (nothing when every job has its own).
+
+    The hatches are of jobs that ended well, or of each final state; without any, all that ended badly have the same.
+    """
 
     fills: list[str]
     legend: list[LegendEntry]
+    hatches: list[str] = field(default_factory=list)
 
 
 #: Final states have colours and words of their own, whichever of them a run has.
 STATES = {
     "COMPLETED_SUCCESSFULLY": LegendEntry("#77AADD", "succeeded"),
-    "COMPLETED_FAILED": LegendEntry("#EE8866", "failed", alarming=True),
-    "COMPLETED_WALLTIME_REACHED": LegendEntry("#EEDD88", "reached its walltime", alarming=True),
-    "COMPLETED_KILLED": LegendEntry("#FFAABB", "killed", alarming=True),
+    "COMPLETED_FAILED": LegendEntry("#EE8866", "failed", alarming=True, hatch="/////"),
+    "COMPLETED_WALLTIME_REACHED": LegendEntry("#EEDD88", "reached its walltime", alarming=True, hatch="-----"),
+    "COMPLETED_KILLED": LegendEntry("#FFAABB", "killed", alarming=True, hatch="+++++"),
     "REJECTED": LegendEntry("#DDDDDD", "rejected"),
     "SERVICE": LegendEntry(OTHERS, "of no job"),
 }
 
 
-def colour_jobs(jobs: pd.DataFrame, by: str) -> Colouring:
-    """Return the fills of all jobs, in order, coloured by `job`, `user`, `profile` or `state`."""
+#: What alarms stands out by: no other hatch is one of these.
+ALARM_HATCHES = frozenset(entry.hatch for entry in STATES.values() if entry.alarming)
+
+
+def lightness(fill: str) -> float:
+    """Return how light a colour is in grey, from 0 to 1 (the luma of ITU-R BT.709)."""
+    red, green, blue = (int(fill[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def colour_jobs(jobs: pd.DataFrame, by: str, *, for_print: bool = False) -> Colouring:
+    """Return the fills of all jobs, in order, coloured by `job`, `user`, `profile` or `state`.
+
+    For print users and profiles have hatches, too: a reader may have no colours.
+    """
     if by == "job":
         return Colouring([_fill_of_id(job_id) for job_id in jobs["job_id"]], [])
     if by == "state":
@@ -59,8 +81,9 @@ def colour_jobs(jobs: pd.DataFrame, by: str) -> Colouring:
         legend = [entry for state, entry in STATES.items() if state in states and state != "REJECTED"]
         if any(state not in STATES for state in states):
             legend.append(LegendEntry(OTHERS, "other", alarming=True))
-        return Colouring([STATES[state].fill if state in STATES else OTHERS for state in states], legend)
-    return _by_category(jobs[by].tolist(), by)
+        fills = [STATES[state].fill if state in STATES else OTHERS for state in states]
+        return Colouring(fills, legend, [STATES[state].hatch if state in STATES else "" for state in states])
+    return _by_category(jobs[by].tolist(), by, hatched=for_print)
 
 
 def _fill_of_id(job_id: str) -> str:
@@ -70,17 +93,21 @@ def _fill_of_id(job_id: str) -> str:
     return FILLS[index % len(FILLS)]
 
 
-def _by_category(categories: Sequence[str], kind: str) -> Colouring:
+def _by_category(categories: Sequence[str], kind: str, *, hatched: bool) -> Colouring:
     """The categories with most jobs get a colour each, in natural order of their names; the rest share grey."""
     counts: dict[str, int] = {}
     for category in categories:
         counts[category] = counts.get(category, 0) + 1
     largest = sorted(counts, key=lambda category: (-counts[category], category))[: len(FILLS)]
-    fill_of = dict(zip(sorted(largest, key=_natural), FILLS, strict=False))
-    legend = [LegendEntry(fill, category or f"(no {kind})") for category, fill in fill_of.items()]
-    if len(counts) > len(fill_of):
-        legend.append(LegendEntry(OTHERS, f"{len(counts) - len(fill_of)} other {kind}s"))
-    return Colouring([fill_of.get(category, OTHERS) for category in categories], legend)
+    hatches = HATCHES if hatched else ("",) * len(FILLS)
+    others = LegendEntry(OTHERS, f"{len(counts) - len(largest)} other {kind}s")
+    entries = {
+        category: LegendEntry(fill, category or f"(no {kind})", hatch=hatch)
+        for category, fill, hatch in zip(sorted(largest, key=_natural), FILLS, hatches, strict=False)
+    }
+    looks = [entries.get(category, others) for category in categories]
+    legend = [*entries.values(), others] if len(counts) > len(entries) else list(entries.values())
+    return Colouring([look.fill for look in looks], legend, [look.hatch for look in looks] if hatched else [])
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:

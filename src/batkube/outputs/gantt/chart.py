@@ -1,4 +1,4 @@
-"""Gantt charts of a run, for papers (pdf, svg, png) and for looking around (html).
+"""Gantt charts of a run, for papers (pdf, pgf, svg, png) and for looking around (html).
 
 matplotlib takes a while to import, so it is imported only when something is drawn, and without the remarks it makes
 on a machine where it runs for the first time (building its font cache, a home it may not write to).
@@ -26,7 +26,9 @@ Window = tuple[float | None, float | None]
 """The part of a run to show: from and to in seconds, None for the run's own begin or end."""
 
 _PNG_DPI = 160
-_BITMAP_DPI = 220
+#: Of boxes that are too many to be drawn one by one; on paper the chart is as large as it is drawn.
+_BITMAP_DPI, _PRINT_DPI = 220, 600
+_ENDINGS = (".svg", ".pdf", ".pgf", ".png", ".html")
 
 
 def draw_gantt(
@@ -36,17 +38,21 @@ def draw_gantt(
     color_by: str = "job",
     window: Window | None = None,
     against: MeasuredRun | None = None,
+    width_in: float | None = None,
 ) -> Figure:
     """Return the chart of a run as a figure; `color_by` is job, user, profile or state.
 
-    Against another run, colours tell which jobs begin earlier or later than there.
+    Against another run, colours tell which jobs begin earlier or later than there. With a width it is for print: so
+    wide, without a title unless one is given, and nothing in it needs colours to be told apart.
     """
     from batkube.outputs.gantt.picture import picture_of
 
-    picture = picture_of(results, title=title, color_by=color_by, window=window, against=against)
+    picture = picture_of(
+        results, title=title, color_by=color_by, window=window, against=against, for_print=width_in is not None
+    )
     with _quiet():
         from batkube.outputs.gantt.figure import build
-    return build(picture)
+    return build(picture, width_in)
 
 
 def save_gantt(
@@ -57,17 +63,25 @@ def save_gantt(
     color_by: str = "job",
     window: Window | None = None,
     against: MeasuredRun | None = None,
+    width_in: float | None = None,
 ) -> None:
     """Write the chart of a run to `path`, whose ending says how. The same run gives the same bytes."""
     from batkube.outputs.gantt.picture import picture_of
 
     target = Path(path)
     kind = target.suffix.lower()
-    if kind not in (".svg", ".png", ".pdf", ".html"):
-        remedy = "end it in .svg, .pdf, .png or .html"
+    if kind not in _ENDINGS:
+        remedy = f"end it in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
         raise InputError(target, problem="its ending names no kind of picture", remedy=remedy)
-    picture = picture_of(results, title=title, color_by=color_by, window=window, against=against)
-    content = _page(picture) if kind == ".html" else _rendered(picture, kind.removeprefix("."))
+    if kind == ".html" and width_in is not None:
+        problem = "is for print, and a page is as wide as its window"
+        raise InputError("--width", problem=problem, remedy="leave it out, or write a .pdf")
+    picture = picture_of(
+        results, title=title, color_by=color_by, window=window, against=against, for_print=width_in is not None
+    )
+    if kind == ".pgf":
+        _check_vectors(target, picture)
+    content = _page(picture) if kind == ".html" else _rendered(picture, kind.removeprefix("."), width_in)
     write_product(target, content)
 
 
@@ -81,21 +95,34 @@ def gantt_svg(results: MeasuredRun, *, title: str | None = None, color_by: str =
     return with_stories(picture, _rendered(picture, "svg").decode())
 
 
-def _rendered(picture: Picture, kind: str) -> bytes:
+def _check_vectors(target: Path, picture: Picture) -> None:
+    """Refuse PGF of what is drawn as a bitmap: that would be a second file, at a place only LaTeX's author knows."""
+    from batkube.outputs.gantt.picture import MOST_VECTOR_BOXES
+
+    count = max(len(picture.boxes), len(picture.absences))
+    if count > MOST_VECTOR_BOXES:
+        problem = f"has {count:,} boxes, and PGF holds a chart of at most {MOST_VECTOR_BOXES:,}"
+        raise InputError(target, problem=problem, remedy="write a .pdf, or a part of the run: --from, --to")
+
+
+def _rendered(picture: Picture, kind: str, width_in: float | None = None) -> bytes:
     with _quiet():
+        from batkube.outputs.charts.inline_svg import rendered
         from batkube.outputs.charts.style import house_style
         from batkube.outputs.gantt.figure import build
+    bitmap_dpi = _BITMAP_DPI if width_in is None else _PRINT_DPI
+    figure = build(picture, width_in)
+    if kind in ("pdf", "pgf"):
+        return rendered(figure, kind, dpi=bitmap_dpi)
     buffer = io.BytesIO()
     with house_style():
         # Neither a date nor a program version: the same run must give the same bytes.
         if kind == "svg":
             metadata: dict[str, None] = {"Date": None, "Creator": None}
-            build(picture).savefig(buffer, format="svg", dpi=_BITMAP_DPI, metadata=metadata)
-        elif kind == "pdf":
-            unsaid = dict.fromkeys(("CreationDate", "ModDate", "Creator", "Producer"))
-            build(picture).savefig(buffer, format="pdf", dpi=_BITMAP_DPI, metadata=unsaid)
+            figure.savefig(buffer, format="svg", dpi=bitmap_dpi, metadata=metadata)
         else:
-            build(picture).savefig(buffer, format="png", dpi=_PNG_DPI, metadata={"Software": None})
+            dpi = _PNG_DPI if width_in is None else _PRINT_DPI
+            figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
     return buffer.getvalue()
 
 

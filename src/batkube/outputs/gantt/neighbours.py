@@ -1,24 +1,32 @@
 """Boxes that touch in an overview, told apart by their colours.
 
 Where there are thousands of boxes there is no room for outlines, and two jobs of one colour that touch look like one.
-A job keeps the colour that its id gives it unless one that touches it has it already.
+A job keeps the colour that its id gives it unless one that touches it has it already; in print, where a reader may
+have no colours, unless one that touches it is about as light.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from batkube.outputs.charts.palette import FILLS
+from batkube.outputs.charts.palette import FILLS, lightness
 from batkube.outputs.gantt.lanes import Boxes
 from batkube.outputs.measures.occupation import Ints
 
 #: The picture is looked at in so many columns and at most so many rows: what is finer is not seen on paper either.
 _COLUMNS, _MOST_ROWS = 1200, 1500
 _NOBODY = -1
+#: What differs by less from black to white looks the same in grey.
+ALIKE = 0.06
 
 
-def told_apart(fills: list[str], boxes: Boxes, machines: int, start_s: float, end_s: float) -> list[str]:
-    """Return the fills of all subjects, changed where boxes that touch would have the same one."""
+def told_apart(
+    fills: list[str], boxes: Boxes, machines: int, start_s: float, end_s: float, *, in_grey: bool = False
+) -> list[str]:
+    """Return the fills of all subjects, changed where boxes that touch would have the same one.
+
+    `in_grey` it is enough that they are about as light: then the one that differs most from its neighbours is taken.
+    """
     touching: dict[int, set[int]] = {}
     for first, second in _touching(_grid(boxes, machines, start_s, end_s)):
         touching.setdefault(int(first), set()).add(int(second))
@@ -27,9 +35,17 @@ def told_apart(fills: list[str], boxes: Boxes, machines: int, start_s: float, en
     for subject in sorted(touching):
         # Those that come later still have the colours of their ids, and will give way.
         taken = {chosen[other] for other in touching[subject] if other < subject}
-        if chosen[subject] in taken:
+        if in_grey:
+            if _distance(chosen[subject], taken) < ALIKE:
+                chosen[subject] = max(FILLS, key=lambda fill: _distance(fill, taken))
+        elif chosen[subject] in taken:
             chosen[subject] = next((fill for fill in FILLS if fill not in taken), chosen[subject])
     return chosen
+
+
+def _distance(fill: str, others: set[str]) -> float:
+    """Return how far a fill is from the nearest of the others, from black to white."""
+    return min((abs(lightness(fill) - lightness(other)) for other in others), default=1.0)
 
 
 def _grid(boxes: Boxes, machines: int, start_s: float, end_s: float) -> Ints:

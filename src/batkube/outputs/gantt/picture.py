@@ -60,10 +60,12 @@ def picture_of(
     color_by: str,
     window: tuple[float | None, float | None] | None,
     against: MeasuredRun | None = None,
+    for_print: bool = False,
 ) -> Picture:
     """Return what to draw of a run; `window` is from and to in seconds, None standing for the run's own.
 
-    Against another run, colours tell which jobs begin earlier or later than there.
+    Against another run, colours tell which jobs begin earlier or later than there. For print nothing needs colours to
+    be told apart, and there is no title unless one is given: what it says stands in a paper's caption.
     """
     if color_by not in COLOURINGS:
         raise InputError("--by", problem=f"{color_by!r} is not one of {', '.join(COLOURINGS)}")
@@ -82,15 +84,20 @@ def picture_of(
             problem=f"nothing runs between {human(seconds(start_s))} and {human(seconds(end_s))}",
             remedy=f"the run lasts until {human(seconds(last_s))}",
         )
-    colouring = colour_jobs(subjects, color_by) if against is None else shift_colouring(subjects, results, against)
+    if against is None:
+        colouring = colour_jobs(subjects, color_by, for_print=for_print)
+    else:
+        colouring = shift_colouring(subjects, results, against)
     if against is None and color_by == "job" and len(boxes) > MOST_VECTOR_BOXES:
-        fills = told_apart(colouring.fills, boxes, results.machine_count, start_s, end_s)
+        fills = told_apart(colouring.fills, boxes, results.machine_count, start_s, end_s, in_grey=for_print)
         colouring = replace(colouring, fills=fills)
     ended_well = (subjects["final_state"] == "COMPLETED_SUCCESSFULLY") | subjects["finish_time"].isna()
     metrics = results.metrics
+    usual = "" if for_print else _title(results, against)
+    facts = _subtitle(results, metrics, stays.unplaced) + _window_remark(window, start_s, end_s)
     return Picture(
-        title=_title(results, against) if title is None else title,
-        subtitle=_subtitle(results, metrics, stays.unplaced) + _window_remark(window, start_s, end_s),
+        title=usual if title is None else title,
+        subtitle="" if for_print else facts,
         metrics=metrics,
         machine_names=_without_domain(results.machine_names),
         subjects=subjects,

@@ -1,7 +1,7 @@
 """The rows of a Gantt chart: its boxes, their labels and the machines' names.
 
-All boxes are three collections (fine, alarming, lost), never an artist each, and the absences of machines are one;
-beyond a few thousand they become one bitmap inside the SVG.
+All boxes are a few collections (fine, alarming, lost, by their hatches), never an artist each, and the absences of
+machines are one; beyond a few thousand they become one bitmap inside the SVG.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.patheffects import withStroke
 
+from batkube.outputs.charts.palette import ALARM_HATCHES, lightness
 from batkube.outputs.gantt.groups import row_names
 from batkube.outputs.gantt.lanes import Boxes
 from batkube.outputs.gantt.picture import MOST_VECTOR_BOXES, Picture
-from batkube.outputs.measures.occupation import Floats
+from batkube.outputs.measures.occupation import Bools, Floats
 from batkube.outputs.pages.colours import LIGHT
 
 ALARM, ALARM_HATCH = "#882255", "/////"
 LOST, LOST_HATCH = "#777777", "xxxx"
 AWAY, AWAY_LINES, AWAY_HATCH = "#EEEEEE", "#BBBBBB", "\\\\\\\\"
+#: The lines of boxes that are hatched to be told apart, not to alarm.
+CALM = "#666666"
+#: Words on what is darker than this are white: there both have about the same contrast.
+_DARK = 0.45
 
 
 def draw_rows(axes: Axes, picture: Picture, *, width_in: float, height_in: float) -> None:
@@ -69,27 +74,32 @@ def _draw_boxes(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> 
     # Dense: a hairline of the box's own colour keeps even the shortest job visible; an outline needs some room.
     roomy = (boxes.right - boxes.left > 3 * point_s) | (not dense)
     alarming = picture.alarming & ~boxes.lost
+    hatches = _hatches(picture, alarming)
+    edges[(hatches != "") & roomy] = to_rgba(CALM)
     edges[alarming & roomy] = to_rgba(ALARM)
     edges[boxes.lost & roomy] = to_rgba(LOST)
-    kinds = (
-        (~alarming & ~boxes.lost, None, 0.6),
-        (alarming, ALARM_HATCH, 0.9),
-        (boxes.lost, LOST_HATCH, 0.6),
-    )
-    for chosen, hatch, line_pt in kinds:
-        if not chosen.any():
-            continue
+    for is_alarm, hatch in sorted(set(zip(alarming.tolist(), hatches.tolist(), strict=True))):
+        chosen = (alarming == is_alarm) & (hatches == hatch)
         collection = PolyCollection(
-            # A whole array is a documented fast path (PolyCollection.set_verts) that its annotations do not know.
-            corners[chosen],  # type: ignore[arg-type]
+            # A whole array is a documented fast path (PolyCollection.set_verts).
+            corners[chosen],
             facecolors=fills[chosen],
             edgecolors=edges[chosen],
-            linewidths=0.25 if dense else line_pt,
-            hatch=None if dense else hatch,
+            linewidths=0.25 if dense else (0.9 if is_alarm else 0.6),
+            hatch=None if dense else (hatch or None),
             zorder=2,
         )
         collection.set_rasterized(dense)
         axes.add_collection(collection, autolim=False)
+
+
+def _hatches(picture: Picture, alarming: Bools) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
+    """Return each box's hatch, "" for none: what was lost and what alarms stands out from what tells users apart."""
+    own = picture.colouring.hatches or [""] * len(picture.subjects)
+    hatches = np.array(own, dtype="<U8")[picture.boxes.job]
+    hatches[alarming & ~np.isin(hatches, sorted(ALARM_HATCHES))] = ALARM_HATCH
+    hatches[picture.boxes.lost] = LOST_HATCH
+    return hatches
 
 
 def _corners(boxes: Boxes, inset: float) -> Floats:
@@ -104,12 +114,14 @@ def _corners(boxes: Boxes, inset: float) -> Floats:
 def _draw_labels(axes: Axes, picture: Picture, row_pt: float, point_s: float) -> None:
     """Write each job's id into its boxes where it fits, judging by the average width of the font's characters."""
     boxes, names = picture.boxes, picture.subjects["job_id"].tolist()
+    hatched = _hatches(picture, picture.alarming & ~boxes.lost) != ""
     for box in range(len(boxes)):
         text = names[boxes.job[box]]
         wide_pt = (boxes.right[box] - boxes.left[box]) / point_s
         tall_pt = (boxes.bottom[box] - boxes.top[box]) * row_pt
         size = min(7.0, tall_pt / 1.35, (wide_pt - 3) / (0.64 * len(text)))
         if size >= 4.5:
+            fill = picture.colouring.fills[boxes.job[box]]
             label = axes.text(
                 (boxes.left[box] + boxes.right[box]) / 2,
                 (boxes.top[box] + boxes.bottom[box]) / 2,
@@ -117,11 +129,15 @@ def _draw_labels(axes: Axes, picture: Picture, row_pt: float, point_s: float) ->
                 fontsize=size,
                 ha="center",
                 va="center_baseline",
-                color=LIGHT["ink"],
+                color=_ink_on(fill),
                 clip_on=True,
                 zorder=3,
                 parse_math=False,
             )
-            if picture.alarming[box] or boxes.lost[box]:
-                fill = picture.colouring.fills[boxes.job[box]]
+            if hatched[box]:
                 label.set_path_effects([withStroke(linewidth=2.5, foreground=fill)])
+
+
+def _ink_on(fill: str) -> str:
+    """Return the colour for words on a fill: dark, or white where that is easier to read."""
+    return LIGHT["ink"] if lightness(fill) > _DARK else "white"

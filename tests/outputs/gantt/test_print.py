@@ -1,0 +1,207 @@
+"""Gantt charts for a paper: in its columns, and read without colours."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from typer.testing import CliRunner
+
+import batkube
+from batkube.cli.app import command_line
+from batkube.kernel.errors import InputError
+from batkube.outputs.charts.palette import FILLS, STATES, colour_jobs, lightness
+from batkube.outputs.gantt.chart import draw_gantt, save_gantt
+from batkube.outputs.gantt.lanes import Boxes
+from batkube.outputs.gantt.neighbours import ALIKE, told_apart
+from batkube.outputs.results import Results
+
+if TYPE_CHECKING:
+    from outputs.conftest import MakeRun
+
+COLUMN_IN, PAGE_IN = 3.5, 7.16
+STATES_OF_JOBS = ("COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED")
+
+
+@pytest.fixture
+def run(make_run: MakeRun) -> Results:
+    """Twelve users on 24 machines, jobs of every final state."""
+    return make_run(
+        [
+            (
+                str(job),
+                0,
+                100 * (job // 4),
+                100 * (job // 4) + 90,
+                f"{6 * (job % 4)}-{6 * (job % 4) + 5}",
+                {"user": f"user-{job % 12}", "final_state": STATES_OF_JOBS[job % 4], "success": int(job % 4 == 0)},
+            )
+            for job in range(48)
+        ],
+        manifest={"scheduler": "policy:easy", "platform": {"machines": [{"name": f"node-{i}"} for i in range(24)]}},
+    )
+
+
+@pytest.mark.parametrize("width_in", [COLUMN_IN, PAGE_IN])
+@pytest.mark.parametrize("by", ["job", "user", "state"])
+def test_everything_stays_on_a_page_as_wide_as_asked_for(run: Results, width_in: float, by: str) -> None:
+    figure = draw_gantt(run, color_by=by, width_in=width_in)
+
+    FigureCanvasAgg(figure).draw()
+    page = figure.bbox
+    assert figure.get_size_inches()[0] == pytest.approx(width_in)
+    words = [*figure.texts, *(text for axes in figure.axes for text in [axes.xaxis.label, axes.yaxis.label])]
+    words += [label for axes in figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())]
+    words += [text for legend in figure.legends for text in legend.get_texts()]
+    for text in words:
+        box = text.get_window_extent()
+        if text.get_text() and text.get_visible():
+            assert box.x0 >= page.x0 - 1, text.get_text()
+            assert box.x1 <= page.x1 + 1, text.get_text()
+            assert box.y0 >= page.y0 - 1, text.get_text()
+    rows = figure.axes[0].get_position()
+    assert all(legend.get_window_extent().y1 < rows.y0 * page.height for legend in figure.legends)
+
+
+def test_a_title_stands_in_print_only_if_asked_for(run: Results) -> None:
+    def words(**options: object) -> list[str]:
+        figure = draw_gantt(run, width_in=COLUMN_IN, **options)  # type: ignore[arg-type]
+        return [text.get_text() for text in figure.texts if text.get_text()]
+
+    assert words() == []
+    assert words(title="EASY") == ["EASY"]
+
+
+def test_users_are_told_apart_without_colours(run: Results) -> None:
+    """Of any two entries of the legend the hatches differ, or the lightness does by a tenth."""
+    jobs = run.jobs
+
+    legend = colour_jobs(jobs, "user", for_print=True).legend
+
+    assert [entry.words for entry in legend][-1] == "4 other users"
+    assert len(legend) == len(FILLS) + 1
+    for one, other in itertools.combinations(legend, 2):
+        assert one.hatch != other.hatch or abs(lightness(one.fill) - lightness(other.fill)) > 0.1, (one, other)
+    assert not any(colour_jobs(jobs, "user").hatches)
+
+
+def test_final_states_are_told_apart_without_colours(run: Results) -> None:
+    rows = draw_gantt(run, color_by="state", width_in=COLUMN_IN).axes[0]
+
+    assert len({entry.hatch for entry in STATES.values() if entry.alarming}) == 3
+    seen = {one.get_hatch(): len(one.get_paths()) for one in rows.collections if len(one.get_paths()) == 12}
+    assert seen == {None: 12, **{entry.hatch: 12 for entry in STATES.values() if entry.alarming}}
+
+
+def test_what_ended_badly_stands_out_among_users(run: Results) -> None:
+    rows = draw_gantt(run, color_by="user", width_in=PAGE_IN).axes[0]
+
+    (alarming,) = (one for one in rows.collections if one.get_hatch() == "/////")
+    assert len(alarming.get_paths()) == 36
+
+
+def test_labels_are_read_on_every_fill(tmp_path: Path) -> None:
+    """Contrast as WCAG 2 defines it, at least 4.5 : 1, on the dark red of later jobs, too."""
+    fcfs, easy = (
+        batkube.run(
+            workload={"generate": "lublin", "jobs": 40, "machines": 16, "seed": 3},
+            platform="16x1",
+            scheduler=f"policy:{name}",
+            out=tmp_path / name,
+        )
+        for name in ("fcfs", "easy")
+    )
+    rows = draw_gantt(fcfs, against=easy, width_in=PAGE_IN).axes[0]
+
+    contrasts = []
+    for text in rows.texts:
+        x, y = text.get_position()
+        (fill,) = (
+            face
+            for collection in rows.collections
+            for path, face in zip(collection.get_paths(), collection.get_facecolors(), strict=False)
+            if path.vertices.shape == (5, 2) and path.contains_point((x, y))
+        )
+        contrasts.append(contrast(to_rgb(text.get_color()), tuple(fill[:3])))
+    assert len(contrasts) > 5
+    assert {to_rgb(text.get_color()) for text in rows.texts} >= {(1.0, 1.0, 1.0)}, "no later job has a label"
+    assert min(contrasts) >= 4.5
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    def luminance(colour: tuple[float, ...]) -> float:
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_an_overview_in_grey_tells_neighbours_apart() -> None:
+    """Of 4,000 boxes in random places, nine in ten that touch differ in grey; by their ids alone a third does not."""
+    random = np.random.default_rng(7)
+    left, top = random.permutation(np.stack(np.divmod(np.arange(4000), 50), axis=1)).T * 1.0
+    numbers = np.arange(4000)
+    boxes = Boxes(numbers, np.zeros(4000, bool), left, left + 1, top, top + 1)
+    own = [FILLS[number % 8] for number in numbers]
+
+    def alike(fills: list[str]) -> float:
+        places = pd.Series(fills, index=pd.MultiIndex.from_arrays([left, top]))
+        pairs = [
+            (places[x, y], places[x + dx, y + dy])
+            for x, y in places.index
+            for dx, dy in ((0, 1), (1, 0))
+            if (x + dx, y + dy) in places.index
+        ]
+        return sum(abs(lightness(one) - lightness(other)) < ALIKE for one, other in pairs) / len(pairs)
+
+    assert alike(own) > 0.3
+    assert alike(told_apart(own, boxes, 50, 0.0, 80.0, in_grey=True)) < 0.08
+
+
+@pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
+def test_the_same_run_gives_the_same_bytes(run: Results, tmp_path: Path, kind: str) -> None:
+    for name in ("1", "2"):
+        save_gantt(run, tmp_path / f"{name}.{kind}", width_in=COLUMN_IN)
+
+    assert (tmp_path / f"1.{kind}").read_bytes() == (tmp_path / f"2.{kind}").read_bytes()
+
+
+def test_fonts_of_a_pdf_are_such_that_journals_take(run: Results, tmp_path: Path) -> None:
+    """TrueType (Type 42), not outlines of Type 3, which IEEE and ACM refuse."""
+    save_gantt(run, tmp_path / "x.pdf", width_in=COLUMN_IN)
+
+    content = (tmp_path / "x.pdf").read_bytes()
+    assert b"/Subtype /Type0" in content
+    assert b"/Subtype /Type3" not in content
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX: install texlive-latex-recommended")
+def test_latex_sets_the_chart_in_its_own_font(run: Results, tmp_path: Path) -> None:
+    words = ["gantt", str(run.path), "-o", str(tmp_path / "chart.pgf"), "--by", "user", "--width", "column"]
+    CliRunner().invoke(command_line(), words, catch_exceptions=False)
+    (tmp_path / "paper.tex").write_text(
+        "\\documentclass[twocolumn]{article}\\usepackage{pgf}\\begin{document}\\input{chart.pgf}\\end{document}"
+    )
+
+    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(latex, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_what_print_has_not_is_told_with_its_limit(run: Results, make_run: MakeRun, tmp_path: Path) -> None:
+    many = make_run([(str(job), 0, job, job + 1, str(job % 4)) for job in range(2001)], name="many")
+
+    with pytest.raises(InputError, match="has 2,001 boxes, and PGF holds a chart of at most 2,000"):
+        save_gantt(many, tmp_path / "x.pgf")
+    with pytest.raises(InputError, match="as wide as its window"):
+        save_gantt(run, tmp_path / "x.html", width_in=COLUMN_IN)
