@@ -1,10 +1,15 @@
-"""Random runs with another scheduler, failing nodes and pods that are deleted: the picture is true at every look."""
+"""Random runs with other schedulers, failing nodes, deletions, lost watches and restarts: pictures are always true.
+
+In each run a KubeFlux for each way to follow the cluster shares it with a policy. Each is a stranger to the others, and
+all are interrupted now and then (`restless.py`).
+"""
 
 from __future__ import annotations
 
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.opt_in import WANTED
@@ -13,48 +18,93 @@ import batkube
 
 #: A hundred of them where slow tests are wanted.
 SEEDS = range(100 if WANTED else 1)
+RESTLESS = Path(__file__).with_name("restless.py")
+JOBS = 24
 
 
-def a_workload(seed: int) -> dict[str, object]:
-    rng = random.Random(seed)
-    profiles = {f"p{number}": {"type": "delay", "delay": rng.randint(5, 400)} for number in range(30)}
+def a_workload(rng: random.Random) -> dict[str, object]:
+    profiles = {f"p{number}": {"type": "delay", "delay": rng.randint(5, 250)} for number in range(JOBS)}
     jobs = [
         {
             "id": str(number),
-            "subtime": rng.randint(0, 900),
+            "subtime": rng.randint(0, 500),
             "res": 1,
             "profile": f"p{number}",
             "cpu": rng.choice(["500m", 1, 2, "2500m"]),
-            **({"walltime": rng.randint(5, 300)} if rng.random() < 0.3 else {}),
+            **({"walltime": rng.randint(5, 200)} if rng.random() < 0.3 else {}),
         }
-        for number in range(30)
+        for number in range(JOBS)
     ]
     return {"nb_res": 4, "jobs": jobs, "profiles": profiles}
 
 
-@pytest.mark.parametrize("sync", ["rebuild", "deltas"])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_picture_is_true_whatever_happens(seed: int, sync: str, tmp_path: Path) -> None:
-    workload, out = tmp_path / "jobs.json", tmp_path / "out"
-    workload.write_text(json.dumps(a_workload(seed)), encoding="utf-8")
+def some_events(rng: random.Random) -> list[dict[str, object]]:
+    """Return failures of nodes, maintenance, nodes that come and go, are tainted or moved; and deletions."""
+    deletions = rng.sample(range(JOBS), 5)
+    return [
+        {"between": "exponential:300", "fail": "0-2", "for": "uniform:20,120"},
+        {"at": f"{rng.randint(50, 300)}s", "drain": "node-3", "for": f"{rng.randint(30, 200)}s"},
+        {"at": f"{rng.randint(50, 300)}s", "add": "1x4,16Gi", "names": "more", "for": f"{rng.randint(60, 400)}s"},
+        {"at": "510s", "taint": "node-3", "with": "spot=true:NoSchedule", "for": f"{rng.randint(30, 200)}s"},
+        {"at": "250s", "label": "node-3", "with": {"topology.kubernetes.io/zone": "b"}},
+        *({"at": f"{rng.uniform(50, 600):.3f}s", "delete": f"Pod/w0-{number}"} for number in sorted(deletions)),
+    ]
 
-    batkube.run(
+
+def restless(way: str, seed: int) -> str:
+    return f"python:{RESTLESS} {{kubeconfig}} {{scheduler-name}} {way} {{folder}}/audit.jsonl {seed}"
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("ways", "on_failure"),
+    [
+        # Who does not hear that a node is down would be given a lost job back to put it there again, without end.
+        (("deltas", "rebuild", "own"), "fail"),
+        (("deltas", "rebuild"), "resubmit"),
+    ],
+    ids=["all", "resubmitted"],
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_picture_is_true_whatever_happens(
+    seed: int, ways: tuple[str, ...], on_failure: str, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    workload, out = tmp_path / "jobs.json", tmp_path / "out"
+    workload.write_text(json.dumps(a_workload(rng)), encoding="utf-8")
+
+    run = batkube.run(
         workload=workload,
         platform="4x4,16Gi",
-        scheduler=["kubeflux", "others=policy-program --policy=first-fit"],
-        scheduler_args={"sync": sync},
-        shares={"others": "40%"},
-        events=[
-            {"between": "exponential:300", "fail": "0-2", "for": "uniform:20,120"},
-            {"at": "5m", "drain": "node-3", "for": "2m"},
-            {"at": "6m", "add": "1x4,16Gi", "names": "more"},
+        scheduler=[
+            "policy-program --policy=first-fit",
+            *(f"{way}={restless(way, 3 * seed + number)}" for number, way in enumerate(ways)),
         ],
-        on_failure="resubmit",
+        shares=dict.fromkeys(ways, "25%"),
+        events=some_events(rng),
+        on_failure=on_failure,
         seed=seed,
         audit="30s",
         out=out,
     )
 
-    head, *lines = [json.loads(line) for line in (out / "audit.jsonl").read_text().splitlines()]
+    head, *lines = lines_of(out / "audit.jsonl")
+    beliefs = [line for line in lines if line["kind"] != "left waiting"]
+    asked_for = dict(zip(run.jobs["job_id"].astype(str), run.jobs["scheduler"], strict=True))
     assert head["count"] > 10
-    assert [line for line in lines if line["kind"] != "left waiting"] == []
+    assert head["unsettled"] == 0
+    assert [line for line in beliefs if line["scheduler"] in ("deltas", "rebuild")] == []
+    # What `own` has wrong is of others: their pods, and what nodes offer.
+    about_pods = [line for line in beliefs if line["scheduler"] == "own" and line["kind"] != "offer"]
+    assert [line for line in about_pods if asked_for[_job_of(line["pod"])] == "own"] == []
+    for way in ways:
+        words = (out / "scheduler" / way / "audit.interruptions").read_text(encoding="utf-8").split()
+        assert {"cut", "restart"} <= set(words)
+
+
+def _job_of(pod: str) -> str:
+    """Return the job of a pod, which may be a later attempt at it."""
+    return pod.removeprefix("default/w0-").partition("-")[0]

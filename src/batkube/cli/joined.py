@@ -28,13 +28,16 @@ def kubeflux(
     ] = "lonode",
     audit: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write where the picture is wrong, when a round begins, as lines of JSON."),
+        typer.Option(
+            metavar="FILE", help="Write where the picture is wrong, as lines of JSON, and beside it the picture."
+        ),
     ] = None,
 ) -> None:
     """Schedule pods by matching them on a graph, until a signal comes."""
     from batkube.emulation.access import Access
     from batkube.graph.match_policy import match_policy as known_match_policy
-    from batkube.joining.schedulers import audit_file, joined_kubeflux
+    from batkube.joining.audit_files import AuditFiles
+    from batkube.joining.schedulers import joined_kubeflux
     from batkube.kubeflux.scheduler import KubeFluxSettings
     from batkube.kubeflux.synchronisation import SyncMode
 
@@ -46,9 +49,8 @@ def kubeflux(
     if audit is None:
         joined_kubeflux(access, settings, None).run()
         return
-    file, write = audit_file(audit)
-    with file:
-        joined_kubeflux(access, settings, write).run()
+    with AuditFiles(audit) as files:
+        joined_kubeflux(access, settings, files).run()
 
 
 def scheduler(

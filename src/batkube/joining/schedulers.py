@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import IO
-
-import msgspec
+from collections.abc import Mapping
 
 from batkube.cluster.courses import Courses
 from batkube.cluster.event_recorder import EventRecorder
@@ -15,8 +11,8 @@ from batkube.cluster.world import World
 from batkube.emulation.access import Access
 from batkube.joining.joined import JoinedScheduler
 from batkube.joining.remote_client import RemoteClient
-from batkube.kernel.errors import InputError
-from batkube.kubeflux.scheduler import AuditSink, KubeFluxScheduler, KubeFluxSettings
+from batkube.kubeflux.audit import AuditSink
+from batkube.kubeflux.scheduler import KubeFluxScheduler, KubeFluxSettings
 from batkube.policies.catalogue import load_policy
 from batkube.policies.scheduler import PolicyScheduler
 
@@ -49,19 +45,3 @@ def joined_policy(
         )
 
     return JoinedScheduler(access, scheduler_name, maker, seed=seed)
-
-
-def audit_file(path: Path) -> tuple[IO[bytes], Callable[[list[dict[str, object]]], None]]:
-    """Open a file for what an auditor finds, a line of JSON each; return it and who writes to it."""
-    try:
-        file = path.open("wb")
-    except OSError as error:
-        raise InputError(path, problem=f"cannot be written: {error.strerror}", remedy="check --audit") from error
-
-    def write(lines: list[dict[str, object]]) -> None:
-        for line in lines:
-            file.write(msgspec.json.encode(line) + b"\n")
-        if lines:
-            file.flush()
-
-    return file, write

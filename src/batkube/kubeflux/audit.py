@@ -8,7 +8,8 @@ a beginning and an end; those that a settled instant finds for the first time ar
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from typing import Protocol
 
 from batkube.cluster.resources import Amounts
 from batkube.kernel.instants import Instant
@@ -46,17 +47,24 @@ def _amounts(demand: Amounts) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(demand.items()))
 
 
+class AuditSink(Protocol):
+    """Where an auditor tells what it finds."""
+
+    def tell(self, lines: list[dict[str, object]]) -> None:
+        """Take lines about differences that are new or over."""
+
+    def show(self, accounts: Mapping[str, NodeAccount]) -> None:
+        """Take what is believed now."""
+
+
 class Auditor:
     """Remembers which differences there are, and since when."""
 
     def __init__(self) -> None:
         self.since: dict[BeliefDifference, Instant] = {}
 
-    def look(
-        self, believed: Mapping[str, NodeAccount], true: Mapping[str, NodeAccount], now: Instant
-    ) -> list[dict[str, object]]:
-        """Compare at a settled instant; return what is new and what is over, as lines for a file."""
-        current = set(differences(believed, true))
+    def look(self, current: Set[BeliefDifference], now: Instant) -> list[dict[str, object]]:
+        """Take the differences of a settled instant; return what is new and what is over, as lines for a file."""
         lines = []
         for difference in sorted(current - self.since.keys(), key=_order):
             self.since[difference] = now

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from batkube.cluster.pods import is_finished, node_of_pod
@@ -84,6 +85,11 @@ class NodeAccount:
                 if amount and _is_matched(resource):
                     sums[resource] = sums.get(resource, 0) + amount
         return sums
+
+
+def picture_file(audit: Path) -> Path:
+    """Return where the picture of a scheduler is written that writes its differences to `audit`."""
+    return audit.with_suffix(".picture.json")
 
 
 class ClusterPicture:

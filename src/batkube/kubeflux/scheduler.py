@@ -8,7 +8,6 @@ whole group at its first pod).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from batkube.cluster.client import Client, Refused
@@ -22,7 +21,7 @@ from batkube.cluster.store import DELETED, Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, after, seconds
-from batkube.kubeflux.audit import Auditor
+from batkube.kubeflux.audit import Auditor, AuditSink, differences
 from batkube.kubeflux.picture import ClusterPicture
 from batkube.kubeflux.synchronisation import PictureKeeper, SyncMode
 
@@ -30,8 +29,6 @@ from batkube.kubeflux.synchronisation import PictureKeeper, SyncMode
 GROUP_LABEL, SIZE_LABEL = "fluence.pod-group", "fluence.group-size"
 #: Pods that did not fit are tried again after so long even if nothing is heard: bookings expire unheard.
 RETRY: Duration = seconds(60)
-
-AuditSink = Callable[[list[dict[str, object]]], None]
 
 
 class KubeFluxSettings(NamedTuple):
@@ -53,7 +50,7 @@ class KubeFluxScheduler:
         settings: KubeFluxSettings,
         audit: AuditSink | None = None,
     ) -> None:
-        """`audit` is told, when a round begins, where the picture differs from the cluster."""
+        """`audit` is told, when a round begins, where the picture differs from the cluster, and shown it at its end."""
         self._store = world.store
         self._agenda = world.agenda
         self._client = client
@@ -105,13 +102,15 @@ class KubeFluxScheduler:
         picture = self.keeper.begin_round(now)
         if self._audit is not None:
             true = self.keeper.true_picture()
-            self._audit(self.auditor.look(picture.accounts, true.accounts, now))
+            self._audit.tell(self.auditor.look(set(differences(picture.accounts, true.accounts)), now))
         failed: set[object] = set()
         for group in self._groups():
             pods = [self._store.get(POD, key) for key in group]
             members = [pod for pod in pods if pod is not None]
             if len(members) == len(group):
                 self._try(picture, group, members, failed, now)
+        if self._audit is not None:
+            self._audit.show(picture.accounts)
         if self._waiting and not self._wakes:
             self._book_round(after(now, RETRY))
 

@@ -1,8 +1,9 @@
 """How a picture follows the cluster: not at all, by its own pods, anew before every round, or change by change.
 
-The first is the published fault of KubeFlux: it never heard of pods that ended, nor of pods that others had placed.
-The other three are its cures. What a scheduler has decided itself and has not heard back of yet is *assumed*, as
-kube-scheduler's cache does it (pkg/scheduler/backend/cache).
+The first is the published fault of KubeFlux: it never heard of pods that ended, nor of pods that others had placed, and
+so had to guess how long each would last. The other three are its cures. `own` promises what its name says: of the pods
+that ask for this scheduler the picture is true; of all else it is as it was at the start. What a scheduler has decided
+itself and has not heard back of yet is *assumed*, as kube-scheduler's cache does it (pkg/scheduler/backend/cache).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class PictureKeeper:
         self._policy = policy
         self.picture = ClusterPicture(policy)
         self._has_begun = False
-        #: Pods that were bound here, by when Fluxion's booking of them is over.
+        #: Pods that were bound here and will not be heard of again, by when Fluxion's booking of them is over.
         self._bookings: dict[Key, Instant] = {}
         #: Pods that were bound here and are not yet seen to be: where, and what they take.
         self._assumed: dict[Key, tuple[str, Amounts]] = {}
@@ -50,7 +51,7 @@ class PictureKeeper:
         if not self._has_begun or self._mode is SyncMode.REBUILD:
             self._has_begun = True
             self.picture = self.true_picture()
-        if self._mode in (SyncMode.NONE, SyncMode.OWN):
+        if self._mode is SyncMode.NONE:
             self._expire(now)
         return self.picture
 
@@ -58,7 +59,8 @@ class PictureKeeper:
         """Take note of a decision that is about to be carried out."""
         self.picture.place(key, node, demand)
         self._assumed[key] = (node, demand)
-        self._bookings[key] = after(now, _FIXED)
+        if self._mode is SyncMode.NONE:
+            self._bookings[key] = after(now, _FIXED)
 
     def is_assumed(self, key: Key) -> bool:
         """Return whether a decision about a pod was carried out and is not heard of yet."""
@@ -98,13 +100,12 @@ class PictureKeeper:
             is_over = batch.type is DELETED or is_finished(pod)
             if is_over or node_of_pod(pod):
                 self._assumed.pop(key, None)
-            if not self._has_begun:
-                continue
-            if self._mode is SyncMode.DELTAS:
+            if self._has_begun and self._hears_of(pod):
                 self._apply(key, pod, is_over=is_over)
-            elif self._mode is SyncMode.OWN and is_over and pod["spec"].get("schedulerName") == self._name:
-                self._bookings.pop(key, None)
-                self.picture.remove(key)
+
+    def _hears_of(self, pod: KubeObject) -> bool:
+        is_own = pod["spec"].get("schedulerName") == self._name
+        return self._mode is SyncMode.DELTAS or (self._mode is SyncMode.OWN and is_own)
 
     def _apply(self, key: Key, pod: KubeObject, *, is_over: bool) -> None:
         node = node_of_pod(pod)

@@ -1,16 +1,20 @@
 """The auditor of a run: at settled instants, what schedulers believe is compared with what is so.
 
 Policies of ours are asked which pods they take to be where. kube-scheduler compares its cache itself. KubeFlux writes
-what is wrong with its picture whenever it looks at it. Of all others it is known what follows from their decisions:
-pods bound where there was no room are violations of the run, and pods that are left waiting while there is room are
-told here.
+its picture, and what it knows to be wrong with it (`pictures.py`). Of all others it is known what follows from their
+decisions: pods bound where there was no room are violations of the run, and pods that are left waiting while there is
+room are told here.
+
+An instant is settled when nothing has changed for a moment, so that everybody has heard of everything: programs on the
+run's clock gather news for a millisecond. Each difference has a line in the journal when it is seen first, and one
+when it is gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,14 +22,15 @@ from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.pods import is_finished, node_of_pod
 from batkube.cluster.resources import allocatable_of, demand_of
 from batkube.cluster.scheduling_rules import NodeRules
-from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.store import Batch, Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import Duration, Instant, after, instant_of, seconds
-from batkube.kubeflux.audit import Auditor
-from batkube.kubeflux.picture import NodeAccount
+from batkube.kubeflux.audit import Auditor, differences
+from batkube.kubeflux.picture import ClusterPicture, NodeAccount
 from batkube.policies.scheduler import PolicyScheduler
+from batkube.simulation.pictures import Line, WrittenPicture
 
 if TYPE_CHECKING:
     from batkube.programs.cache_comparison import CacheComparison
@@ -35,6 +40,8 @@ KUBEFLUX_FILE = "audit.jsonl"
 LEFT_WAITING = "left waiting"
 #: Looks are so much after every whole interval: what happens at round times has been answered by then.
 _OFFSET = seconds("0.01")
+#: For how long nothing has changed at a settled instant, and how often such an instant is waited for.
+_QUIET, _PATIENCE = seconds("0.005"), 100
 _WRONG = FidelityNote("auditor", "what a scheduler believed of the cluster was not so; see audit.jsonl")
 _SILENT = FidelityNote("auditor", "a scheduler did not compare its cache when it was asked to")
 
@@ -60,28 +67,70 @@ class RunAuditor:
         self._folder = folder
         self._is_outside = is_outside
         self._auditor = Auditor()
-        self._waiting: set[Key] = set()
-        self._lines: list[dict[str, object]] = []
-        #: How often was looked, and how often a scheduler gave no answer.
+        self._pictures: dict[Path, WrittenPicture] = {}
+        self._waiting: dict[Key, Instant] = {}
+        self._lines: list[Line] = []
+        #: How often was looked, how often a scheduler gave no answer, and how often there was no settled instant.
         self.looks = 0
         self.silences = 0
+        self.misses = 0
+        self._changed_at = Instant(0)
+        for kind in (NODE, POD):
+            world.store.listen(kind, self._hear)
         self._book(Instant(_OFFSET))
 
-    def _book(self, now: Instant) -> None:
-        self._world.agenda.book(after(now, self._interval), Rank.FINISH, self._look, is_routine=True)
+    def _hear(self, batch: Batch, now: Instant) -> None:
+        self._changed_at = now
+
+    def _book(self, due: Instant) -> None:
+        """Book the look after the one that was due then."""
+        due = after(due, self._interval)
+
+        def come(now: Instant) -> None:
+            if now - self._changed_at >= _QUIET:
+                self.looks += 1
+                self._look(now)
+            elif now - due < _PATIENCE * _QUIET:
+                self._world.agenda.book(after(now, _QUIET), Rank.FINISH, come, is_routine=True)
+                return
+            else:
+                self.misses += 1
+            self._book(due)
+
+        self._world.agenda.book(due, Rank.FINISH, come, is_routine=True)
 
     def _look(self, now: Instant) -> None:
-        self.looks += 1
         if self._policy is not None:
             believed = _accounts(self._world, self._policy.believed_places())
-            self._lines += self._auditor.look(believed, _accounts(self._world, self._true_places()), now)
+            true = _accounts(self._world, self._true_places())
+            self._tell(self._auditor.look(set(differences(believed, true)), now), now)
         for comparison in self._comparisons:
-            differences = comparison.ask(now)
-            self.silences += differences is None
-            self._lines += differences or ()
+            mismatches = comparison.ask(now)
+            self.silences += mismatches is None
+            self._tell(mismatches or (), now)
         if self._is_outside:
+            self._look_at_pictures(now)
             self._look_for_waiting(now)
-        self._book(now)
+
+    def _look_at_pictures(self, now: Instant) -> None:
+        paths = sorted(self._folder.rglob(KUBEFLUX_FILE))
+        if not paths:
+            return
+        store = self._world.store
+        true = ClusterPicture.of(store.all(NODE).values(), store.all(POD).values()).accounts
+        for path in paths:
+            self._tell(self._pictures.setdefault(path, WrittenPicture(path)).look(true, now), now)
+
+    def _tell(self, lines: Iterable[Mapping[str, Any]], now: Instant) -> None:
+        """Keep lines for the file, and write each into the journal."""
+        for line in lines:
+            self._lines.append(dict(line))
+            is_over = line.get("is") == "over"
+            fields = {key: str(line[key]) for key in ("kind", "scheduler", "node", "pod", "what") if line.get(key)}
+            amounts = " ".join(f"{name}={count}" for name, count in line.get("amounts", {}).items())
+            fields |= {"amounts": amounts} if amounts else {}
+            since = line["since"] if is_over else line["at"]
+            self._world.journal.append(now, "agree" if is_over else "differ", **fields, since=since)
 
     def _true_places(self) -> dict[Key, str]:
         pods = self._world.store.all(POD).items()
@@ -90,7 +139,8 @@ class RunAuditor:
     def _look_for_waiting(self, now: Instant) -> None:
         """Tell of pods that have waited since the last look at least, though there is room for them on some node."""
         store, free = self._world.store, self._free()
-        current = set()
+        current: set[Key] = set()
+        lines: list[Line] = []
         for key, pod in store.all(POD).items():
             is_waiting = not node_of_pod(pod) and not is_finished(pod) and not pod["spec"].get("schedulingGates")
             if not is_waiting or instant_of(pod["metadata"]["creationTimestamp"]) > now - self._interval:
@@ -99,11 +149,13 @@ class RunAuditor:
             if node is not None:
                 current.add(key)
                 if key not in self._waiting:
-                    line = {"kind": LEFT_WAITING, "node": node, "pod": str(key), "amounts": demand_of(pod)}
-                    self._lines.append({**line, "at": now, "is": "new"})
-        for key in sorted(self._waiting - current):
-            self._lines.append({"kind": LEFT_WAITING, "node": "", "pod": str(key), "at": now, "is": "over"})
-        self._waiting = current
+                    self._waiting[key] = now
+                    line: Line = {"kind": LEFT_WAITING, "node": node, "pod": str(key), "amounts": demand_of(pod)}
+                    lines.append({**line, "at": now, "is": "new"})
+        for key in sorted(self._waiting.keys() - current):
+            line = {"kind": LEFT_WAITING, "node": "", "pod": str(key), "at": now, "is": "over"}
+            lines.append({**line, "since": self._waiting.pop(key)})
+        self._tell(lines, now)
 
     def _free(self) -> dict[str, dict[str, int]]:
         store = self._world.store
@@ -115,17 +167,14 @@ class RunAuditor:
                     free[name][resource] = free[name].get(resource, 0) - count
         return free
 
-    def lines(self) -> list[dict[str, object]]:
-        """Return all that was found, in the order of time, with what KubeFlux wrote of itself."""
-        from_kubeflux = [
-            {**msgspec.json.decode(line), "scheduler": path.parent.name}
-            for path in sorted(self._folder.rglob(KUBEFLUX_FILE))
-            for line in path.read_bytes().splitlines()
-        ]
-        return sorted([*self._lines, *from_kubeflux], key=lambda line: int(str(line["at"])))
+    def lines(self) -> list[Line]:
+        """Return all that was found, in the order of time."""
+        return sorted(self._lines, key=lambda line: int(line["at"]))
 
-    def note(self) -> None:
-        """Note what was found, for whoever reads the end of the run."""
+    def conclude(self, now: Instant) -> None:
+        """Take what was told since the last look, and note what was found for whoever reads the end of the run."""
+        for path in sorted(self._folder.rglob(KUBEFLUX_FILE)):
+            self._tell(self._pictures.setdefault(path, WrittenPicture(path)).news(), now)
         lines = [line for line in self.lines() if line.get("is", "new") == "new"]
         beliefs = [line for line in lines if line["kind"] != LEFT_WAITING]
         if beliefs:
@@ -137,7 +186,12 @@ class RunAuditor:
 
     def write(self, path: Path) -> None:
         """Write all that was found, a line of JSON each; first how often was looked."""
-        head: dict[str, object] = {"kind": "looks", "count": self.looks, "unanswered": self.silences}
+        head: dict[str, object] = {
+            "kind": "looks",
+            "count": self.looks,
+            "unanswered": self.silences,
+            "unsettled": self.misses,
+        }
         path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in (head, *self.lines())))
 
 

@@ -252,7 +252,7 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
             simulation.link.close()
         work.tell_the_rest()
     if simulation.auditor is not None:
-        simulation.auditor.note()
+        simulation.auditor.conclude(simulation.world.clock.now)
     if simulation.gangs is not None and simulation.gangs.deadlock is not None:
         remedy = "take a scheduler that starts the pods of a job together, or go on with --on-deadlock wait"
         raise RunFailed(f"{simulation.gangs.deadlock}\n  remedy: {remedy}")

@@ -130,6 +130,8 @@ class PolledServer:
         asking, self._asking = self._asking, {}
         for number in sorted(asking):
             peer = asking[number]
+            if peer.sock.fileno() < 0:
+                continue  # the program cut it, and what was to go out on it failed before we came to this
             if peer.inbox:
                 data, peer.inbox = bytes(peer.inbox), bytearray()
                 peer.http.data_received(data)

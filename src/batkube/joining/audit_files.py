@@ -1,0 +1,47 @@
+"""What an auditor writes down: a file of differences, and beside it the picture that is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from batkube.kernel.errors import InputError
+from batkube.kernel.replacing import replacing
+from batkube.kubeflux.picture import NodeAccount, picture_file
+
+
+class AuditFiles:
+    """The files of one auditor, which are begun anew."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file of differences. Raises InputError."""
+        try:
+            self._file = path.open("wb")
+        except OSError as error:
+            raise InputError(path, problem=f"cannot be written: {error.strerror}", remedy="check --audit") from error
+        self._picture = picture_file(path)
+
+    def __enter__(self) -> AuditFiles:
+        """Return the files themselves."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close them."""
+        self._file.close()
+
+    def tell(self, lines: list[dict[str, object]]) -> None:
+        """Append a line of JSON for each difference that is new or over."""
+        for line in lines:
+            self._file.write(msgspec.json.encode(line) + b"\n")
+        if lines:
+            self._file.flush()
+
+    def show(self, accounts: Mapping[str, NodeAccount]) -> None:
+        """Write what is believed in the place of what was."""
+        with replacing(self._picture) as partial:
+            partial.write_bytes(msgspec.json.encode(accounts))
