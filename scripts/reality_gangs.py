@@ -77,7 +77,7 @@ class GangRun:
 
 
 def compare_gangs(out: Path, *, is_played: bool) -> dict[tuple[str, str], GangRun]:
-    """Play the gangs that were recorded, if they are to be, and simulate them; return each by workload and scheduler."""
+    """Play the recorded gangs, if they are to be, and simulate them; return each by workload and scheduler."""
     if is_played:
         for scheduler, kind in PLAYED.items():
             play_gangs(scheduler, kind, out)
