@@ -82,7 +82,7 @@ def served(out: Path, platform: str, more: Sequence[str]) -> Iterator[Path]:
     """Serve a cluster as long as the block runs; yield its kubeconfig."""
     folder = out / "served"
     command = [sys.executable, "-m", "batkube", "serve", "--platform", platform, "--out", str(folder)]
-    command += ["--rules", str(HERE / "rules.yaml"), *more]
+    command += ["--rules", str(HERE / "rules.yaml"), "--latencies", str(HERE / "latencies.yaml"), *more]
     with (out / "serve.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
         try:
             for _ in range(1200):

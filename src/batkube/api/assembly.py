@@ -18,6 +18,7 @@ from batkube.api.admission.policies import Policies
 from batkube.api.admission.webhooks import Webhooks
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import CustomKinds
+from batkube.api.custom.conversion_webhooks import ConversionWebhooks
 from batkube.api.custom.lifecycle import Lifecycle
 from batkube.api.discovery.documents import Verbs
 from batkube.api.discovery.health import Counters
@@ -83,14 +84,15 @@ class Api:
         notes = FidelityNotes() if notes is None else notes
         expressions = Expressions(notes)
         policies = Policies(store, table.of_kind, expressions)
-        self._inquiries = None if ask is None else Inquiries(ask)
-        self._webhooks = None
+        self._inquiries = None if ask is None else Inquiries(ask, lambda: store.version)
+        self._webhooks, conversions = None, None
         if self._inquiries is not None:
             clients = WebhookClients(store, notes)
+            conversions = ConversionWebhooks(self._inquiries, clients)
             self._webhooks = Webhooks(store, self._inquiries, expressions, clients, ShownVersions(lambda: self._served))
         admitting = Admitting(store, Admission(store, accounts, policies, self._webhooks), authorizer)
         note_unmodelled(store, notes, webhooks=ask is not None)
-        custom = CustomKinds(table, store, notes)
+        custom = CustomKinds(table, store, notes, conversions)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
         served = Served(table, custom, BuiltIn(*parts), OfDefinitions(*parts), CustomBehaviour(custom, admitting.admit))
         self._served = served
@@ -129,13 +131,13 @@ class Api:
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer one request; one that waits for somebody outside is to be handled again later (`Outside`)."""
-        if self._webhooks is None or self._inquiries is None or not self._webhooks.are_there:
+        if self._inquiries is None:
             return self._server.handle(request)
-        self._inquiries.answers = request.answers
+        self._inquiries.begin(request.answers)
         try:
             return self._server.handle(request)
         finally:
-            self._inquiries.answers = None
+            self._inquiries.end()
 
     def too_large(self) -> Response:
         """Answer a request whose body is larger than is taken."""

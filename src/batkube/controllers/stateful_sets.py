@@ -65,8 +65,8 @@ class StatefulSets(PodKeeper):
         first = (spec.get("ordinals") or {}).get("start", 0)
         wanted = range(first, first + spec.get("replicas", 1))
         pods = self._by_ordinal(owner)
-        for ordinal, pod in pods.items():
-            self._claims.settle(owner, pod, has_place=ordinal in wanted, now=now)
+        for ordinal, present in pods.items():
+            self._claims.settle(owner, present, has_place=ordinal in wanted, now=now)
         for ordinal in wanted:
             pod = pods.get(ordinal)
             if pod is None:

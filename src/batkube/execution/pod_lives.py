@@ -137,7 +137,7 @@ class ContainerLife:
         """Return whether it runs, or waits for its next run, and is to run another image than it did."""
         if self.started is None or self.stage is Stage.TERMINATED:
             return False
-        images = {spec["name"]: spec.get("image", "") for spec in pod["spec"][self.field]}
+        images: dict[str, str] = {spec["name"]: spec.get("image", "") for spec in pod["spec"][self.field]}
         return images.get(self.name, self.image) != self.image
 
     @property

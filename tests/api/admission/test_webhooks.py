@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import http.server
 import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from batkube.api.access.certificates import make_credentials
 from batkube.kernel.stopwatch import time_of_day
 from conformance.client import Client
 from conformance.serving import Serving
+from conformance.webhook import Answer, Hook
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -28,54 +28,6 @@ ON_MAPS = {
     "resources": ["configmaps"],
 }
 Json = dict[str, Any]
-Answer = Callable[[Json], Json]
-
-
-class Hook:
-    """A webhook: what it was asked, and what it answers."""
-
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
-        self.asked: list[Json] = []
-        self.paths: list[str] = []
-        self.status = 200
-        credentials = make_credentials("127.0.0.1", time_of_day())
-        self.authority = base64.b64encode(credentials.authority).decode()
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.paths.append(self.path)
-                outer.asked.append(review)
-                body = json.dumps(outer.answer(review)).encode()
-                self.send_response(outer.status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Nobody reads it."""
-
-        class Server(http.server.ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, request: object, client_address: object) -> None:
-                """Whoever asked has left, as in some tests it must."""
-
-        self._server = Server(("127.0.0.1", 0), Handler)
-        self._server.socket = credentials.context.wrap_socket(self._server.socket, server_side=True)
-        self.port = self._server.server_address[1]
-
-    @contextlib.contextmanager
-    def listening(self) -> Iterator[Hook]:
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._server.shutdown()
-            self._server.server_close()
 
 
 def reviewed(review: Json, allowed: bool, **more: Any) -> Json:  # noqa: ANN401 - of any answer

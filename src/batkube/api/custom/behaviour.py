@@ -79,8 +79,6 @@ class CustomBehaviour:
         return problems
 
     def _bring_into_stored_version(self, write: Write, value: KubeObject) -> None:
-        """Rename, prune and complete an object, in place, as a later read will find it."""
-        stored = self._customs.definition(write.resource).stored
-        if stored.resource is not write.resource:
-            value["apiVersion"] = stored.resource.api_version
-            stored.complete(value)
+        """Convert an object, in place, as a later read will find it, and see that it can be shown in all versions."""
+        self._customs.bring_into_stored_version(value, write.resource)
+        self._customs.prepare_all_versions(value, write.resource)

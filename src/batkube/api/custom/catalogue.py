@@ -6,11 +6,13 @@ that the next request sees it. It never writes; what the server does with a defi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from batkube.api.custom.conditions import TERMINATING, is_served, is_true
+from batkube.api.custom.conversion_webhooks import ConversionWebhooks, is_converted_by_webhook
 from batkube.api.custom.instances import CustomKind
 from batkube.api.custom.notes import note_unmodelled
 from batkube.api.custom.schemas import shape_of_kind
@@ -59,10 +61,17 @@ class Definition(msgspec.Struct, frozen=True):
 class CustomKinds:
     """Keeps the table of kinds in step with the definitions in the store."""
 
-    def __init__(self, table: KindTable, store: Store, notes: FidelityNotes | None = None) -> None:
-        """`notes` is told what definitions ask for and is not modelled."""
+    def __init__(
+        self,
+        table: KindTable,
+        store: Store,
+        notes: FidelityNotes | None = None,
+        webhooks: ConversionWebhooks | None = None,
+    ) -> None:
+        """`notes` is told what definitions ask for and is not modelled; without `webhooks` none is called."""
         self._table = table
         self._notes = notes
+        self._webhooks = webhooks
         self._metadata = table.definition(_OBJECT_META)
         #: The groups of built-in kinds. No request for one ever reaches a custom kind, as on the real server.
         self._own_groups = frozenset(group.name for group in table.groups())
@@ -103,7 +112,53 @@ class CustomKinds:
         if definition is None or target.version not in definition.kinds:
             # A watch may outlive the version, or the whole definition, that it was started for.
             return value
+        if self._asks_webhook(definition):
+            return self._converted([value], definition, target)[0]
         return definition.kinds[target.version].in_own_version(value, definition.stored)
+
+    def prepare(self, values: Sequence[KubeObject], target: Resource) -> None:
+        """Have objects converted by one question that will be shown in a version, if a webhook does that."""
+        definition = self._definitions.get(target.storage)
+        if values and definition is not None and self._asks_webhook(definition):
+            self._converted(values, definition, target)
+
+    def prepare_all_versions(self, value: KubeObject, resource: Resource) -> None:
+        """Have an object that is to be stored converted into all versions that it may be shown in."""
+        for kind in self._definitions[resource.storage].kinds.values():
+            if kind.is_served:
+                self.prepare([value], kind.resource)
+
+    def bring_into_stored_version(self, value: KubeObject, resource: Resource) -> None:
+        """Convert an object of a request, in place, prune and complete it, as a later read will find it."""
+        definition = self.definition(resource)
+        stored = definition.stored
+        if stored.resource is resource:
+            return
+        if self._asks_webhook(definition):
+            whole = self._converted([value], definition, stored.resource)[0]
+            value.clear()
+            value.update(whole)
+        value["apiVersion"] = stored.resource.api_version
+        stored.complete(value)
+
+    def _asks_webhook(self, definition: Definition) -> bool:
+        return self._webhooks is not None and is_converted_by_webhook(definition.object)
+
+    def _converted(self, values: Sequence[KubeObject], definition: Definition, target: Resource) -> list[KubeObject]:
+        """Return objects in another version, each as today's schema of its version has it."""
+        assert self._webhooks is not None
+        kind = definition.kinds[target.version]
+        kinds = {each.resource.api_version: each for each in definition.kinds.values()}
+        fresh = [kinds[each["apiVersion"]].refreshed(each) if each["apiVersion"] in kinds else each for each in values]
+        others = [each for each in fresh if each["apiVersion"] != target.api_version]
+        answers = iter(self._webhooks.converted(definition.object, others, target.api_version) if others else ())
+        shown = []
+        for one in fresh:
+            if one["apiVersion"] != target.api_version:
+                one = next(answers)
+                kind.complete(one, defaults=False)
+            shown.append(one)
+        return shown
 
     def printer(self, resource: Resource) -> Printer:
         """Return how objects of the kind are printed."""
@@ -154,7 +209,7 @@ class CustomKinds:
                 if kind.is_served:
                     self._table.add(kind.resource)
             if self._notes is not None:
-                note_unmodelled(definition, served.kinds.values(), self._notes)
+                note_unmodelled(definition, served.kinds.values(), self._notes, webhooks=self._webhooks is not None)
 
     def _forget(self, name: str) -> None:
         known = self._definitions.pop(name, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from batkube.api.custom.conversion_webhooks import is_converted_by_webhook
 from batkube.api.custom.instances import CustomKind
 from batkube.cluster.store import KubeObject
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
@@ -13,10 +14,12 @@ _RULE = FidelityNote(_SUBJECT, "a CEL rule is beyond our interpreter and was not
 _WEBHOOK = FidelityNote(_SUBJECT, "a conversion webhook was not called; versions were converted by name only")
 
 
-def note_unmodelled(definition: KubeObject, kinds: Iterable[CustomKind], notes: FidelityNotes) -> None:
-    """Note what of a definition has no effect."""
+def note_unmodelled(
+    definition: KubeObject, kinds: Iterable[CustomKind], notes: FidelityNotes, *, webhooks: bool
+) -> None:
+    """Note what of a definition has no effect; `webhooks` tells whether conversion webhooks are called."""
     name = definition["metadata"]["name"]
-    if (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook":
+    if not webhooks and is_converted_by_webhook(definition):
         notes.add(_WEBHOOK, name)
     for kind in kinds:
         for rule in kind.rules.unsupported if kind.rules is not None else ():

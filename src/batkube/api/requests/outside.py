@@ -5,7 +5,8 @@ is broken off (`Outside`), which is safe as long as it has written nothing; the 
 and then the request is handled again from its beginning, with the answer at hand. What it draws by chance must be the
 same the second time, since somebody outside has seen it: `Inquiries.once`.
 
-Components within the process cannot be broken off. They wait for the answer, and everybody with them.
+Components within the process cannot be broken off, nor can a request that has written. They wait for the answer, and
+everybody with them.
 """
 
 from __future__ import annotations
@@ -60,10 +61,26 @@ class Outside(Exception):
 class Inquiries:
     """What the request at hand has asked, and what it was answered."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, version: Callable[[], int]) -> None:
+        """`version` grows with every write."""
         self._ask = ask
+        self._version = version
         #: Of the request at hand; None while a component within the process acts.
         self.answers: Answers | None = None
+        self._began_at = 0
+
+    def begin(self, answers: Answers) -> None:
+        """From now on a request is handled that has got these answers so far."""
+        self.answers, self._began_at = answers, self._version()
+
+    def end(self) -> None:
+        """It is no more."""
+        self.answers = None
+
+    @property
+    def _waits(self) -> bool:
+        """Whether nothing can be broken off: who asks is no request, or it has written already."""
+        return self.answers is None or self._version() != self._began_at
 
     def once(self, what: Hashable, make: Callable[[], _Thing]) -> _Thing:
         """Return what `make` returned when this request first came here."""
@@ -76,11 +93,11 @@ class Inquiries:
 
     def replies(self, questions: Sequence[tuple[Hashable, Question]]) -> list[Reply]:
         """Return the replies to questions that may be put at the same time; each is told apart by its key."""
-        answers = self.answers
-        if answers is None:
-            return [self._ask(question) for _, question in questions]
+        answers = {} if self.answers is None else self.answers
         missing = [(key, question) for key, question in questions if key not in answers]
-        if missing:
+        if missing and self._waits:
+            answers = {**answers, **{key: self._ask(question) for key, question in missing}}
+        elif missing:
             raise Outside([self._work(answers, key, question) for key, question in missing])
         return [answers[key] for key, _ in questions]
 

@@ -35,10 +35,10 @@ class WebhookClients:
         self._store = store
         self._notes = notes
 
-    def question(self, client: KubeObject, body: bytes, timeout_s: int, *, told: bool = True) -> Question:
-        """Return the question to the webhook of a `clientConfig`; its URL tells the timeout if it is to be `told`."""
+    def question(self, client: KubeObject, body: bytes, timeout_s: int) -> Question:
+        """Return the question to the webhook of a `clientConfig`, which is told how long it has."""
         authorities = _pem(client.get("caBundle"))
-        query = f"?timeout={timeout_s}s" if told else ""
+        query = f"?timeout={timeout_s}s"
         if client.get("url"):
             parts = urlsplit(client["url"])
             host, port = parts.hostname or "", parts.port or 443

@@ -29,7 +29,7 @@ from batkube.api.requests.options import (
 from batkube.api.requests.routing import Route
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
-from batkube.api.requests.writes import Deleting, Write
+from batkube.api.requests.writes import Deleting, Write, key_of
 from batkube.api.verbs import deletion, listing, subresources
 from batkube.api.verbs.bodies import Bodies
 from batkube.api.verbs.calls import Call, Special
@@ -172,17 +172,27 @@ class Objects:
 
     def _list(self, call: Call) -> Response:
         options = list_options(call.request, call.resource, watch=False)
-        selection = Selection(call.route.namespace, "", options)
+        selection = self._selection(call, options)
         page = listing.list_page(self._registry.store, call.resource.storage, call.route.namespace, selection, options)
+        self._served.prepare(call.resource, [value for value, _ in page.entries])
         body = self._view(call).list(page.entries, page.metadata, call.now)
         return Response(200, body, call.form.media_type, call.headers())
+
+    def _selection(self, call: Call, options: ListOptions, name: str = "") -> Selection:
+        """Return what a request chooses; by the fields of custom objects as they are in the version asked for."""
+        resource = call.resource
+        shown = None if not resource.custom else lambda value: self._served.in_version(resource, value)
+        if shown is not None and options.fields:
+            # One question for all, where a webhook converts them.
+            self._served.prepare(resource, list(self._registry.store.all(resource.storage).values()))
+        return Selection(call.route.namespace, name, options, shown)
 
     def _watch(self, call: Call) -> Stream:
         check_stream(call.form, call.request.first("includeObject"))
         options = list_options(call.request, call.resource, watch=True)
         if call.route.name and options.fields.exact(NAME) not in (None, call.route.name):
             raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
-        selection = Selection(call.route.namespace, call.route.name, options)
+        selection = self._selection(call, options, call.route.name)
         try:
             version = parse_version(options.version)
         except ValueError as problem:
@@ -193,6 +203,7 @@ class Objects:
             if version > store.version:
                 raise listing.too_large(version, store.version)
             initial = [entry for _, entry in selection.of(store.entries(call.resource.storage))]
+            self._served.prepare(call.resource, [value for value, _ in initial])
             ends = options.bookmarks
         if initial is not None or version == 0:
             version = store.version
@@ -299,6 +310,8 @@ class Objects:
         check_deletion(call.resource, call.route.name)
         call.warnings += self._served.deletion_warnings(call.resource, options)
         by = Deleting(call.now, call.user, call.warnings)
+        live = self._registry.store.get(call.resource.storage, key_of(call.route.namespace, call.route.name))
+        self._served.prepare(call.resource, [] if live is None else [live])
         done = self._deleter.delete(call.resource, call.route.namespace, call.route.name, options, by)
         if done.gone and not done.whole:
             return self._plain(call, 200, deletion.status_of(call.resource, done))
@@ -312,8 +325,9 @@ class Objects:
         chosen.limit = chosen.limit or _EVERYTHING
         namespace = call.route.namespace
         page = listing.list_page(
-            self._registry.store, call.resource.storage, namespace, Selection(namespace, "", chosen), chosen
+            self._registry.store, call.resource.storage, namespace, self._selection(call, chosen), chosen
         )
+        self._served.prepare(call.resource, [value for value, _ in page.entries])
         by = Deleting(call.now, call.user, call.warnings)
         # All are judged before any is deleted: a request that waits for a webhook must not have written anything.
         for act in (self._deleter.judge, self._deleter.delete):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from batkube.api.requests.field_selectors import NAME
 from batkube.api.requests.options import ListOptions
 from batkube.cluster.store import Entry, Key, KubeObject
@@ -12,7 +14,15 @@ _NODE = "spec.nodeName"
 class Selection:
     """A namespace or all, perhaps one name, perhaps labels and fields."""
 
-    def __init__(self, namespace: str, name: str, options: ListOptions) -> None:
+    def __init__(
+        self,
+        namespace: str,
+        name: str,
+        options: ListOptions,
+        shown: Callable[[KubeObject], KubeObject] | None = None,
+    ) -> None:
+        """`shown` is how stored objects are in the version asked for, where fields may be others."""
+        self._shown = shown
         self._prefix = f"{namespace}/" if namespace else ""
         chosen = name or options.fields.exact(NAME) or ""
         #: What a chosen key is, or how it ends if the name may be in any namespace.
@@ -37,7 +47,9 @@ class Selection:
         """Return whether the labels and fields fit."""
         if self._labels is not None and not self._labels.matches(value["metadata"].get("labels")):
             return False
-        return self._fields is None or self._fields.matches(value)
+        if self._fields is None:
+            return True
+        return self._fields.matches(value if self._shown is None else self._shown(value))
 
     def of(self, entries: dict[Key, Entry]) -> list[tuple[Key, Entry]]:
         """Return the chosen entries in the order of the real server: by key."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import DEFINITIONS, CustomKinds
 from batkube.api.custom.columns import scale_printer_of
@@ -142,6 +144,11 @@ class Served:
             return self._custom.convert(value, resource)
         stored = self.stored(resource)
         return value if stored is resource else convert(value, stored, resource)
+
+    def prepare(self, resource: Resource, values: Sequence[KubeObject]) -> None:
+        """See that stored objects can be shown in the version of `resource`, whomever that needs to be asked of."""
+        if resource.custom:
+            self._custom.prepare(values, resource)
 
     def converter(self, resource: Resource) -> Convert | None:
         """Return how objects of the kind are shown in another apiVersion, for the ownership of fields."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from batkube.api.requests.messages import Sink, Timers
+from batkube.api.requests.statuses import Failure
 from batkube.api.verbs.selection import Selection
 from batkube.cluster.store import ADDED, DELETED, MODIFIED, Batch, Change, Compacted, Entry, KubeObject, Store
 from batkube.kernel.instants import Instant
@@ -167,13 +168,16 @@ class Watch:
         if self._sink is None or self._caught_up:
             return
         events, size = [], 0
-        for event in self._backlog():
-            events.append(event)
-            size += len(event)
-            if size >= _PIECE:
-                break
-        else:
-            self._caught_up = True
+        try:
+            for event in self._backlog():
+                events.append(event)
+                size += len(event)
+                if size >= _PIECE:
+                    break
+            else:
+                self._caught_up = True
+        except Failure:
+            self._is_lost = True  # as in `tell`
         if events:
             self._sink.write(b"".join(events))
         if self._is_lost:
@@ -197,14 +201,18 @@ class Watch:
         """Write a change that just happened, unless the reader is behind or it does not concern this watch."""
         if not self._caught_up or change.version <= self._version or self._sink is None:
             return
-        event = event_of(change, self.selection)
-        if event is not None:
-            if not self._sink.writable:
-                # Everything before was told, however long ago that was.
-                self._caught_up, self._version = False, change.version - 1
-                return
-            kind, value = event
-            self._sink.write(self.form.event(kind, texts.body(self.form, value, change.version, now)))
+        try:
+            event = event_of(change, self.selection)
+            if event is not None:
+                if not self._sink.writable:
+                    # Everything before was told, however long ago that was.
+                    self._caught_up, self._version = False, change.version - 1
+                    return
+                kind, value = event
+                self._sink.write(self.form.event(kind, texts.body(self.form, value, change.version, now)))
+        except Failure:
+            # Whoever should have converted the object did not; the client will hear why when it lists again.
+            self._end()
         self._version = change.version
 
     def _backlog(self) -> Iterator[bytes]:

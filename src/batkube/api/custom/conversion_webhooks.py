@@ -1,0 +1,144 @@
+"""Conversion webhooks: programs of others that bring custom objects from one version into another.
+
+Kubernetes: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go. What a webhook answered is
+remembered: a list is converted by one question, and the object of a write is converted into all versions before it is
+carried out, so that whoever watches can be told of it at once. Of the metadata a webhook may change labels and
+annotations only; the rest is put back, and a change of the rest alone needs no new question.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from batkube.api.requests import statuses
+from batkube.api.requests.outside import Inquiries
+from batkube.api.requests.webhook_clients import WebhookClients
+from batkube.cluster.store import KubeObject
+
+_GROUP = "apiextensions.k8s.io"
+_KNOWN_REVIEWS = ("v1", "v1beta1")
+_TIMEOUT_S = 30
+#: What is remembered of answers, at most.
+_MAX_BYTES = 32 * 1024 * 1024
+_CHANGEABLE = ("labels", "annotations")
+
+
+class ConversionWebhooks:
+    """Asks the conversion webhooks of definitions, and remembers what they said."""
+
+    def __init__(self, inquiries: Inquiries, clients: WebhookClients) -> None:
+        self._inquiries = inquiries
+        self._clients = clients
+        #: Converted objects as JSON, the oldest first, by definition, version and content.
+        self._answers: dict[bytes, bytes] = {}
+        self._size = 0
+
+    def converted(self, definition: KubeObject, values: Sequence[KubeObject], api_version: str) -> list[KubeObject]:
+        """Return objects of a kind in another version. Raises a Failure if the webhook has none, or no good one."""
+        keys = [_key(definition, value, api_version) for value in values]
+        missing = {key: value for key, value in zip(keys, values, strict=True) if key not in self._answers}
+        fresh: dict[bytes, bytes] = {}
+        if missing:
+            answers = self._ask(definition, list(missing.values()), api_version)
+            for (key, value), answer in zip(missing.items(), answers, strict=True):
+                _check(value, answer, api_version)
+                fresh[key] = msgspec.json.encode(answer)
+        known = {**{key: self._answers[key] for key in keys if key in self._answers}, **fresh}
+        self._remember(fresh)
+        answered = [msgspec.json.decode(known[key]) for key in keys]
+        return [_with_metadata_of(value, answer) for value, answer in zip(values, answered, strict=True)]
+
+    def _ask(self, definition: KubeObject, values: list[KubeObject], api_version: str) -> list[Any]:
+        webhook = definition["spec"]["conversion"]["webhook"]
+        version = next((each for each in webhook["conversionReviewVersions"] if each in _KNOWN_REVIEWS), "v1")
+        digest = hashlib.sha256(b"".join(_key(definition, value, api_version) for value in values)).digest()
+        uid = str(uuid.UUID(bytes=digest[:16], version=4))
+        request = {"uid": uid, "desiredAPIVersion": api_version, "objects": values}
+        review = {"kind": "ConversionReview", "apiVersion": f"{_GROUP}/{version}", "request": request}
+        question = self._clients.question(webhook["clientConfig"], msgspec.json.encode(review), _TIMEOUT_S)
+        (reply,) = self._inquiries.replies([((digest, "conversion"), question)])
+        try:
+            if reply.problem:
+                raise ValueError(reply.problem)
+            objects = _objects(msgspec.json.decode(reply.body), uid, version)
+        except (ValueError, msgspec.MsgspecError) as problem:
+            raise statuses.internal_error(f"conversion webhook for {_kind(values[0])} failed: {problem}") from problem
+        if len(objects) != len(values):
+            told = f"returned {len(objects)} objects, expected {len(values)}"
+            raise statuses.internal_error(f"conversion webhook for {_kind(values[0])} {told}")
+        return objects
+
+    def _remember(self, fresh: dict[bytes, bytes]) -> None:
+        self._answers.update(fresh)
+        self._size += sum(map(len, fresh.values()))
+        while self._size > _MAX_BYTES:
+            self._size -= len(self._answers.pop(next(iter(self._answers))))
+
+
+def is_converted_by_webhook(definition: KubeObject) -> bool:
+    """Return whether a definition names a webhook that converts its objects."""
+    return (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
+
+
+def _key(definition: KubeObject, value: KubeObject, api_version: str) -> bytes:
+    """Return what an answer depends on: the definition as it is, and all of the object that a webhook may change."""
+    meta, own = value["metadata"], definition["metadata"]
+    shown = [own["uid"], own.get("generation"), api_version, *(meta.get(each) for each in ("name", *_CHANGEABLE))]
+    rest = {name: part for name, part in value.items() if name != "metadata"}
+    return hashlib.sha256(msgspec.json.encode([shown, rest], order="sorted")).digest()
+
+
+def _objects(answer: object, uid: str, version: str) -> list[Any]:
+    """Return the objects of an answer. Raises ValueError."""
+    if not isinstance(answer, dict):
+        raise ValueError("no response provided")
+    response, kind = answer.get("response"), f"{answer.get('apiVersion', '')}, Kind={answer.get('kind', '')}"
+    # Of v1beta1 neither the kind nor the uid were ever checked.
+    if version == "v1" and kind != f"{_GROUP}/v1, Kind=ConversionReview":
+        raise ValueError(f"expected webhook response of {_GROUP}/v1, Kind=ConversionReview, got {kind}")
+    if not isinstance(response, dict):
+        raise ValueError("no response provided")
+    if version == "v1" and response.get("uid") != uid:
+        raise ValueError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+    result = response.get("result") or {}
+    if result.get("status") != "Success":
+        told = f"response.result.status was '{result.get('status', '')}', not 'Success'"
+        raise ValueError(result.get("message") or told)
+    return list(response.get("convertedObjects") or ())
+
+
+def _check(value: KubeObject, answer: Any, api_version: str) -> None:  # noqa: ANN401 - any JSON
+    """Refuse an answer that is not the same object in the version wanted."""
+    problem = ""
+    meta = answer.get("metadata") if isinstance(answer, dict) else None
+    if not isinstance(meta, dict):
+        problem = "metadata is missing"
+    elif answer.get("apiVersion") != api_version:
+        problem = f"invalid groupVersion (expected {api_version}, received {answer.get('apiVersion', '')})"
+    elif answer.get("kind") != value["kind"]:
+        problem = f"invalid kind (expected {value['kind']}, received {answer.get('kind', '')})"
+    else:
+        for field in ("name", "namespace", "uid"):
+            before, after = value["metadata"].get(field, ""), meta.get(field, "")
+            if before != after:
+                problem = f"must have the same {field}: {before} != {after}"
+                break
+    if problem:
+        told = f"conversion webhook for {_kind(value)} returned invalid object: {problem}"
+        raise statuses.internal_error(told)
+
+
+def _with_metadata_of(value: KubeObject, answer: KubeObject) -> KubeObject:
+    """Return an answer with the metadata of the object, but for what a webhook may change."""
+    meta = {name: part for name, part in value["metadata"].items() if name not in _CHANGEABLE}
+    changed = {name: answer["metadata"][name] for name in _CHANGEABLE if answer["metadata"].get(name)}
+    return {**answer, "metadata": {**meta, **changed}}
+
+
+def _kind(value: KubeObject) -> str:
+    return f"{value['apiVersion']}, Kind={value['kind']}"

@@ -1,0 +1,90 @@
+"""What comes with operators: their definitions by server-side apply, and charts by helm, where the programs are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from batkube.schedulers.builds import built
+from batkube.schedulers.definitions import decode
+from batkube.schedulers.installed import cache_folder
+from batkube.schedulers.programs import program
+from batkube.schedulers.records import DEFINITIONS
+from clients.kubectl import Kubectl
+from clients.serving import Served
+
+CHART = """apiVersion: v2
+name: demo
+version: 1.0.0
+"""
+TEMPLATES = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: "{{ .Release.Name }}"}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: demo}}
+  template:
+    metadata: {labels: {app: demo}}
+    spec: {containers: [{name: c, image: "demo:{{ .Values.tag }}"}]}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: "{{ .Release.Name }}-test"
+  annotations: {helm.sh/hook: test, batkube.io/duration: 1s}
+spec: {restartPolicy: Never, containers: [{name: t, image: demo}]}
+"""
+
+
+@pytest.mark.parametrize("title", ["volcano@1.10.0", "kueue@0.10.0", "scheduler-plugins@0.30.6", "kube-batch@0.5.0"])
+def test_definitions_are_applied_by_the_server_twice_and_served(
+    bare: Served, kubectl_program: Path, tmp_path: Path, kept_program: Callable[[str], str], title: str
+) -> None:
+    binary = built(program(kept_program(title)), cache_folder())
+    definitions = decode((binary.parent / DEFINITIONS).read_bytes())
+    kubectl = Kubectl(kubectl_program, bare.kubeconfig, tmp_path)
+    stdin = json.dumps({"apiVersion": "v1", "kind": "List", "items": definitions})
+
+    first = kubectl("apply", "--server-side", "-f", "-", stdin=stdin)
+    again = kubectl("apply", "--server-side", "-f", "-", stdin=stdin)
+
+    assert first.count("serverside-applied") == again.count("serverside-applied") == len(definitions)
+    for definition in definitions:
+        name = definition["metadata"]["name"]
+        kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
+        assert kubectl("get", name, "-A").startswith("No resources found")
+    kubectl("delete", "-f", "-", stdin=stdin)
+
+
+def test_a_chart_is_installed_upgraded_rolled_back_tested_and_taken_away(
+    cluster: Served, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    helm = shutil.which("helm")
+    if helm is None:
+        pytest.skip("needs helm on the PATH")
+    chart = tmp_path / "demo"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text(CHART)
+    (chart / "values.yaml").write_text("replicas: 2\ntag: '1'\n")
+    (chart / "templates" / "all.yaml").write_text(TEMPLATES)
+
+    def run(*arguments: str) -> str:
+        at = ["--kubeconfig", str(cluster.kubeconfig), "--namespace", kubectl.namespace]
+        done = subprocess.run([helm, *arguments, *at], capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("install", "one", str(chart), "--wait")
+    run("upgrade", "one", str(chart), "--wait", "--set", "tag=2")
+    image = ("get", "deployment", "one", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+    assert kubectl(*image) == "demo:2"
+    run("rollback", "one", "1", "--wait")
+    assert kubectl(*image) == "demo:1"
+    assert "Succeeded" in run("test", "one")
+    run("uninstall", "one", "--wait")
+    assert "NotFound" in kubectl.fails("get", "deployment", "one")
