@@ -88,6 +88,25 @@ def test_every_test_asserts_something() -> None:
                 assert asserts(node, asserting), f"{path.relative_to(ROOT)}: {node.name}"
 
 
+def test_messages_tell_limits_in_numbers() -> None:
+    """What is too large or too many is told with the limit. The API's own messages are Kubernetes'."""
+    excess = re.compile(r"\btoo (large|many|long|deeply|big|much)\b")
+    for module in MODULES:
+        if "api" in module.parts or module.stem == "cron":
+            continue
+        tree = ast.parse(module.read_text(encoding="utf-8"))
+        documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        templates = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and excess.search(node.value):
+                is_told = id(node) in documentation or id(node) in templates or re.search(r"\d", node.value)
+                assert is_told or node.value in WITHOUT_LIMIT, f"{module}:{node.lineno}: {node.value}"
+
+
+#: Of all programs on a machine together; the kernel's own number is for who runs the machine.
+WITHOUT_LIMIT = ("has too many open files, of all programs together",)
+
+
 def test_the_readme_is_short_and_links_lead_somewhere() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
     for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]:

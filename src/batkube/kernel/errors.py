@@ -11,6 +11,7 @@ message with the file, the place in it, the problem and the remedy. A `Bug` is n
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 
@@ -40,3 +41,8 @@ class RunFailed(BatkubeError):
 
 class Bug(BatkubeError):
     """An invariant of ours is broken; please report it with the story it tells."""
+
+
+def depth_limit() -> str:
+    """Return how deeply an input may be nested, for a message: as far as Python may call itself."""
+    return f"no more than some {sys.getrecursionlimit():,} levels can be followed"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 from collections.abc import Iterator
 
-from batkube.kernel.errors import InputError, RunFailed
+from batkube.kernel.errors import InputError, RunFailed, depth_limit
 
 _FILES = "raise the limit of this shell: ulimit -n 4096"
 _PROCESSES = "raise the limit of this shell (ulimit -u), or run fewer at once"
@@ -24,6 +25,12 @@ _SHORTAGES = {
     errno.EAGAIN: ("allows no more processes or threads", _PROCESSES),
     errno.ENOMEM: ("has no memory left", _MEMORY),
 }
+#: Where the kernel keeps the limit, and the unit to tell it in.
+_LIMITS = {
+    errno.EMFILE: (resource.RLIMIT_NOFILE, 1, ""),
+    errno.EAGAIN: (resource.RLIMIT_NPROC, 1, ""),
+    errno.ENOMEM: (resource.RLIMIT_AS, 1 << 20, " MiB"),
+}
 #: What libraries say that do not hand on the number: `dlopen`, and Python's own threads.
 _TEXTS = {os.strerror(errno.EMFILE): errno.EMFILE, "can't start new thread": errno.EAGAIN}
 
@@ -33,7 +40,7 @@ def fault(error: BaseException) -> InputError | RunFailed | None:
     if isinstance(error, RunFailed):
         return error
     if isinstance(error, RecursionError):
-        return InputError("an input", problem="is nested too deeply", remedy="make it flatter")
+        return InputError("an input", problem=f"is nested too deeply: {depth_limit()}", remedy="make it flatter")
     if (shortage := _shortage(error)) is not None:
         return shortage
     if isinstance(error, InputError):
@@ -49,8 +56,17 @@ def _shortage(error: BaseException) -> InputError | None:
             number = next((number for text, number in _TEXTS.items() if text in str(cause)), None)
         if number is not None:
             problem, remedy = _SHORTAGES[number]
-            return InputError("the machine", problem=problem, remedy=remedy)
+            return InputError("the machine", problem=f"{problem}{_bound(number)}", remedy=remedy)
     return None
+
+
+def _bound(number: int) -> str:
+    """Return the limit that was met, as a number; nothing where the shell set none."""
+    if number not in _LIMITS:
+        return ""
+    kind, unit, word = _LIMITS[number]
+    soft = resource.getrlimit(kind)[0]
+    return "" if soft == resource.RLIM_INFINITY else f": the limit is {soft // unit:,}{word}"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

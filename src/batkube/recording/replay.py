@@ -26,7 +26,7 @@ from batkube.recording.log import (
     SessionEnded,
 )
 from batkube.workloads.delays import DelayProfiles
-from batkube.workloads.model import Delay, Job
+from batkube.workloads.model import Job
 
 WAITING = FidelityNote(
     "workload", "a pod had not begun when last seen: nobody knows how long it runs, and it is left out"
@@ -246,10 +246,7 @@ class _Replaying:
         first = members[0].course.description
         # A gang works when all of it runs, and until the last of it has ended.
         length = Duration(max(run.end for run in members) - max(run.start for run in members))
-        exit_code = max(run.course.exit_code for run in members)
-        profile = self._delays.of(length)
-        if exit_code:
-            profile = Delay(name=f"{profile.name}_exit{exit_code}", duration=length, ret=exit_code)
+        profile = self._delays.of(length, max(run.course.exit_code for run in members))
         return Job(
             workload=self._workload,
             name=self._story.jobs[first.job].name if len(members) > 1 else first.name,

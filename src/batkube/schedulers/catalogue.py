@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -88,15 +89,23 @@ _REMEDY = "see docs/reference/schedulers.md"
 
 def read_catalogue(files: Sequence[Path] = ()) -> Catalogue:
     """Return our catalogue with the entries of the user's files, which come before ours."""
-    entries: dict[str, Entry] = {}
-    for path in (_OURS, *files):
-        content = read_yaml(path)
-        if not isinstance(content, Mapping | None):
-            problem = "is not a mapping from names to programs"
-            raise InputError(path, problem=problem, remedy=_REMEDY)
-        for name, entry in (content or {}).items():
-            entries[str(name)] = _entry(path, str(name), entry)
+    entries = dict(_our_entries())
+    for path in files:
+        entries |= _entries(path)
     return entries
+
+
+@functools.cache
+def _our_entries() -> Mapping[str, Entry]:
+    """Return the entries of our own file, which does not change while we run."""
+    return _entries(_OURS)
+
+
+def _entries(path: Path) -> dict[str, Entry]:
+    content = read_yaml(path)
+    if not isinstance(content, Mapping | None):
+        raise InputError(path, problem="is not a mapping from names to programs", remedy=_REMEDY)
+    return {str(name): _entry(path, str(name), entry) for name, entry in (content or {}).items()}
 
 
 def _entry(path: Path, name: str, content: object) -> Entry:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from batkube.kernel.errors import InputError
+from batkube.kernel.errors import InputError, depth_limit
 from batkube.kernel.instants import LATEST_NS, NANOSECONDS_PER_SECOND, Duration, Instant
 from batkube.workloads import fields as take
 from batkube.workloads import names
@@ -135,7 +135,7 @@ def _decoded(path: Path) -> object:
             path, at=f"line {line}", problem=f"is not JSON: {error}", remedy="check the file with a JSON formatter"
         ) from None
     except RecursionError:
-        raise InputError(path, problem="is nested too deeply to be a workload") from None
+        raise InputError(path, problem=f"is nested too deeply to be a workload: {depth_limit()}") from None
 
 
 def _undecodable_line(data: bytes) -> int:

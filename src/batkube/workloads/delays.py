@@ -14,15 +14,16 @@ def exact_seconds(ns: int) -> str:
 
 
 class DelayProfiles:
-    """Hands out the one profile `delay<seconds>` of each run time."""
+    """Hands out the one profile of each run time and exit code."""
 
     def __init__(self) -> None:
-        self._by_duration: dict[int, Delay] = {}
+        self._profiles: dict[tuple[int, int], Delay] = {}
 
-    def of(self, duration: Duration) -> Delay:
-        """Return the profile that lasts `duration`."""
-        profile = self._by_duration.get(duration)
+    def of(self, duration: Duration, exit_code: int = 0) -> Delay:
+        """Return the profile that lasts `duration` and ends so: `delay90`, `delay90_exit1`."""
+        profile = self._profiles.get((duration, exit_code))
         if profile is None:
-            profile = Delay(name=f"delay{exact_seconds(duration)}", duration=duration)
-            self._by_duration[duration] = profile
+            ending = f"_exit{exit_code}" if exit_code else ""
+            profile = Delay(name=f"delay{exact_seconds(duration)}{ending}", duration=duration, ret=exit_code)
+            self._profiles[duration, exit_code] = profile
         return profile

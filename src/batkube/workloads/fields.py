@@ -7,6 +7,7 @@ all of them complain alike.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -81,7 +82,7 @@ def real(place: Place, value: object) -> float:
     """Return a number at least 0 as a float, for quantities of work."""
     amount = float(not_negative(place, value))
     if not math.isfinite(amount):
-        place.refuse(f"is {value}, which is too large")
+        place.refuse(f"is {value}, which is too large: at most {sys.float_info.max:.1e} can be counted")
     return amount
 
 

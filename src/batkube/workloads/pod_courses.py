@@ -14,7 +14,7 @@ from batkube.kernel.instants import Duration, Instant, instant_of
 from batkube.workloads import fields as take
 from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.fields import Place
-from batkube.workloads.model import Delay, Job, Requests, Workload
+from batkube.workloads.model import Job, Requests, Workload
 from batkube.workloads.names import unfit
 from batkube.workloads.pod_requests import pod_requests
 
@@ -135,9 +135,7 @@ class _PodJobs:
         plain = course.name if len(self._namespaces[course.name]) == 1 else f"{course.namespace}.{course.name}"
         self._taken[plain] += 1
         length = Duration(max(0, course.finished - course.started))
-        profile = self._delays.of(length)
-        if course.exit_code and not course.is_deleted:
-            profile = Delay(name=f"{profile.name}_exit{course.exit_code}", duration=length, ret=course.exit_code)
+        profile = self._delays.of(length, 0 if course.is_deleted else course.exit_code)
         requests = pod_requests(course.place / "spec", course.spec)
         scheduler = str(course.spec.get("schedulerName") or "")
         priority = course.spec.get("priority")

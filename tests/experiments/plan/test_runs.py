@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,27 @@ def test_the_content_of_every_input_file_counts(study: Study) -> None:
         after = names(study, base=base)
         assert after != before, changed
         before = after
+
+
+def test_the_content_of_files_that_inputs_name_counts(study: Study) -> None:
+    """Batsim's usage traces, and the tables that a trace is read with."""
+    (study.folder / "batch_instance.csv").write_text("i,M1,j_1,1,Terminated,10,13,m_7,1,1,90,110,0.3,0.4\n")
+    (study.folder / "batch_task.csv").write_text("M1,1,j_1,1,Terminated,10,13,100,0.5\n")
+    (study.folder / "manifest.txt").write_text("use.txt\n")
+    (study.folder / "use.txt").write_text("0 m_usage 0.5 1e6\n")
+    profiles = {"u": {"type": "usage_trace", "trace": "manifest.txt"}}
+    jobs = [{"id": "1", "subtime": 0, "res": 1, "profile": "u"}]
+    (study.folder / "traces.json").write_text(json.dumps({"nb_res": 1, "jobs": jobs, "profiles": profiles}))
+
+    for workload, others in (("batch_instance.csv", ["batch_task.csv"]), ("traces.json", ["manifest.txt", "use.txt"])):
+        base = {"workload": workload, "platform": "2x4,8Gi"}
+        before = names(study, base=base)
+        for changed in others:
+            with (study.folder / changed).open("a") as file:
+                file.write("\n")
+            after = names(study, base=base)
+            assert after != before, changed
+            before = after
 
 
 def planned(study: Study, program: Path, **words: object) -> tuple[Plan, list[str]]:

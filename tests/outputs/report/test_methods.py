@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import shutil
 import subprocess
@@ -99,7 +100,9 @@ def test_an_experiment_is_told_whole_with_what_failed(folder: Path) -> None:
     (folder / "lazy.py").write_text(lazy)
     answer_here(folder, "experiment", "e.yaml", "--out", "study", "--no-report", "--quiet", "--jobs", "1")
     text = answer_here(folder, "cite", "study").stdout
+    answer_here(folder, "report", "study")
 
+    assert text.splitlines()[0] in html.unescape((folder / "study" / "report.html").read_text())
     assert "All 3 runs were simulated" in text
     assert "count once" not in text  # each seed draws a workload of its own
     assert "3 more runs failed and have no results." in text

@@ -25,6 +25,7 @@ from batkube.execution.scripts.syntax import (
 )
 from batkube.execution.scripts.values import Values
 from batkube.execution.scripts.words import NotUnderstood
+from batkube.kernel.errors import depth_limit
 from batkube.kernel.instants import Duration, duration
 
 #: Loops are followed for so many rounds.
@@ -116,7 +117,7 @@ class _Run:
         except _Endless:
             return ScriptOutcome(None, 0, self._guess)
         except RecursionError:
-            raise NotUnderstood("the script is nested too deeply") from None
+            raise NotUnderstood(f"the script is nested too deeply: {depth_limit()}") from None
         if self._is_of_unknown_length and not self._has_slept:
             raise NotUnderstood(f"nobody knows what `{self._guess}` does")
         return ScriptOutcome(self._time, self._values.status or 0, self._guess)

@@ -1,7 +1,8 @@
 """The plan: each point of the grid as a run with a scenario, a name and a folder.
 
 A run's name says to people which one it is, and ends in a hash of all that is given to it: the scenario, the content
-of its input files, and the programs. Where files lie does not count, so an experiment may be moved.
+of its input files, of those that these name, and the programs. Where files lie does not count, so an experiment may be
+moved.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from batkube.scenarios.keys import REQUIRED, make_scenario
 from batkube.scenarios.relocation import relocated
 from batkube.scenarios.scenario import POLICY_PREFIX, TIME_LIMIT, Scenario
 from batkube.schedulers.catalogue import Catalogue
+from batkube.simulation.input_files import files_of
 from batkube.workloads.rules_reading import read_rules
 
 _Found = TypeVar("_Found")
@@ -96,7 +98,7 @@ class _Planner:
 
     def planned(self, point: Point) -> PlannedRun:
         scenario = self._scenario(point)
-        for path in scenario.input_files:
+        for path in (*scenario.input_files, *self._named_by_inputs(scenario)):
             self.inputs[path] = self._hash(path)
         self._check_parts(scenario)
         programs = self._programs(scenario) if scenario.is_outside else {}
@@ -153,6 +155,13 @@ class _Planner:
 
         return self._once("programs", (*texts, scenario.scheduler_config, scenario.catalogue), find)
 
+    def _named_by_inputs(self, scenario: Scenario) -> list[Path]:
+        """Return the files that a run reads and its scenario's own files or commands name."""
+        own = set(scenario.input_files)
+        parts = (scenario.workloads, scenario.events, scenario.scheduler_args, scenario.more_schedulers)
+        key = (*map(str, parts), scenario.scheduler, *scenario.attach, scenario.controllers)
+        return self._once("named", key, lambda: [one.path for one in files_of(scenario) if one.path not in own])
+
     def _name(self, point: Point, scenario: Scenario, programs: Mapping[str, Path]) -> str:
         # Of a program that a dry run does not build, nothing is known.
         hashes = {name: self._hash(path) if path.exists() else "" for name, path in programs.items()}
@@ -165,6 +174,9 @@ class _Planner:
             "labels": dict(point.labels),
             "repeat": point.repeat,
         }
+        # What the scenario does not say itself: the usage traces of a workload, the script that a command names.
+        others = [self.inputs[path] for path in self._named_by_inputs(scenario)]
+        decisive |= {"named": others} if others else {}
         text = json.dumps(decisive, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
         readable = self._readable(point)

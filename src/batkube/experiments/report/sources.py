@@ -8,6 +8,7 @@ import shlex
 from typing import Any
 
 from batkube.experiments.figures.data import without_copies
+from batkube.experiments.report.methods import methods_fold
 from batkube.experiments.results.findings import Findings
 from batkube.outputs.pages.markup import element, join
 from batkube.outputs.pages.page import Section, definitions, fold, paragraph, verbatim
@@ -33,6 +34,9 @@ def sources_section(findings: Findings) -> Section:
     if base:
         text = json.dumps(base, indent=2, ensure_ascii=False)
         parts.append(fold("The scenario that all runs have in common", verbatim(text)))
+    methods = methods_fold(findings)
+    if methods is not None:
+        parts.append(methods)
     return Section("sources", "What was run", join(parts))
 
 

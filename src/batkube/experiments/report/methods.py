@@ -1,0 +1,45 @@
+"""The runs of an experiment as the methods section of a paper tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from batkube.experiments.results.findings import Findings
+from batkube.experiments.running.folder import DESCRIPTION
+from batkube.kernel.errors import InputError
+from batkube.outputs.files.manifest import read_manifest
+from batkube.outputs.measures.run_files import RunFiles
+from batkube.outputs.pages.markup import Markup
+from batkube.outputs.pages.page import fold, paragraph, verbatim
+from batkube.outputs.report.citation import reference
+from batkube.outputs.report.methods import RunTold, methods_text
+
+
+def methods_fold(findings: Findings) -> Markup | None:
+    """Return the paragraph of all runs, to be opened; None when no run has results."""
+    runs, failed = told_runs(findings.run_folder(str(run.get("run"))) for run in findings.runs)
+    if not runs:
+        return None
+    text = methods_text(runs, failed)
+    return fold("For the methods section of a paper", paragraph(text), verbatim(reference()))
+
+
+def told_runs(folders: Iterable[Path]) -> tuple[list[RunTold], int]:
+    """Return the runs in these folders, of runs or of whole experiments, and how many failed. Raises InputError."""
+    runs, failed = [], 0
+    for folder in folders:
+        is_experiment = (folder / DESCRIPTION).is_file()
+        for place in sorted((folder / "runs").iterdir()) if is_experiment else [folder]:
+            manifest = read_manifest(place)
+            if not manifest and is_experiment:
+                continue
+            if "scenario" not in manifest and "failure" not in manifest:
+                problem = "is not the output of a simulated run"
+                remedy = "give the --out of `batkube run` or `batkube experiment`"
+                raise InputError(place, problem=problem, remedy=remedy)
+            if manifest.get("result") == "failed":
+                failed += 1
+            else:
+                runs.append(RunTold(manifest, RunFiles(place).notes))
+    return runs, failed
