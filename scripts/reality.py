@@ -10,6 +10,8 @@ once). Exit code 1 when a result is outside its tolerance.
 
 Schedulers of gangs are compared with runs that were recorded on such a plane, two or three of each, whose figures are
 in tests/published: `python scripts/reality.py gangs` needs no plane, and two minutes once the programs are built.
+
+KubeFlux is compared pod by pod: `python scripts/reality.py kubeflux`, four minutes (`reality_kubeflux.py`).
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from batkube.outputs.results import Results
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import published
+from reality_kubeflux import compare_kubeflux, kubeflux_table
 
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 LENGTH_S = 17
@@ -98,7 +101,7 @@ GANG_SCHEDULERS = {
     "coscheduling": "scheduler-plugins@0.30.6",
     "kueue": "kueue@0.10.0",
 }
-GANGS = "gangs"
+GANGS, KUBEFLUX = "gangs", "kubeflux"
 #: How far out of the range of the recorded runs a simulated one may be.
 GANG_MAKESPAN_TOLERANCE, GANG_WAIT_TOLERANCE = 0.03, 0.06
 
@@ -106,7 +109,7 @@ GANG_MAKESPAN_TOLERANCE, GANG_WAIT_TOLERANCE = 0.03, 0.06
 def main() -> None:
     """Run the chosen cases, print the comparison and write it to the output folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [*(case.name for case in CASES), GANGS]
+    names = [*(case.name for case in CASES), GANGS, KUBEFLUX]
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(names)}; all without any")
     parser.add_argument("--out", type=Path, default=Path("reality-out"), help="the folder to write")
     parser.add_argument("--simulated-only", action="store_true", help="the real runs are in the folder already")
@@ -131,6 +134,10 @@ def main() -> None:
         gangs = simulate_gangs(out / GANGS)
         lines += [*told_gangs(gangs), ""]
         outside += [f"{workload} with {name}" for (workload, name), one in gangs.items() if not is_in_range(one)]
+    if not options.cases or KUBEFLUX in options.cases:
+        flux = compare_kubeflux(out / KUBEFLUX, is_played=options.simulated_only)
+        lines += [*kubeflux_table(flux), ""]
+        outside += [] if flux.is_same else [KUBEFLUX]
     text = "\n".join(lines)
     (out / "reality.md").write_text(text, encoding="utf-8")
     print(text)
