@@ -10,6 +10,8 @@ once). Exit code 1 when a result is outside its tolerance.
 
 Schedulers of gangs are compared as well (`reality_gangs`): with such a plane, and with runs that were recorded on one,
 two or three of each. `python scripts/reality.py gangs --simulated-only` needs no plane, and two minutes.
+
+KubeFlux is compared pod by pod: `python scripts/reality.py kubeflux`, four minutes (`reality_kubeflux`).
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from batkube.outputs.results import Results
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from reality_gangs import compare_gangs, told_gangs
+from reality_kubeflux import compare_kubeflux, kubeflux_table
 
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 LENGTH_S = 17
@@ -91,13 +94,13 @@ CASES = (
 )
 
 
-GANGS = "gangs"
+GANGS, KUBEFLUX = "gangs", "kubeflux"
 
 
 def main() -> None:
     """Run the chosen cases, print the comparison and write it to the output folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [*(case.name for case in CASES), GANGS]
+    names = [*(case.name for case in CASES), GANGS, KUBEFLUX]
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(names)}; all without any")
     parser.add_argument("--out", type=Path, default=Path("reality-out"), help="the folder to write")
     parser.add_argument("--simulated-only", action="store_true", help="the real runs are in the folder already")
@@ -122,6 +125,10 @@ def main() -> None:
         gangs = compare_gangs(out / GANGS, is_played=not options.simulated_only)
         lines += [*told_gangs(gangs), ""]
         outside += [f"{workload} with {name}" for (workload, name), one in gangs.items() if not one.is_in_range]
+    if not options.cases or KUBEFLUX in options.cases:
+        flux = compare_kubeflux(out / KUBEFLUX, is_played=options.simulated_only)
+        lines += [*kubeflux_table(flux), ""]
+        outside += [] if flux.is_same else [KUBEFLUX]
     text = "\n".join(lines)
     (out / "reality.md").write_text(text, encoding="utf-8")
     print(text)

@@ -16,6 +16,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+#: The Batkube that the test is a test of: programs of a run are not told where it was imported from.
+sys.path[0] = str(Path(__file__).resolve().parents[2] / "src")
+
 from batkube.emulation.access import Access
 from batkube.emulation.waiting import pause
 from batkube.joining.audit_files import AuditFiles

@@ -58,3 +58,25 @@ def test_a_picture_that_follows_the_cluster_is_true_at_every_instant(sync: str, 
         "d": ("Succeeded", "node-0", 800.001),
     }
     assert differences == []
+
+
+def test_what_hears_of_its_own_pods_holds_them_however_long_they_take(tmp_path: Path) -> None:
+    long = {"type": "delay", "delay": 9000}
+    jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "long", "cpu": 2} for name in "ab"]
+    late = {"id": "c", "subtime": 5000, "res": 1, "profile": "long", "cpu": 2}
+    workload, out = tmp_path / "jobs.json", tmp_path / "out"
+    workload.write_text(json.dumps({"nb_res": 2, "jobs": [*jobs, late], "profiles": {"long": long}}), encoding="utf-8")
+
+    run = batkube.run(
+        workload=workload,
+        platform="2x2,8Gi",
+        scheduler="kubeflux",
+        scheduler_args={"sync": "own"},
+        audit="10m",
+        out=out,
+    )
+
+    # As published, c would be bound after an hour, when the bookings of a and b are over, and be refused.
+    starts = dict(zip(run.jobs["job_id"].astype(str), run.jobs["starting_time"].round(), strict=True))
+    assert starts == {"a": 0, "b": 0, "c": 9000}
+    assert len((out / "audit.jsonl").read_text().splitlines()) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.opt_in import WANTED
 
 from batkube.cluster.mapping import NODE, POD
 from batkube.cluster.store import Key, KubeObject, Store
@@ -14,11 +15,17 @@ from batkube.kubeflux.synchronisation import PictureKeeper, SyncMode
 NAME = "kubeflux"
 
 
-def a_node(name: str, cpu: str = "4", *, is_open: bool = True, zone: str = "") -> KubeObject:
+def a_node(name: str, cpu: str = "4", *, state: str = "", zone: str = "") -> KubeObject:
     labels = {"topology.kubernetes.io/zone": zone} if zone else {}
-    spec = {} if is_open else {"unschedulable": True}
-    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-    return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": {"allocatable": allocatable}}
+    spec: KubeObject = {"unschedulable": True} if state == "cordoned" else {}
+    if state == "tainted":
+        spec["taints"] = [{"key": "spot", "effect": "NoSchedule"}]
+    if state == "left out":
+        labels["fluence/skip"] = ""
+    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "110", **({"nvidia.com/gpu": "2"} if cpu == "8" else {})}
+    conditions = [{"type": "Ready", "status": "Unknown" if state == "silent" else "True"}]
+    status = {"allocatable": allocatable, "conditions": conditions}
+    return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
 
 
 def a_pod(name: str, cpu: str, node: str = "", scheduler: str = NAME, phase: str = "Pending") -> KubeObject:
@@ -40,11 +47,15 @@ steps = st.lists(
         st.tuples(st.just("delete"), pods, st.just("")),
         st.tuples(st.just("node"), node_names, st.sampled_from(["2", "4", "8"])),
         st.tuples(st.just("zone"), node_names, st.sampled_from(["a", "b"])),
-        st.tuples(st.just("cordon"), node_names, st.just("4")),
+        st.tuples(st.just("state"), node_names, st.sampled_from(["cordoned", "tainted", "silent", "left out"])),
+        st.tuples(st.just("resize"), pods, st.sampled_from(["1", "3"])),
+        st.tuples(st.just("refused"), pods, st.just("1")),
+        st.tuples(st.just("round"), st.just(0), st.just("")),
+        st.tuples(st.just("restart"), st.just(0), st.just("")),
         st.tuples(st.just("lose node"), node_names, st.just("")),
         st.tuples(st.just("deaf"), st.integers(1, 4), st.just("")),
     ),
-    max_size=30,
+    max_size=40,
 )
 
 
@@ -79,7 +90,7 @@ class Cluster:
                     self.store.replace(kind, [key], [obj], now)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=2_000 if WANTED else 150)
 @given(steps)
 def test_deltas_leave_the_same_picture_as_making_it_anew(history: list[tuple[str, object, str]]) -> None:
     cluster = Cluster()
@@ -89,6 +100,10 @@ def test_deltas_leave_the_same_picture_as_making_it_anew(history: list[tuple[str
     keeper.begin_round(Instant(0))
 
     for step, what, value in history:
+        if step == "restart":
+            # The one before goes on hearing, and nobody asks it.
+            keeper = PictureKeeper(cluster.store, SyncMode.DELTAS, NAME)
+            keeper.begin_round(Instant(0))
         _carry_out(cluster, keeper, step, what, value)
     cluster.catch_up()
 
@@ -118,8 +133,16 @@ def _carry_out(cluster: Cluster, keeper: PictureKeeper, step: str, what: object,
             cluster.set(NODE, Key(str(what)), a_node(str(what), value))
         case "zone":
             cluster.set(NODE, Key(str(what)), a_node(str(what), zone=value))
-        case "cordon":
-            cluster.set(NODE, Key(str(what)), a_node(str(what), is_open=False))
+        case "state":
+            cluster.set(NODE, Key(str(what)), a_node(str(what), state=value))
+        case "resize" if pod is not None:
+            container = {"name": "c", "resources": {"requests": {"cpu": value}}}
+            cluster.set(POD, key, {**pod, "spec": {**pod["spec"], "containers": [container]}})
+        case "refused" if pod is None:
+            keeper.assume(key, "n0", {"cpu": 1000, "pods": 1}, Instant(0))
+            keeper.withdraw(key)
+        case "round":
+            keeper.begin_round(Instant(0))
         case "lose node":
             cluster.set(NODE, Key(str(what)), None)
         case "deaf" if isinstance(what, int):
@@ -131,12 +154,13 @@ def _milli(cpu: str) -> int:
 
 
 def test_a_match_is_where_there_is_room() -> None:
-    nodes = [a_node("n0"), a_node("n1", "8"), a_node("n2", is_open=False)]
+    nodes = [a_node("n0"), a_node("n1", "8"), a_node("n2", state="cordoned")]
     held = [a_pod("other", "2500m", "n0", "others", "Running")]
     picture = ClusterPicture.of(nodes, held)
 
-    assert picture.free() == {"n0": {"core": 1, "memory": 8}, "n1": {"core": 8, "memory": 8}}
+    assert picture.free() == {"n0": {"core": 1, "memory": 8}, "n1": {"core": 8, "memory": 8, "gpu": 2}}
     assert picture.match([{"cpu": 2000}] * 4) == ["n1"] * 4
     assert picture.match([{"cpu": 2000}] * 5) is None
     assert picture.match([{"cpu": 1000}], frozenset({"n0"})) == ["n0"]
-    assert picture.match([{"nvidia.com/gpu": 1}]) is None
+    assert picture.match([{"nvidia.com/gpu": 3}]) is None
+    assert picture.match([{"example.com/fpga": 1}]) is None

@@ -6,11 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
+from tests import published
 from tests.opt_in import require_built
 
 import batkube
-from batkube.cluster.store import ADDED, Batch
+from batkube.cluster.store import ADDED, Batch, Key
+from batkube.joining.audit_files import AuditFiles
+from batkube.kernel.instants import Instant
+from batkube.kubeflux.picture import NodeAccount
 from batkube.policies.scheduler import PolicyScheduler
+from batkube.simulation.pictures import WrittenPicture
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 BURST = EXAMPLES / "burst" / "workload.json"
@@ -66,6 +71,16 @@ def test_a_policy_that_does_not_hear_of_an_end_believes_in_a_phantom(
     assert [(line["kind"], line["pod"], line["at"], line["is"]) for line in lines] == [
         ("phantom", "default/w0-1", 100_010_000_000, "new")
     ]
+    journal = [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
+    [line] = [line for line in journal if line["event"] == "differ"]
+    assert line == {
+        "t": 100_010_000_000,
+        "event": "differ",
+        "kind": "phantom",
+        "node": "node-0",
+        "pod": "default/w0-1",
+        "since": 100_010_000_000,
+    }
     assert "what a scheduler believed of the cluster was not so" in (out / "fidelity.json").read_text()
 
 
@@ -83,18 +98,55 @@ def test_kubeflux_tells_the_run_where_its_picture_is_wrong(tmp_path: Path) -> No
     _, lines = audit_of(out)
 
     assert [line["pod"] for line in lines if line["is"] == "new"] == ["default/w0-b", "default/w0-a", "default/w0-c"]
+    journal = [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
+    told = [
+        (line["event"], line["kind"], line["pod"], line["amounts"], line["since"])
+        for line in journal
+        if "since" in line
+    ]
+    whole = "cpu=2000 pods=1"
+    assert [line for line in told if line[2] == "default/w0-b"] == [
+        ("differ", "blind spot", "default/w0-b", whole, 10_002_000_000),
+        ("agree", "blind spot", "default/w0-b", whole, 10_002_000_000),
+    ]
 
 
-@pytest.mark.parametrize("case", [{"workload": BURST, "platform": "16x1"}, FAILURES], ids=["burst", "failures"])
-def test_the_cache_of_kube_scheduler_is_right_by_its_own_comparison(case: dict[str, object], tmp_path: Path) -> None:
+def test_a_picture_that_is_behind_is_seen_though_its_owner_cannot_know(tmp_path: Path) -> None:
+    written = WrittenPicture(tmp_path / "kubeflux" / "audit.jsonl")
+    (tmp_path / "kubeflux").mkdir()
+    demand = {"cpu": 1000}
+    with AuditFiles(tmp_path / "kubeflux" / "audit.jsonl") as files:
+        # It knows of one pod that is a phantom; of the end of another it has not heard.
+        files.show({"n0": NodeAccount(held={Key("default/a"): demand, Key("default/b"): demand})})
+        files.tell([{"kind": "phantom", "node": "n0", "pod": "default/a", "amounts": demand, "at": 5, "is": "new"}])
+        lines = written.look({}, Instant(9))
+        again = written.look({}, Instant(10))
+        files.show({})
+        files.tell([{"kind": "phantom", "node": "n0", "pod": "default/a", "amounts": demand, "at": 11, "is": "over"}])
+        after = written.look({}, Instant(12))
+
+    assert [(line["pod"], line["is"], line["at"], line["scheduler"]) for line in lines] == [
+        ("default/a", "new", 5, "kubeflux"),
+        ("default/b", "new", 9, "kubeflux"),
+    ]
+    assert again == []
+    assert [(line["pod"], line["is"], line["at"]) for line in after] == [
+        ("default/a", "over", 11),
+        ("default/b", "over", 12),
+    ]
+
+
+@pytest.mark.parametrize("name", ["burst", "spaced", "failures"])
+def test_the_cache_of_kube_scheduler_is_right_by_its_own_comparison(name: str, tmp_path: Path) -> None:
     require_built("kube-scheduler@1.34.4")
     out = tmp_path / "out"
+    case = FAILURES if name == "failures" else {"workload": published.WORKLOADS[name](tmp_path), "platform": "16x1"}
     batkube.run(scheduler="kube-scheduler@1.34.4", out=out, audit="60s", **case)  # type: ignore[arg-type]
 
     head, lines = audit_of(out)
 
     assert head["count"] > 30
-    assert head["unanswered"] == 0
+    assert (head["unanswered"], head["unsettled"]) == (0, 0)
     assert lines == []
 
 

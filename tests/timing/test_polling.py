@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import socket
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -128,3 +129,17 @@ def test_a_connection_that_the_server_ends_is_dropped_when_everything_is_sent(se
         assert (server.dropped, server.send_one()) == (1, False)
         assert client.recv(1000).startswith(b"HTTP/1.1 400 ")
         assert client.recv(1000) == b""
+
+
+def test_a_connection_that_is_cut_before_its_answer_is_sent_is_dropped_once(server: PolledServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.door.port)) as client:
+        client.sendall(GET)
+        _collect(server, len(GET))
+        server.answer()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    while not server.collect():
+        pass
+    assert server.send_one()
+    server.answer()
+
+    assert server.dropped == 1

@@ -124,9 +124,9 @@ class ClusterPicture:
     def set_node(self, node: KubeObject) -> None:
         """Take up a node, or what has become of it."""
         name, offer = node["metadata"]["name"], offer_of(node)
-        account = self._account(name)
-        if account.offer != offer:
-            account.offer = offer
+        account = self.accounts.get(name)
+        if (None if account is None else account.offer) != offer:
+            self._account(name).offer = offer
             self._changed(name)
 
     def drop_node(self, name: str) -> None:
