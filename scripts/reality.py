@@ -122,7 +122,7 @@ def main() -> None:
         lines += [*told(agreements), "", *told_changes(agreements), ""]
         outside += [case.name for case in chosen if not is_within(agreements[case.name], case.tolerance)]
     if not options.cases or GANGS in options.cases:
-        gangs = compare_gangs(out / GANGS, is_played=not options.simulated_only)
+        gangs = compare_gangs(out / GANGS, is_played=options.simulated_only)
         lines += [*told_gangs(gangs), ""]
         outside += [f"{workload} with {name}" for (workload, name), one in gangs.items() if not one.is_in_range]
     if not options.cases or KUBEFLUX in options.cases:

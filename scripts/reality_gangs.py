@@ -77,8 +77,8 @@ class GangRun:
 
 
 def compare_gangs(out: Path, *, is_played: bool) -> dict[tuple[str, str], GangRun]:
-    """Play the recorded gangs, if they are to be, and simulate them; return each by workload and scheduler."""
-    if is_played:
+    """Play the recorded gangs, unless that is done, and simulate them; return each by workload and scheduler."""
+    if not is_played:
         for scheduler, kind in PLAYED.items():
             play_gangs(scheduler, kind, out)
     runs = {}
