@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from batkube.api.access.certificates import make_credentials
+from batkube.api.requests.outside import Inquiries, Outside, Question, Reply
 from batkube.kernel.stopwatch import time_of_day
 from conformance.client import Client
 from conformance.serving import Serving
@@ -344,3 +345,28 @@ def test_controllers_ask_webhooks_too(server: Serving, client: Client) -> None:
 
     assert stored["data"] == {"by": "hook"}
     assert hook.asked[0]["request"]["userInfo"]["username"] == "system:some-controller"
+
+
+def test_what_components_do_while_a_request_is_handled_is_not_the_requests() -> None:
+    """Time goes on when a request is handled, and so controllers act; each of their objects has a name of its own."""
+    inquiries = Inquiries(lambda question: Reply(0, b""), lambda: 1)
+    names = iter(("first", "second", "third"))
+    inquiries.begin({})
+
+    mine = inquiries.once("name", lambda: next(names))
+    with inquiries.aside():
+        others = [inquiries.once("name", lambda: next(names)) for _ in range(2)]
+
+    assert (mine, others, inquiries.once("name", lambda: "another")) == ("first", ["second", "third"], "first")
+
+
+def test_a_request_that_has_written_is_not_broken_off() -> None:
+    versions = [7]
+    question = Question("https://x/", "x", 443, "x", "", b"", 1)
+    inquiries = Inquiries(lambda question: Reply(200, b"{}"), lambda: versions[0])
+    inquiries.begin({})
+    with pytest.raises(Outside):
+        inquiries.replies([("a", question)])
+    versions[0] = 8
+
+    assert inquiries.replies([("a", question)]) == [Reply(200, b"{}")]
