@@ -3,9 +3,10 @@
     make conformance        or        python scripts/conformance --out DIR [--only REGEX] [--all] [--workers 4] …
 
 The suite (k8s.io/kubernetes/test/e2e) is built from the Go module proxy, once; it takes a quarter of an hour on two
-cores. A cluster is served, and the specs are run against it by several processes at once, those that must be alone one
-after the other. `beyond.yaml` says which specs are not run, and why: they look at what a container really did. DIR gets
-`specs.csv`, `table.md`, and what each process of the suite printed. Exit code 1 when a spec that was run did not pass.
+cores. A cluster is served, and the specs are run against it by several processes at once; those that must be alone have
+another cluster, and are run one after the other meanwhile. `beyond.yaml` says which specs are not run, and why: they
+look at what a container really did. DIR gets `specs.csv`, `table.md`, and what each process of the suite printed. Exit
+code 1 when a spec that was run did not pass.
 """
 
 from __future__ import annotations
@@ -78,18 +79,18 @@ def beyond() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def served(out: Path, platform: str, more: Sequence[str]) -> Iterator[Path]:
+def served(out: Path, name: str, platform: str, more: Sequence[str]) -> Iterator[Path]:
     """Serve a cluster as long as the block runs; yield its kubeconfig."""
-    folder = out / "served"
+    folder, log_file = out / name, out / f"{name}.log"
     command = [sys.executable, "-m", "batkube", "serve", "--platform", platform, "--out", str(folder)]
     command += ["--rules", str(HERE / "rules.yaml"), "--latencies", str(HERE / "latencies.yaml"), *more]
-    with (out / "serve.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+    with log_file.open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
         try:
             for _ in range(1200):
                 if (folder / "kubeconfig").exists():
                     break
                 if server.poll() is not None:
-                    sys.exit(f"batkube serve ended:\n{(out / 'serve.log').read_text()}")
+                    sys.exit(f"batkube serve ended:\n{log_file.read_text()}")
                 time.sleep(0.5)
             yield folder / "kubeconfig"
         finally:
@@ -99,11 +100,11 @@ def served(out: Path, platform: str, more: Sequence[str]) -> Iterator[Path]:
 class Suite:
     """The suite's program, with the cluster that it is let loose on."""
 
-    def __init__(self, binary: Path, kubeconfig: Path, kubectl: Path | None, out: Path) -> None:
+    def __init__(self, binary: Path, kubeconfig: Path, kubectl: Path, out: Path) -> None:
         self._command = [str(binary), f"--kubeconfig={kubeconfig}", "--provider=skeleton", "--disable-log-dump=true"]
-        if kubectl is not None:
-            self._command.append(f"--kubectl-path={kubectl}")
-        self._out = out
+        self._command.append(f"--kubectl-path={kubectl}")
+        #: Where reports go, with the name of the cluster.
+        self._out = out / kubeconfig.parent.name
         self._numbers = itertools.count(1)
 
     def specs(self) -> list[str]:
@@ -121,7 +122,7 @@ class Suite:
         return verdicts
 
     def _reports(self, name: str, focus: str, *more: str) -> list[dict[str, Any]]:
-        path, log = self._out / f"{name}.json", self._out / f"{name}.log"
+        path, log = (self._out.with_name(f"{self._out.name}-{name}.{form}") for form in ("json", "log"))
         command = [*self._command, f"--ginkgo.focus={focus}", f"--ginkgo.json-report={path}", "--ginkgo.no-color"]
         # The specs of a process that hangs have failed.
         with log.open("wb") as stream, contextlib.suppress(subprocess.TimeoutExpired):
@@ -174,16 +175,15 @@ def write(out: Path, verdicts: Sequence[Verdict]) -> None:
     (out / "table.md").write_text(table(verdicts), encoding="utf-8")
 
 
-def run_all(suite_: Suite, specs: Sequence[str], workers: int) -> list[Verdict]:
-    """Run specs, slow ones first, each by itself, and those that must be alone after all others."""
+def run_all(together: Suite, apart: Suite, specs: Sequence[str], workers: int) -> list[Verdict]:
+    """Run specs, slow ones first, each by itself, and those that must be alone one after the other on their cluster."""
     alone = [spec for spec in specs if SERIAL in spec]
     slow = [[spec] for spec in specs if SLOW in spec and SERIAL not in spec]
     others = [spec for spec in specs if SLOW not in spec and SERIAL not in spec]
-    verdicts: list[Verdict] = []
-    for chunks, count in (([*slow, *_chunks(others)], workers), (_chunks(alone), 1)):
-        with ThreadPoolExecutor(count) as pool:
-            verdicts += [one for chunk in pool.map(suite_.run, chunks) for one in chunk]
-    return verdicts
+    with ThreadPoolExecutor(workers) as many, ThreadPoolExecutor(1) as one:
+        runs = [many.submit(together.run, chunk) for chunk in (*slow, *_chunks(others))]
+        runs += [one.submit(apart.run, chunk) for chunk in _chunks(alone)]
+        return [verdict for run in runs for verdict in run.result()]
 
 
 def _chunks(specs: Sequence[str]) -> list[Sequence[str]]:
@@ -208,12 +208,15 @@ def main() -> int:
     kubectl = built(program("kubectl@1.34.4"), cache_folder(), lambda line: print(line, flush=True))
     shutil.rmtree(arguments.out, ignore_errors=True)
     arguments.out.mkdir(parents=True)
-    with served(arguments.out, arguments.platform, arguments.serve) as kubeconfig:
-        suite_ = Suite(binary, kubeconfig, kubectl, arguments.out)
+    with (
+        served(arguments.out, "served", arguments.platform, arguments.serve) as shared,
+        served(arguments.out, "alone", arguments.platform, arguments.serve) as own,
+    ):
+        together, apart = (Suite(binary, kubeconfig, kubectl, arguments.out) for kubeconfig in (shared, own))
         reasons = {} if arguments.all else beyond()
-        specs = [spec for spec in suite_.specs() if re.search(arguments.only, spec)]
+        specs = [spec for spec in together.specs() if re.search(arguments.only, spec)]
         verdicts = [Verdict(spec, "not run", reasons[spec]) for spec in specs if spec in reasons]
-        verdicts += run_all(suite_, [spec for spec in specs if spec not in reasons], arguments.workers)
+        verdicts += run_all(together, apart, [spec for spec in specs if spec not in reasons], arguments.workers)
     write(arguments.out, sorted(verdicts))
     print((arguments.out / "table.md").read_text(encoding="utf-8"))
     return int(any(one.outcome == "failed" for one in verdicts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from batkube.api.access.authentication import Authenticator
 from batkube.api.access.authorization import Authorizer
@@ -84,15 +85,11 @@ class Api:
         notes = FidelityNotes() if notes is None else notes
         expressions = Expressions(notes)
         policies = Policies(store, table.of_kind, expressions)
-        self._inquiries = None if ask is None else Inquiries(ask, lambda: store.version)
-        self._webhooks, conversions = None, None
-        if self._inquiries is not None:
-            clients = WebhookClients(store, notes)
-            conversions = ConversionWebhooks(self._inquiries, clients)
-            self._webhooks = Webhooks(store, self._inquiries, expressions, clients, ShownVersions(lambda: self._served))
-        admitting = Admitting(store, Admission(store, accounts, policies, self._webhooks), authorizer)
+        outside = _outside(store, notes, expressions, ask, lambda: self._served)
+        self._inquiries = outside.inquiries
+        admitting = Admitting(store, Admission(store, accounts, policies, outside.webhooks), authorizer)
         note_unmodelled(store, notes, webhooks=ask is not None)
-        custom = CustomKinds(table, store, notes, conversions)
+        custom = CustomKinds(table, store, notes, outside.conversions)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
         served = Served(table, custom, BuiltIn(*parts), OfDefinitions(*parts), CustomBehaviour(custom, admitting.admit))
         self._served = served
@@ -145,7 +142,7 @@ class Api:
 
     def client(self, component: str) -> InProcessClient:
         """Return the API for a component within the process."""
-        return InProcessClient(component, self._served, self._registry, self._deleter)
+        return InProcessClient(component, self._served, self._registry, self._deleter, self._inquiries)
 
     def manifests(self, token: str) -> Manifests:
         """Return the API for somebody who has manifests to apply, and this token."""
@@ -181,6 +178,24 @@ class Api:
             ("batkube_store_version", "The version of the latest change.", self._store.version),
             ("batkube_apiserver_watches", "Watches that are open.", self.watches.count()),
         ]
+
+
+class _Outside(NamedTuple):
+    """What asks programs of others: all of it, or nothing."""
+
+    inquiries: Inquiries | None = None
+    webhooks: Webhooks | None = None
+    conversions: ConversionWebhooks | None = None
+
+
+def _outside(
+    store: Store, notes: FidelityNotes, expressions: Expressions, ask: Ask | None, served: Callable[[], Served]
+) -> _Outside:
+    if ask is None:
+        return _Outside()
+    inquiries, clients = Inquiries(ask, lambda: store.version), WebhookClients(store, notes)
+    webhooks = Webhooks(store, inquiries, expressions, clients, ShownVersions(served))
+    return _Outside(inquiries, webhooks, ConversionWebhooks(inquiries, clients))
 
 
 def _verbs(custom: CustomKinds) -> Verbs:

@@ -5,9 +5,13 @@ Their writes go the way of everybody's, without the bytes: defaults, admission, 
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import msgspec
 
 from batkube.api.requests.options import DeleteOptions, WriteOptions
+from batkube.api.requests.outside import Inquiries
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
 from batkube.api.requests.writes import Deleting, Write
@@ -33,18 +37,26 @@ def _copied(value: KubeObject) -> KubeObject:
 class InProcessClient:
     """The API server for one component, whose name becomes the manager of the fields it writes."""
 
-    def __init__(self, component: str, served: Served, registry: Registry, deleter: Deleter) -> None:
+    def __init__(
+        self,
+        component: str,
+        served: Served,
+        registry: Registry,
+        deleter: Deleter,
+        inquiries: Inquiries | None = None,
+    ) -> None:
         self._user = User(f"system:{component}", "", _MASTERS, is_master=True)
         self._options = WriteOptions(False, component, "Ignore", None)
         self._served = served
         self._registry = registry
         self._deleter = deleter
+        self._inquiries = inquiries
         #: Kinds by their name in the store, as far as they were needed; custom ones come and go.
         self._built_in: dict[str, Resource] = {}
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Create an object, or post it to a sub-resource of the object it names."""
-        try:
+        with self._acting():
             write = self._write(storage, obj, now, subresource)
             if subresource == "binding":
                 return subresources.bind(self._registry, write, obj)
@@ -53,20 +65,16 @@ class InProcessClient:
             value = _copied(obj)
             self._served.behaviour(write.resource).default(write.resource, value)
             self._registry.create(write, value)
-        except Failure as failure:
-            raise Refused(failure.code, failure.reason, failure.message) from failure
         return self._live(storage, write.key)
 
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Put `obj` in the place of what is there, whatever its version."""
         value = _copied(obj)
-        try:
+        with self._acting():
             write = self._write(storage, obj, now, subresource)
             # Nobody else acts meanwhile, so the present version is the one that was read; some kinds insist on one.
             value["metadata"]["resourceVersion"] = str(self._registry.store.version_of(storage, write.key) or "")
             self._registry.update(write, lambda _: value, upsert=False)
-        except Failure as failure:
-            raise Refused(failure.code, failure.reason, failure.message) from failure
         return self._registry.store.get(storage, write.key) or value
 
     def delete(
@@ -82,8 +90,18 @@ class InProcessClient:
         """Delete the object at `key`; only if it is the one with this `uid`, when one is given."""
         namespace, _, name = key.rpartition("/")
         options = DeleteOptions(grace_s, uid, None, propagation)
-        try:
+        with self._acting():
             self._deleter.delete(self._resource(storage), namespace, name, options, Deleting(now, self._user))
+
+    @contextlib.contextmanager
+    def _acting(self) -> Iterator[None]:
+        """Write on the component's own account; a failure is told as a refusal."""
+        try:
+            if self._inquiries is None:
+                yield
+            else:
+                with self._inquiries.aside():
+                    yield
         except Failure as failure:
             raise Refused(failure.code, failure.reason, failure.message) from failure
 

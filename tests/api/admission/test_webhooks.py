@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from batkube.api.access.certificates import make_credentials
+from batkube.api.requests.outside import Inquiries, Outside, Question, Reply
 from batkube.kernel.stopwatch import time_of_day
 from conformance.client import Client
 from conformance.serving import Serving
@@ -46,13 +47,6 @@ def client(server: Serving) -> Iterator[Client]:
         yield connected
 
 
-def ask(client: Client, method: str, path: str, body: object = None, **query: str) -> Json:
-    request: Json = {"method": method, "path": path, "query": {name: [text] for name, text in query.items()}}
-    if method == "PATCH":
-        request["headers"] = {"Content-Type": "application/merge-patch+json"}
-    return dict(client.request({**request, "body": body}))
-
-
 def configure(client: Client, kind: str, hook: Hook, name: str = "hooks", **more: Any) -> None:  # noqa: ANN401
     webhook = {
         "name": "judge.example.com",
@@ -68,7 +62,7 @@ def configure(client: Client, kind: str, hook: Hook, name: str = "hooks", **more
         "metadata": {"name": name},
         "webhooks": [webhook],
     }
-    answer = ask(client, "POST", f"{GROUP}/{kind.lower()}webhookconfigurations", body)
+    answer = client.ask("POST", f"{GROUP}/{kind.lower()}webhookconfigurations", body)
     assert answer["status"] == 201, answer
 
 
@@ -83,8 +77,8 @@ def test_a_validating_webhook_is_shown_the_whole_object_and_may_refuse_it(client
 
     with Hook(judge).listening() as hook:
         configure(client, "Validating", hook, timeoutSeconds=7)
-        created = ask(client, "POST", MAPS, config(size="small"))
-        refused = ask(client, "PUT", f"{MAPS}/a", config(size="large"))
+        created = client.ask("POST", MAPS, config(size="small"))
+        refused = client.ask("PUT", f"{MAPS}/a", config(size="large"))
 
     assert created["status"] == 201
     assert created["warnings"] == ['299 - "hm"']
@@ -106,7 +100,7 @@ def test_names_and_uids_that_a_webhook_was_shown_are_the_stored_ones(client: Cli
     with Hook(lambda review: reviewed(review, True)).listening() as hook:
         configure(client, "Validating", hook)
         body = {**config(), "metadata": {"generateName": "map-"}}
-        created = ask(client, "POST", MAPS, body)["body"]["metadata"]
+        created = client.ask("POST", MAPS, body)["body"]["metadata"]
 
     (review,) = hook.asked
     shown = review["request"]["object"]["metadata"]
@@ -125,7 +119,7 @@ def test_a_mutating_webhook_changes_what_is_stored_and_defaults_follow(client: C
             "metadata": {"name": "p"},
             "spec": {"containers": [{"name": "c", "image": "i"}]},
         }
-        created = ask(client, "POST", "/api/v1/namespaces/default/pods", pod)
+        created = client.ask("POST", "/api/v1/namespaces/default/pods", pod)
 
     assert created["status"] == 201, created
     names = [(each["name"], each["imagePullPolicy"]) for each in created["body"]["spec"]["containers"]]
@@ -149,7 +143,7 @@ def test_webhooks_are_asked_in_the_order_of_their_names_and_again_if_they_wish_i
     with Hook(named("a")).listening() as a, Hook(named("b")).listening() as b:
         configure(client, "Mutating", b, "second", reinvocationPolicy="Never")
         configure(client, "Mutating", a, "first", reinvocationPolicy="IfNeeded")
-        created = ask(client, "POST", MAPS, config(x="0"))
+        created = client.ask("POST", MAPS, config(x="0"))
 
     assert created["body"]["data"] == {"x": "0", "a": "1", "b": "1"}
     assert order == ["a", "b", "a"]
@@ -163,11 +157,11 @@ def test_nothing_is_deleted_that_a_webhook_wants_kept_and_of_many_none(client: C
     with Hook(judge).listening() as hook:
         configure(client, "Validating", hook)
         for name in ("free", "kept"):
-            assert ask(client, "POST", MAPS, config(name))["status"] == 201
-        all_of_them = ask(client, "DELETE", MAPS)
-        kept = ask(client, "DELETE", f"{MAPS}/kept")
-        left = [each["metadata"]["name"] for each in ask(client, "GET", MAPS)["body"]["items"]]
-        free = ask(client, "DELETE", f"{MAPS}/free")
+            assert client.ask("POST", MAPS, config(name))["status"] == 201
+        all_of_them = client.ask("DELETE", MAPS)
+        kept = client.ask("DELETE", f"{MAPS}/kept")
+        left = [each["metadata"]["name"] for each in client.ask("GET", MAPS)["body"]["items"]]
+        free = client.ask("DELETE", f"{MAPS}/free")
 
     told = 'admission webhook "judge.example.com" denied the request without explanation'
     assert (all_of_them["status"], kept["status"], free["status"]) == (400, 400, 200)
@@ -186,7 +180,7 @@ def test_what_cannot_be_asked_is_refused_unless_failures_are_ignored(client: Cli
         with Hook(lambda review: reviewed(review, True)).listening() as hook:
             url = f"https://127.0.0.1:{port}/judge"
             configure(client, "Validating", hook, clientConfig={"url": url}, failurePolicy=policy)
-            answer = ask(client, "POST", MAPS, config())
+            answer = client.ask("POST", MAPS, config())
 
     assert answer["status"] == status
     if status == 500:
@@ -211,7 +205,7 @@ def test_what_cannot_be_asked_is_refused_unless_failures_are_ignored(client: Cli
 def test_an_answer_that_is_none_counts_as_a_failure(client: Client, answer: Answer, problem: str) -> None:
     with Hook(answer).listening() as hook:
         configure(client, "Validating", hook)
-        refused = ask(client, "POST", MAPS, config())
+        refused = client.ask("POST", MAPS, config())
 
     assert refused["status"] == 500
     assert f"received invalid webhook response: {problem}" in refused["body"]["message"]
@@ -225,11 +219,11 @@ def test_a_certificate_of_somebody_else_and_an_error_of_the_webhook_are_failures
             hook,
             clientConfig={"url": f"https://127.0.0.1:{hook.port}/", "caBundle": other.authority},
         )
-        unknown = ask(client, "POST", MAPS, config())["body"]["message"]
-        ask(client, "DELETE", f"{GROUP}/validatingwebhookconfigurations/hooks")
+        unknown = client.ask("POST", MAPS, config())["body"]["message"]
+        client.ask("DELETE", f"{GROUP}/validatingwebhookconfigurations/hooks")
         hook.status = 500
         configure(client, "Validating", hook)
-        failed = ask(client, "POST", MAPS, config())["body"]["message"]
+        failed = client.ask("POST", MAPS, config())["body"]["message"]
 
     assert unknown.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
     assert failed.endswith("""an error on the server ("{"oops": true}") has prevented the request from succeeding""")
@@ -244,11 +238,11 @@ def test_others_are_served_while_a_webhook_takes_its_time_which_is_limited(clien
         configure(client, "Validating", hook, timeoutSeconds=1)
         with contextlib.closing(Client(server.url)) as other:
             answers: list[Json] = []
-            asking = threading.Thread(target=lambda: answers.append(ask(client, "POST", MAPS, config())))
+            asking = threading.Thread(target=lambda: answers.append(client.ask("POST", MAPS, config())))
             asking.start()
             served = 0
             while asking.is_alive():
-                assert ask(other, "GET", MAPS)["status"] == 200
+                assert other.ask("GET", MAPS)["status"] == 200
                 served += 1
             asking.join()
 
@@ -268,12 +262,12 @@ def test_conditions_selectors_and_dry_runs(client: Client) -> None:
             sideEffects="NoneOnDryRun",
         )
         judged = {**config(size="large"), "metadata": {"name": "a", "labels": {"judged": "yes"}}}
-        unlabelled = ask(client, "POST", MAPS, config("b", size="large"))["status"]
-        small = ask(
-            client, "POST", MAPS, {**judged, "data": {"size": "small"}, "metadata": {**judged["metadata"], "name": "c"}}
+        unlabelled = client.ask("POST", MAPS, config("b", size="large"))["status"]
+        small = client.ask(
+            "POST", MAPS, {**judged, "data": {"size": "small"}, "metadata": {**judged["metadata"], "name": "c"}}
         )["status"]
-        large = ask(client, "POST", MAPS, judged, dryRun="All")
-        unclear = ask(client, "POST", MAPS, {**judged, "data": {"other": "1"}})
+        large = client.ask("POST", MAPS, judged, dryRun="All")
+        unclear = client.ask("POST", MAPS, {**judged, "data": {"other": "1"}})
 
     assert (unlabelled, small, large["status"], unclear["status"]) == (201, 201, 400, 403)
     assert len(hook.asked) == 1
@@ -290,15 +284,15 @@ def test_a_service_leads_to_a_webhook_if_somebody_listens_there(client: Client) 
             "caBundle": hook.authority,
         }
         configure(client, "Validating", hook, clientConfig=at)
-        missing = ask(client, "POST", MAPS, config())["body"]["message"]
+        missing = client.ask("POST", MAPS, config())["body"]["message"]
         spec = {"type": "ExternalName", "externalName": "localhost"}
         service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"}, "spec": spec}
-        assert ask(client, "POST", services, service)["status"] == 201
-        unnamed = ask(client, "POST", MAPS, config())["body"]["message"]
-        ask(client, "DELETE", f"{services}/hook")
+        assert client.ask("POST", services, service)["status"] == 201
+        unnamed = client.ask("POST", MAPS, config())["body"]["message"]
+        client.ask("DELETE", f"{services}/hook")
         inside = {"ports": [{"port": hook.port}], "selector": {"app": "hook"}}
-        ask(client, "POST", services, {**service, "spec": inside})
-        empty = ask(client, "POST", MAPS, config())["body"]["message"]
+        client.ask("POST", services, {**service, "spec": inside})
+        empty = client.ask("POST", MAPS, config())["body"]["message"]
 
     url = f'Post "https://hook.default.svc:{hook.port}/x?timeout=10s"'
     assert missing.endswith(f'{url}: service "hook" not found')
@@ -325,7 +319,7 @@ def test_what_drips_in_is_ended_when_its_time_is_over(client: Client) -> None:
         at = {"url": f"https://127.0.0.1:{listener.getsockname()[1]}/", "caBundle": authority}
         with Hook(lambda review: {}).listening() as hook:
             configure(client, "Validating", hook, clientConfig=at, timeoutSeconds=1)
-            answer = ask(client, "POST", MAPS, config())
+            answer = client.ask("POST", MAPS, config())
         ended.set()
 
     assert answer["body"]["message"].endswith("context deadline exceeded")
@@ -340,7 +334,32 @@ def test_controllers_ask_webhooks_too(server: Serving, client: Client) -> None:
         value = {**config("made"), "metadata": {"name": "made", "namespace": "default"}}
         now = time_of_day()
         server.inside(lambda: server.api.client("some-controller").create("configmaps", value, now))
-        stored = ask(client, "GET", f"{MAPS}/made")["body"]
+        stored = client.ask("GET", f"{MAPS}/made")["body"]
 
     assert stored["data"] == {"by": "hook"}
     assert hook.asked[0]["request"]["userInfo"]["username"] == "system:some-controller"
+
+
+def test_what_components_do_while_a_request_is_handled_is_not_the_requests() -> None:
+    """Time goes on when a request is handled, and so controllers act; each of their objects has a name of its own."""
+    inquiries = Inquiries(lambda question: Reply(0, b""), lambda: 1)
+    names = iter(("first", "second", "third"))
+    inquiries.begin({})
+
+    mine = inquiries.once("name", lambda: next(names))
+    with inquiries.aside():
+        others = [inquiries.once("name", lambda: next(names)) for _ in range(2)]
+
+    assert (mine, others, inquiries.once("name", lambda: "another")) == ("first", ["second", "third"], "first")
+
+
+def test_a_request_that_has_written_is_not_broken_off() -> None:
+    versions = [7]
+    question = Question("https://x/", "x", 443, "x", "", b"", 1)
+    inquiries = Inquiries(lambda question: Reply(200, b"{}"), lambda: versions[0])
+    inquiries.begin({})
+    with pytest.raises(Outside):
+        inquiries.replies([("a", question)])
+    versions[0] = 8
+
+    assert inquiries.replies([("a", question)]) == [Reply(200, b"{}")]

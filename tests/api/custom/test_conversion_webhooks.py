@@ -82,56 +82,49 @@ def client(server: Serving) -> Iterator[Client]:
 @pytest.fixture
 def hook(client: Client) -> Iterator[Hook]:
     with Hook(converted).listening() as listening:
-        assert ask(client, "POST", DEFINITIONS, definition(listening))["status"] == 201
+        assert client.ask("POST", DEFINITIONS, definition(listening))["status"] == 201
         yield listening
 
 
-def ask(client: Client, method: str, path: str, body: object = None, **query: str) -> Json:
-    request: Json = {"method": method, "path": path, "query": {name: [text] for name, text in query.items()}}
-    if method == "PATCH":
-        request["headers"] = {"Content-Type": "application/merge-patch+json"}
-    return dict(client.request({**request, "body": body}))
-
-
 def test_an_object_is_stored_in_one_version_and_read_in_both(client: Client, hook: Hook) -> None:
-    created = ask(client, "POST", V2, widget("a", host="host1", port="80"))
+    created = client.ask("POST", V2, widget("a", host="host1", port="80"))
 
     assert (created["status"], created["body"]["host"]) == (201, "host1")
-    old = ask(client, "GET", f"{V1}/a")["body"]
+    old = client.ask("GET", f"{V1}/a")["body"]
     assert (old["hostPort"], "host" in old) == ("host1:80", False)
-    changed = ask(client, "PATCH", f"{V2}/a", {"port": "8080"})
+    changed = client.ask("PATCH", f"{V2}/a", {"port": "8080"})
     assert (changed["status"], changed["body"]["host"], changed["body"]["port"]) == (200, "host1", "8080")
-    assert ask(client, "GET", f"{V1}/a")["body"]["hostPort"] == "host1:8080"
+    assert client.ask("GET", f"{V1}/a")["body"]["hostPort"] == "host1:8080"
     assert changed["body"]["metadata"]["uid"] == created["body"]["metadata"]["uid"]
     assert hook.paths[0] == "/convert?timeout=30s"
-    deleted = ask(client, "DELETE", f"{V2}/a")
+    deleted = client.ask("DELETE", f"{V2}/a")
     assert deleted["status"] == 200
 
 
 def test_a_list_is_one_question_and_fields_are_those_of_the_version_asked_for(client: Client, hook: Hook) -> None:
     for name, host, port in (("a", "host1", "80"), ("b", "host1", "8080"), ("c", "host2", "80")):
-        assert ask(client, "POST", V1, widget(name, "v1", hostPort=f"{host}:{port}"))["status"] == 201
+        assert client.ask("POST", V1, widget(name, "v1", hostPort=f"{host}:{port}"))["status"] == 201
     hook.asked.clear()
     # Another definition of the same versions, so that nothing is remembered.
-    ask(client, "PATCH", f"{DEFINITIONS}/widgets.example.com", {"spec": {"names": {"shortNames": ["w"]}}})
+    client.ask("PATCH", f"{DEFINITIONS}/widgets.example.com", {"spec": {"names": {"shortNames": ["w"]}}})
 
-    chosen = ask(client, "GET", V2, fieldSelector="host=host1")["body"]["items"]
+    chosen = client.ask("GET", V2, fieldSelector="host=host1")["body"]["items"]
 
     assert [each["metadata"]["name"] for each in chosen] == ["a", "b"]
     assert [each["port"] for each in chosen] == ["80", "8080"]
     assert [len(review["request"]["objects"]) for review in hook.asked] == [3]
-    one = ask(client, "GET", V1, fieldSelector="hostPort=host1:80")["body"]["items"]
+    one = client.ask("GET", V1, fieldSelector="hostPort=host1:80")["body"]["items"]
     assert [each["metadata"]["name"] for each in one] == ["a"]
 
 
 def test_who_watches_another_version_is_told_in_it(client: Client, server: Serving, hook: Hook) -> None:
-    ask(client, "POST", V2, widget("a", host="host1", port="80"))
+    client.ask("POST", V2, widget("a", host="host1", port="80"))
 
     def change() -> None:
         with contextlib.closing(Client(server.url)) as other:
-            ask(other, "PATCH", f"{V1}/a", {"hostPort": "host9:90"})
-            ask(other, "POST", V1, widget("b", "v1", hostPort="host1:81"))
-            ask(other, "DELETE", f"{V1}/b")
+            other.ask("PATCH", f"{V1}/a", {"hostPort": "host9:90"})
+            other.ask("POST", V1, widget("b", "v1", hostPort="host1:81"))
+            other.ask("DELETE", f"{V1}/b")
 
     events = watched(server, f"{V2}?watch=true&fieldSelector=host%3Dhost1&timeoutSeconds=3", change)
 
@@ -166,9 +159,9 @@ def watched(server: Serving, target: str, during: Callable[[], None]) -> list[Js
 def test_nothing_is_stored_that_was_not_converted(client: Client, hook: Hook, response: Json, problem: str) -> None:
     hook.answer = lambda review: answered(review, **response)
 
-    answer = ask(client, "POST", V2, widget("a", host="host1", port="80"))
+    answer = client.ask("POST", V2, widget("a", host="host1", port="80"))
 
     assert answer["status"] == 500
     assert answer["body"]["message"] == f"conversion webhook for example.com/v2, Kind=Widget {problem}"
     hook.answer = converted
-    assert ask(client, "GET", f"{V2}/a")["status"] == 404
+    assert client.ask("GET", f"{V2}/a")["status"] == 404

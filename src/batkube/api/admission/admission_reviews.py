@@ -18,7 +18,7 @@ _GROUP = "admission.k8s.io"
 _BAD_REQUEST = 400
 
 
-class Ruling(NamedTuple):
+class WebhookVerdict(NamedTuple):
     """What a webhook decided."""
 
     is_allowed: bool
@@ -84,7 +84,7 @@ def _user(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[s
     return user
 
 
-def read_response(answer: object, review: dict[str, Any], *, mutates: bool) -> Ruling:
+def read_response(answer: object, review: dict[str, Any], *, mutates: bool) -> WebhookVerdict:
     """Return what a webhook answered to a review. Raises ValueError for what is no proper answer."""
     if not isinstance(answer, dict) or not isinstance(answer.get("response"), dict):
         raise ValueError("webhook response was absent")
@@ -99,7 +99,9 @@ def read_response(answer: object, review: dict[str, Any], *, mutates: bool) -> R
     status = response.get("status")
     warnings = [str(each) for each in response.get("warnings") or ()]
     status = status if isinstance(status, dict) else {}
-    return Ruling(response.get("allowed") is True, status, warnings, patch if mutates else b"", patch_type or "")
+    return WebhookVerdict(
+        response.get("allowed") is True, status, warnings, patch if mutates else b"", patch_type or ""
+    )
 
 
 def _check_identity(answer: dict[str, Any], response: dict[str, Any], review: dict[str, Any]) -> None:

@@ -129,8 +129,12 @@ class Admission:
     @property
     def judges_deletions(self) -> bool:
         """Whether anybody has a say in what is deleted."""
-        judges = (self._policies, self._webhooks)
-        return any(judge is not None and judge.are_there for judge in judges)
+        return self.asks_webhooks or (self._policies is not None and self._policies.are_there)
+
+    @property
+    def asks_webhooks(self) -> bool:
+        """Whether there is any webhook."""
+        return self._webhooks is not None and self._webhooks.are_there
 
     def review_deletion(self, attempt: Attempt) -> None:
         """Let webhooks and policies refuse a deletion; the former may not change anything, but are asked."""

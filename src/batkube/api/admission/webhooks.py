@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from batkube.api.admission.admission_reviews import Ruling, read_response, review_of
+from batkube.api.admission.admission_reviews import WebhookVerdict, read_response, review_of
 from batkube.api.admission.attempts import Attempt
 from batkube.api.admission.conditions import Expressions, seen_by_expressions
 from batkube.api.admission.policy_matching import rule_matches, selectors_match
@@ -36,7 +36,7 @@ _KNOWN_REVIEWS = ("v1", "v1beta1")
 _NOT_SHOWN = ("binding", "eviction")
 
 
-class Versions(Protocol):
+class KindVersions(Protocol):
     """The versions of kinds, as far as webhooks need them."""
 
     def of_kind(self, group: str, version: str, kind: str) -> Resource | None:
@@ -77,7 +77,7 @@ class Webhooks:
         inquiries: Inquiries,
         expressions: Expressions,
         clients: WebhookClients,
-        versions: Versions,
+        versions: KindVersions,
     ) -> None:
         self._store = store
         self._inquiries = inquiries
@@ -130,14 +130,14 @@ class Webhooks:
         try:
             reviewed, question = self._question(hook, attempt, round_, is_stored=False)
             (reply,) = self._inquiries.replies([((hook.identity, round_, *_place(attempt)), question)])
-            ruling = _ruling(reply, reviewed, mutates=True)
-            operations = _operations(ruling)
+            verdict = _verdict(reply, reviewed, mutates=True)
+            operations = _operations(verdict)
         except NotAsked as problem:
             self._not_asked(hook, problem)
             return False
-        attempt.warnings += ruling.warnings
-        if not ruling.is_allowed:
-            raise ruling.refusal(hook.name)
+        attempt.warnings += verdict.warnings
+        if not verdict.is_allowed:
+            raise verdict.refusal(hook.name)
         if not operations:
             return False
         if attempt.deletes:
@@ -145,9 +145,9 @@ class Webhooks:
             raise _internal(f"{text} for this operation")
         return self._patch(hook, attempt, reviewed["request"]["object"], operations)
 
-    def _patch(self, hook: Hook, attempt: Attempt, shown: KubeObject, operations: list[Any]) -> bool:
+    def _patch(self, hook: Hook, attempt: Attempt, reviewed: KubeObject, operations: list[Any]) -> bool:
         try:
-            changed = json_patch(shown, operations)
+            changed = json_patch(reviewed, operations)
         except PatchError as problem:
             raise _internal(str(problem)) from problem
         if not isinstance(changed, dict):
@@ -178,13 +178,13 @@ class Webhooks:
         replies = self._inquiries.replies(questions)
         for hook, (reviewed, _), reply in zip(hooks, prepared, replies, strict=True):
             try:
-                ruling = _ruling(reply, reviewed, mutates=False)
+                verdict = _verdict(reply, reviewed, mutates=False)
             except NotAsked as problem:
                 self._not_asked(hook, problem)
                 continue
-            attempt.warnings += ruling.warnings
-            if not ruling.is_allowed:
-                raise ruling.refusal(hook.name)
+            attempt.warnings += verdict.warnings
+            if not verdict.is_allowed:
+                raise verdict.refusal(hook.name)
 
     # Both
 
@@ -272,7 +272,7 @@ def _check_dry_run(hook: Hook, attempt: Attempt) -> None:
         raise statuses.bad_request(f'admission webhook "{hook.name}" does not support dry run')
 
 
-def _ruling(reply: Reply, review: dict[str, Any], *, mutates: bool) -> Ruling:
+def _verdict(reply: Reply, review: dict[str, Any], *, mutates: bool) -> WebhookVerdict:
     if reply.problem:
         raise NotAsked(f"failed to call webhook: {reply.problem}")
     try:
@@ -286,14 +286,14 @@ def _ruling(reply: Reply, review: dict[str, Any], *, mutates: bool) -> Ruling:
         raise NotAsked(f"received invalid webhook response: {problem}") from problem
 
 
-def _operations(ruling: Ruling) -> list[Any]:
+def _operations(verdict: WebhookVerdict) -> list[Any]:
     """Return the operations of a JSON patch."""
-    if not ruling.patch or not ruling.is_allowed:
+    if not verdict.patch or not verdict.is_allowed:
         return []
-    if ruling.patch_type != "JSONPatch":
-        raise NotAsked(f'unsupported patch type "{ruling.patch_type}"')
+    if verdict.patch_type != "JSONPatch":
+        raise NotAsked(f'unsupported patch type "{verdict.patch_type}"')
     try:
-        return msgspec.json.decode(ruling.patch, type=list[Any])
+        return msgspec.json.decode(verdict.patch, type=list[Any])
     except msgspec.MsgspecError as problem:
         raise NotAsked(f"received undecodable patch in webhook response: {problem}") from problem
 

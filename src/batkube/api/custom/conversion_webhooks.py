@@ -40,6 +40,7 @@ class ConversionWebhooks:
 
     def converted(self, definition: KubeObject, values: Sequence[KubeObject], api_version: str) -> list[KubeObject]:
         """Return objects of a kind in another version. Raises a Failure if the webhook has none, or no good one."""
+        self._inquiries.mark()
         keys = [_key(definition, value, api_version) for value in values]
         missing = {key: value for key, value in zip(keys, values, strict=True) if key not in self._answers}
         fresh: dict[bytes, bytes] = {}

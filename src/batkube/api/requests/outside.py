@@ -11,7 +11,8 @@ everybody with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import contextlib
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 Answers = dict[Hashable, Any]
@@ -67,25 +68,41 @@ class Inquiries:
         self._version = version
         #: Of the request at hand; None while a component within the process acts.
         self.answers: Answers | None = None
-        self._began_at = 0
+        #: The version when the request first came to where it may be broken off; None if it has not.
+        self._began_at: int | None = None
 
     def begin(self, answers: Answers) -> None:
         """From now on a request is handled that has got these answers so far."""
-        self.answers, self._began_at = answers, self._version()
+        self.answers, self._began_at = answers, None
 
     def end(self) -> None:
         """It is no more."""
         self.answers = None
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Let a component within the process act, perhaps because time went on: nothing it does is the request's."""
+        before, self.answers, self._began_at = (self.answers, self._began_at), None, None
+        try:
+            yield
+        finally:
+            self.answers, self._began_at = before
 
     @property
     def _waits(self) -> bool:
         """Whether nothing can be broken off: who asks is no request, or it has written already."""
         return self.answers is None or self._version() != self._began_at
 
+    def mark(self) -> None:
+        """Note that the request at hand may be broken off from here on, as long as it writes nothing."""
+        if self._began_at is None:
+            self._began_at = self._version()
+
     def once(self, what: Hashable, make: Callable[[], _Thing]) -> _Thing:
         """Return what `make` returned when this request first came here."""
         if self.answers is None:
             return make()
+        self.mark()
         if what not in self.answers:
             self.answers[what] = make()
         thing: _Thing = self.answers[what]
@@ -94,6 +111,7 @@ class Inquiries:
     def replies(self, questions: Sequence[tuple[Hashable, Question]]) -> list[Reply]:
         """Return the replies to questions that may be put at the same time; each is told apart by its key."""
         answers = {} if self.answers is None else self.answers
+        self.mark()
         missing = [(key, question) for key, question in questions if key not in answers]
         if missing and self._waits:
             answers = {**answers, **{key: self._ask(question) for key, question in missing}}

@@ -20,7 +20,7 @@ _SIMULATED = FidelityNote("api", "a webhook's service leads to simulated pods, w
 _SLICES = "endpointslices.discovery.k8s.io"
 
 
-class Place(NamedTuple):
+class WebhookPlace(NamedTuple):
     """Where to connect to, or why that cannot be."""
 
     host: str
@@ -49,22 +49,22 @@ class WebhookClients:
         url = f"https://{name}:{port}{service.get('path') or '/'}{query}"
         return Question(url, place.host, place.port, name, authorities, body, timeout_s, place.obstacle)
 
-    def _place(self, namespace: str, name: str, port: int) -> Place:
+    def _place(self, namespace: str, name: str, port: int) -> WebhookPlace:
         service = self._store.get("services", Key(f"{namespace}/{name}"))
         if service is None:
-            return Place("", 0, f'service "{name}" not found')
+            return WebhookPlace("", 0, f'service "{name}" not found')
         spec = service["spec"]
         if spec.get("type") == "ExternalName":
-            return Place(spec["externalName"], port)
+            return WebhookPlace(spec["externalName"], port)
         wanted = next((each for each in spec.get("ports") or () if each["port"] == port), None)
         if wanted is None:
-            return Place("", 0, f'no service port {port} found for service "{name}"')
+            return WebhookPlace("", 0, f'no service port {port} found for service "{name}"')
         for endpoint, number in self._endpoints(namespace, name, wanted.get("name", "")):
             if (endpoint.get("targetRef") or {}).get("kind") != "Pod":
-                return Place(endpoint["addresses"][0], number)
+                return WebhookPlace(endpoint["addresses"][0], number)
             self._notes.add(_SIMULATED, example=f"{namespace}/{name}")
-            return Place("", 0, f"dial tcp {endpoint['addresses'][0]}:{number}: connect: connection refused")
-        return Place("", 0, f'no endpoints available for service "{name}"')
+            return WebhookPlace("", 0, f"dial tcp {endpoint['addresses'][0]}:{number}: connect: connection refused")
+        return WebhookPlace("", 0, f'no endpoints available for service "{name}"')
 
     def _endpoints(self, namespace: str, name: str, port_name: str) -> list[tuple[dict[str, Any], int]]:
         """Return the ready endpoints of a service, each with the number of a port."""

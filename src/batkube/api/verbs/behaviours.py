@@ -75,7 +75,7 @@ class Admitting:
             warnings=write.warnings,
             user=write.user,
             dry_run=write.options.dry_run,
-            options=write.options.document("CreateOptions" if old is None else "UpdateOptions"),
+            options=_options(write, old) if self._admission.asks_webhooks else None,
         )
 
     def review_deletion(self, resource: Resource, old: KubeObject, options: DeleteOptions, by: Deleting) -> None:
@@ -97,6 +97,11 @@ class Admitting:
             deletes=True,
         )
         self._admission.review_deletion(attempt)
+
+
+def _options(write: Write, old: KubeObject | None) -> KubeObject:
+    """Return the options of a write, which only webhooks are told."""
+    return write.options.document("CreateOptions" if old is None else "UpdateOptions")
 
 
 class BuiltIn:

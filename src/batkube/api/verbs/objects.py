@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from batkube.api.admission.namespaces import check_deletion
@@ -181,11 +182,13 @@ class Objects:
     def _selection(self, call: Call, options: ListOptions, name: str = "") -> Selection:
         """Return what a request chooses; by the fields of custom objects as they are in the version asked for."""
         resource = call.resource
-        shown = None if not resource.custom else lambda value: self._served.in_version(resource, value)
-        if shown is not None and options.fields:
+        if not resource.custom:
+            return Selection(call.route.namespace, name, options)
+        if options.fields:
             # One question for all, where a webhook converts them.
             self._served.prepare(resource, list(self._registry.store.all(resource.storage).values()))
-        return Selection(call.route.namespace, name, options, shown)
+        in_version = functools.partial(self._served.in_version, resource)
+        return Selection(call.route.namespace, name, options, in_version)
 
     def _watch(self, call: Call) -> Stream:
         check_stream(call.form, call.request.first("includeObject"))

@@ -19,10 +19,10 @@ class Selection:
         namespace: str,
         name: str,
         options: ListOptions,
-        shown: Callable[[KubeObject], KubeObject] | None = None,
+        in_version: Callable[[KubeObject], KubeObject] | None = None,
     ) -> None:
-        """`shown` is how stored objects are in the version asked for, where fields may be others."""
-        self._shown = shown
+        """`in_version` tells how stored objects are in the version asked for, where fields may be others."""
+        self._in_version = in_version
         self._prefix = f"{namespace}/" if namespace else ""
         chosen = name or options.fields.exact(NAME) or ""
         #: What a chosen key is, or how it ends if the name may be in any namespace.
@@ -49,7 +49,7 @@ class Selection:
             return False
         if self._fields is None:
             return True
-        return self._fields.matches(value if self._shown is None else self._shown(value))
+        return self._fields.matches(value if self._in_version is None else self._in_version(value))
 
     def of(self, entries: dict[Key, Entry]) -> list[tuple[Key, Entry]]:
         """Return the chosen entries in the order of the real server: by key."""

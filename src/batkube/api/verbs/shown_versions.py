@@ -10,7 +10,7 @@ from batkube.cluster.store import KubeObject
 
 
 class ShownVersions:
-    """The versions of kinds, as admission needs them (`admission.webhooks.Versions`)."""
+    """The versions of kinds, as admission needs them (`admission.webhooks.KindVersions`)."""
 
     def __init__(self, served: Callable[[], Served]) -> None:
         """`served` is asked at the time: what is served needs admission itself."""
