@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
+import shlex
+import socket
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -149,18 +154,109 @@ POWER = """if event["type"] == "JOB_SUBMITTED":
 WATTS = '<prop id="wattage_per_state" value="30:30:100"/>'
 
 
-def test_energy_is_told_where_it_counts_and_machines_are_not_switched(workload: Path, tmp_path: Path) -> None:
+def test_energy_is_told_where_it_counts(workload: Path, tmp_path: Path) -> None:
     answer, platform = tmp_path / "answer.json", silent_platform(tmp_path, 4, inside=WATTS)
     asking = POWER.replace("PATH", repr(str(answer)))
     query = asking.replace("DECISION", '"QUERY", requests={"consumed_energy": {}}')
-    switch = asking.replace("DECISION", '"SET_RESOURCE_STATE", resources="1-2", state="1"')
 
     batkube.run(workload=workload, platform=platform, scheduler=scheduler(tmp_path, query), energy=True)
     assert json.loads(answer.read_text()) == {"consumed_energy": 0.0}
     with pytest.raises(RunFailed, match=r"QUERY: .* add --energy"):
         batkube.run(workload=workload, platform=platform, scheduler=scheduler(tmp_path, query))
-    with pytest.raises(RunFailed, match="SET_RESOURCE_STATE: the scheduler switches machines 1-2 to power state 1"):
-        batkube.run(workload=workload, platform=platform, scheduler=scheduler(tmp_path, switch), energy=True)
+
+
+#: Two speeds; sleep, into which a machine goes in 5 s, and out of which it comes in 10 s.
+SLEEPY = 'speed="1Gf, 0.5Gf, 1f, 0.2f, 0.1f"'
+SLEEPY_WATTS = (
+    '<prop id="wattage_per_state" value="30:30:100, 20:20:60, 9:9:9, 125:125:125, 101:101:101"/>'
+    '<prop id="sleep_pstates" value="2:3:4"/>'
+)
+#: Machines 1 to 3 sleep until 20 s; then what waits begins.
+SLEEPS = """if event["type"] != "SIMULATION_BEGINS":
+            open(PATH, "a").write(json.dumps([event["timestamp"], event["type"], data]) + "\\n")
+        if event["type"] == "SIMULATION_BEGINS":
+            say("SET_RESOURCE_STATE", resources="1-3", state="2")
+            say("CALL_ME_LATER", timestamp=20)
+        if event["type"] == "REQUESTED_CALL":
+            say("SET_RESOURCE_STATE", resources="1-3", state="0")
+        if event["type"] == "JOB_SUBMITTED" and data["job_id"] == "w0!0":
+            say("EXECUTE_JOB", job_id="w0!0", alloc="0")
+        if event["type"] == "RESOURCE_STATE_CHANGED" and data["state"] == "0":
+            for number in (1, 2, 3):
+                say("EXECUTE_JOB", job_id=f"w0!{number}", alloc=str(number))"""
+
+
+def test_machines_that_the_scheduler_switches_sleep_and_wake_as_under_batsim(workload: Path, tmp_path: Path) -> None:
+    """The same scheduler hears the same from the cluster and from `batkube batsim -E`, and the joules are the same."""
+    platform = silent_platform(tmp_path, 4, more=SLEEPY, inside=SLEEPY_WATTS)
+    heard = {name: tmp_path / f"{name}.jsonl" for name in ("cluster", "batsim")}
+
+    def partner(name: str) -> str:
+        return scheduler(tmp_path, SLEEPS.replace("PATH", repr(str(heard[name]))))
+
+    run = batkube.run(
+        workload=workload, platform=platform, scheduler=partner("cluster"), energy=True, out=tmp_path / "out"
+    )
+    under_batsim(tmp_path, partner("batsim"), "-p", str(platform), "-w", str(workload), "-E")
+
+    told = {name: [json.loads(line) for line in path.read_text().splitlines()] for name, path in heard.items()}
+    assert told["cluster"] == told["batsim"]
+    changes = [event for event in told["cluster"] if event[1] == "RESOURCE_STATE_CHANGED"]
+    assert changes == [
+        [5, "RESOURCE_STATE_CHANGED", {"resources": "1-3", "state": "2"}],
+        [30, "RESOURCE_STATE_CHANGED", {"resources": "1-3", "state": "0"}],
+    ]
+    assert list(run.jobs["starting_time"]) == [0, 30, 30, 30]
+    ours, theirs = (
+        last_joules(path) for path in (tmp_path / "out" / "consumed_energy.csv", tmp_path / "b_consumed_energy.csv")
+    )
+    assert ours == pytest.approx(theirs, rel=1e-9)
+    with (tmp_path / "out" / "machine_states.csv").open() as file:
+        assert max(int(row["nb_sleeping"]) for row in csv.DictReader(file)) == 3
+
+
+def under_batsim(folder: Path, partner: str, *arguments: str) -> None:
+    """Run a scheduler against `batkube batsim`."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        endpoint = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    command = shlex.split(partner.removeprefix("batsim:"))
+    process = subprocess.Popen(command, env=os.environ | {"BATSIM_ENDPOINT": endpoint})
+    try:
+        batsim = [sys.executable, "-m", "batkube", "batsim", *arguments, "-s", endpoint, "-e", str(folder / "b"), "-q"]
+        done = subprocess.run(batsim, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+    finally:
+        process.kill()
+        process.wait()
+
+
+def last_joules(path: Path) -> float:
+    """Return what all machines have consumed at the end."""
+    with path.open() as file:
+        return float(list(csv.DictReader(file))[-1]["energy"])
+
+
+@pytest.mark.parametrize(
+    ("decision", "problem"),
+    [
+        (
+            '"SET_RESOURCE_STATE", resources="1-2", state="1"',
+            "from speed 0 to 1: on a cluster machines go to their first",
+        ),
+        ('"SET_RESOURCE_STATE", resources="1-2", state="3"', "from pstate 0 to 3 is forbidden"),
+    ],
+)
+def test_switches_that_a_cluster_has_not_are_refused_by_name(
+    workload: Path, tmp_path: Path, decision: str, problem: str
+) -> None:
+    body = POWER.replace("PATH", "''").replace("DECISION", decision)
+    platform = silent_platform(tmp_path, 4, more=SLEEPY, inside=SLEEPY_WATTS)
+
+    with pytest.raises(RunFailed, match=problem):
+        batkube.run(workload=workload, platform=platform, scheduler=scheduler(tmp_path, body), energy=True)
+    with pytest.raises(RunFailed, match=r"SET_RESOURCE_STATE: .* add --energy"):
+        batkube.run(workload=workload, platform=platform, scheduler=scheduler(tmp_path, body))
 
 
 def test_messages_of_jobs_that_nobody_hears_are_noted(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from batkube.batsim.actors import Actor, Mailbox, Scene, Script
+from batkube.batsim.cluster_power import ClusterPower, NoPower
 from batkube.batsim.conversation import Conversation, Scheduler
 from batkube.batsim.deeds import Deeds
 from batkube.batsim.greeting import beginning
@@ -23,15 +24,15 @@ from batkube.batsim.machines import LiveMachine, Machines
 from batkube.batsim.messages import ExecuteJob, Notify
 from batkube.batsim.options import Options
 from batkube.batsim.progress import JobProgress
-from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import MACHINE_AVAILABLE, MACHINE_UNAVAILABLE, BatsimServer
 from batkube.batsim.sources import JOBS, NOTICES, hello
 from batkube.cluster.decisions import Decision
 from batkube.cluster.mapping import ResourceModel
 from batkube.cluster.outcomes import FinalState, Outcome
+from batkube.execution.energy_book import EnergyBook
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, Instant
-from batkube.kernel.intervals import format_intervals, mask_of, members
+from batkube.kernel.intervals import mask_of, members
 from batkube.kernel.quantities import PODS
 from batkube.platforms.model import Machine
 from batkube.policies.interface import Evict, Policy, Reject, Start, View, WakeAt
@@ -40,9 +41,6 @@ from batkube.workloads.model import Job
 
 Submit = Callable[[Job, Instant], None]
 """Lets a job arrive that no workload has."""
-
-Meter = Callable[[Instant], float]
-"""Tells the joules of all machines since the beginning."""
 
 _MASTER = "master_host"
 #: What a job counts as long that took no time, as in Batsim.
@@ -90,15 +88,15 @@ class BatsimScheduler(Policy):
         self._scheduler: Scheduler | None = None
         self._documents: Mapping[str, BatsimDocument] = {}
         self._submit: Submit = lambda job, now: None
-        self._meter: Meter | None = None
+        self._book: EnergyBook | None = None
         self._cast: _Cast | None = None
         self._outcomes: dict[str, Outcome] = {}
 
     def connect(
-        self, scheduler: Scheduler, documents: Mapping[str, BatsimDocument], submit: Submit, meter: Meter | None
+        self, scheduler: Scheduler, documents: Mapping[str, BatsimDocument], submit: Submit, book: EnergyBook | None
     ) -> None:
-        """Take up what a run gives: the wire, the workloads, who lets further jobs arrive, and who counts energy."""
-        self._scheduler, self._documents, self._submit, self._meter = scheduler, documents, submit, meter
+        """Take up what a run gives: the wire, the workloads, who lets further jobs arrive, and the book of energy."""
+        self._scheduler, self._documents, self._submit, self._book = scheduler, documents, submit, book
 
     def check(self, model: ResourceModel) -> None:
         """Refuse to share machines where a job gets whole ones. Raises InputError."""
@@ -123,9 +121,7 @@ class BatsimScheduler(Policy):
         super().begin(machines, rng)
         if self._cast is None:
             assert self._scheduler is not None, "a run connects its scheduler first"
-            self._cast = _Cast(
-                machines, self._documents, self._options, self._scheduler, self._submit, ClusterPower(self._meter)
-            )
+            self._cast = _Cast(machines, self._documents, self._options, self._scheduler, self._submit, self._book)
         else:
             self._cast.present = _present(machines)
 
@@ -155,26 +151,6 @@ class BatsimScheduler(Policy):
             cast.scene.step(due)
 
 
-class ClusterPower:
-    """What a scheduler can ask of the machines' power: what they used, where the run counts it."""
-
-    def __init__(self, meter: Meter | None) -> None:
-        self._meter = meter
-
-    def consumed(self, now: Instant) -> float:
-        """Return the joules of all machines since the beginning."""
-        if self._meter is None:
-            raise Refusal("QUERY: the scheduler asks for consumed_energy, and the run counts none: add --energy")
-        return self._meter(now)
-
-    def request(self, machines: int, state: int, now: Instant) -> Iterator[tuple[LiveMachine, Script | None]]:
-        """Refuse to switch machines."""
-        raise Refusal(
-            f"SET_RESOURCE_STATE: the scheduler switches machines {format_intervals(machines)} to power state {state}, "
-            "and on a cluster policies alone do that (policy:sleep): use `batkube batsim -E`"
-        )
-
-
 class _Nobody:
     """Writes nothing down: the run's own files tell of jobs."""
 
@@ -192,7 +168,7 @@ class _Cast:
         options: Options,
         scheduler: Scheduler,
         submit: Submit,
-        power: ClusterPower,
+        book: EnergyBook | None,
     ) -> None:
         self.scene = Scene()
         self._submit = submit
@@ -226,7 +202,12 @@ class _Cast:
             lambda message: conversation.exchange(message),
             {JOBS: 1},
         )
-        deeds = Deeds(self.scene, self._mailbox, options, self._machines, self._workloads, self.server, self, power)
+        self._power: ClusterPower | NoPower = NoPower()
+        if book is not None:
+            self._power = ClusterPower(self.scene, self._mailbox, self.server, self._machines, book)
+        deeds = Deeds(
+            self.scene, self._mailbox, options, self._machines, self._workloads, self.server, self, self._power
+        )
         deeds.on_registration = self._register
         deeds.on_rejection = lambda live: self._wanted.append((live, None))
         conversation = Conversation(self.scene, self._mailbox, scheduler, deeds.deed, self.server.ready)
@@ -246,7 +227,9 @@ class _Cast:
 
     def tell_of_machines(self) -> None:
         """Machines take no jobs any more, or do again."""
-        before, now, at = self._known, self.present, self.scene.now
+        # That those are closed which it has switched off itself is no news to a scheduler.
+        self._power.come_back(self.present)
+        before, now, at = self._known, self.present | self._power.away, self.scene.now
         self._known = now
         for kind, mask in ((MACHINE_AVAILABLE, now & ~before), (MACHINE_UNAVAILABLE, before & ~now)):
             if mask:
@@ -274,6 +257,7 @@ class _Cast:
                 ids = list(members(execution.machines))
                 places = ids if execution.mapping is None else [ids[place] for place in execution.mapping]
                 yield Start(live.job, view.free.taken_by(live.job, places))
+        yield from self._power.decisions()
 
     def run(self, live: LiveJob, execution: ExecuteJob) -> Script:
         """Have the cluster run a job, and the server told of its end."""

@@ -49,11 +49,11 @@ class MachinePower:
         first = self._machines.first(machines)
         is_work = self._power(first).computes_in(state)
         request = _Request(machines, state)
-        self._book.request_switch(machines, SWITCHING_ON if is_work else SWITCHING_OFF, now)
+        self._begin(machines, SWITCHING_ON if is_work else SWITCHING_OFF, now)
         for machine in self._machines.among(machines):
-            power, current = self._power(machine), self._book.meters.plant.pstate(machine.name)
+            power, current = self._power(machine), self._pstate(machine)
             if power.computes_in(current) and power.computes_in(state):
-                self._book.meters.set_pstate(machine.name, state, now)
+                self._change_speed(machine, state, now)
                 self._settle(request, machine, at_once=True)
                 yield machine, None
             elif power.computes_in(current) and state in power.sleeps:
@@ -73,11 +73,11 @@ class MachinePower:
         return self._book.meters.power(machine.name)
 
     def _travel(self, request: _Request, machine: LiveMachine, way: int, arrival: MachineState) -> Script:
-        meters, name = self._book.meters, machine.name
-        meters.set_pstate(name, way, self._scene.now)
-        yield Sleep(seconds(1.0 / meters.plant.speed(name)) or Duration(1))
+        self._leave(machine, way, request.state, self._scene.now)
+        speed = self._book.meters.plant.host(machine.name).speeds_flops[way]
+        yield Sleep(seconds(1.0 / speed) or Duration(1))
         now = self._scene.now
-        meters.set_pstate(name, request.state, now)
+        self._arrive(machine, request.state, now)
         self._machines.change(machine, arrival, now)
         yield self._mailbox.put(functools.partial(self._arrived, request, machine))
 
@@ -90,5 +90,26 @@ class MachinePower:
         """One machine is there; with the last one the request is done."""
         request.left &= ~(1 << machine.id)
         if not request.left:
-            self._book.complete_switch(request.machines, request.state, self._scene.now)
+            self._complete(request.machines, request.state, self._scene.now)
             self._server.switched(request.machines, request.state, at_once=at_once)
+
+    # What a switch does to the machines themselves
+
+    def _pstate(self, machine: LiveMachine) -> int:
+        return self._book.meters.plant.pstate(machine.name)
+
+    def _begin(self, machines: int, transition: int, now: Instant) -> None:
+        self._book.request_switch(machines, transition, now)
+
+    def _complete(self, machines: int, state: int, now: Instant) -> None:
+        self._book.complete_switch(machines, state, now)
+
+    def _change_speed(self, machine: LiveMachine, state: int, now: Instant) -> None:
+        self._book.meters.set_pstate(machine.name, state, now)
+
+    def _leave(self, machine: LiveMachine, way: int, goal: int, now: Instant) -> None:
+        """Set out for the power state `goal`, by way of another."""
+        self._book.meters.set_pstate(machine.name, way, now)
+
+    def _arrive(self, machine: LiveMachine, state: int, now: Instant) -> None:
+        self._book.meters.set_pstate(machine.name, state, now)

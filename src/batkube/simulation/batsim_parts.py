@@ -67,7 +67,7 @@ def connected(
         work.add_job()
         submission.add(job, now)
 
-    meter = None if power is None or power.book is None else power.book.meters.total
-    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit, meter)
+    book = None if power is None else power.book
+    policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit, book)
     work.expects_jobs = lambda: policy.expects_jobs
     return PartnerLink(policy.close, link.close, link.tail)
