@@ -26,6 +26,17 @@ _Requests = Annotated[
     ),
 ]
 
+_Kind = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND", help="What jobs become: pod, pod-group (and pods), job (batch/v1), kueue-job (in a queue)."
+    ),
+]
+_PodGroup = Annotated[
+    str | None,
+    typer.Option(metavar="VERSION", help="Whose PodGroups, if the cluster has several: their group and version."),
+]
+
 
 def emulate(
     kubeconfig: Annotated[Path | None, typer.Option(metavar="FILE", help="Of the cluster to play on.")] = None,
@@ -53,17 +64,8 @@ def emulate(
     namespace: Annotated[
         str | None, typer.Option(metavar="NAME", help="Where to play; unless given, in one made for it.")
     ] = None,
-    kind: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND",
-            help="What jobs become: pod, pod-group (and pods), job (batch/v1), kueue-job (in a queue).",
-        ),
-    ] = "pod",
-    pod_group: Annotated[
-        str | None,
-        typer.Option(metavar="VERSION", help="Whose PodGroups, if the cluster has several: their group and version."),
-    ] = None,
+    kind: _Kind = "pod",
+    pod_group: _PodGroup = None,
     requests: _Requests = None,
     scheduler_name: Annotated[
         str, typer.Option(metavar="NAME", help="The scheduler of the jobs that name none.")
@@ -82,16 +84,7 @@ def emulate(
         inputs = {"kubeconfig": kubeconfig, "workload": workload, "out": out}
         missing = next(name for name, value in inputs.items() if not value)
         raise InputError("batkube emulate", problem=f"no {missing} given", remedy=f"add --{missing}")
-    if not 0 < speed <= _SPEED_MAX:
-        raise InputError(f"--speed {speed:g}", problem="must be more than 0 and at most 86400")
-    if not image.strip():
-        raise InputError("--image", problem="is empty", remedy="name an image that holds `sleep`, such as busybox")
-    if kind not in list(JobKind):
-        raise InputError(f"--kind {kind}", problem="is not possible", remedy=f"one of {', '.join(JobKind)}")
-    if pod_group is not None and kind != JobKind.POD_GROUP:
-        raise InputError(
-            f"--pod-group {pod_group}", problem=f"means nothing with --kind {kind}", remedy="--kind pod-group"
-        )
+    _check_options(speed, image, kind, pod_group)
     described = Emulation(
         kubeconfig=kubeconfig,
         workloads=tuple(workload),
@@ -110,3 +103,18 @@ def emulate(
     with progress_display(quiet, "played") as progress:
         outcomes = play(described, out, force=force, command=["batkube", *sys.argv[1:]], progress=progress)
     print_results(out, Counter(outcome.state for outcome in outcomes), quiet, "played")
+
+
+def _check_options(speed: float, image: str, kind: str, pod_group: str | None) -> None:
+    from batkube.emulation.settings import JobKind
+
+    if not 0 < speed <= _SPEED_MAX:
+        raise InputError(f"--speed {speed:g}", problem="must be more than 0 and at most 86400")
+    if not image.strip():
+        raise InputError("--image", problem="is empty", remedy="name an image that holds `sleep`, such as busybox")
+    if kind not in list(JobKind):
+        raise InputError(f"--kind {kind}", problem="is not possible", remedy=f"one of {', '.join(JobKind)}")
+    if pod_group is not None and kind != JobKind.POD_GROUP:
+        raise InputError(
+            f"--pod-group {pod_group}", problem=f"means nothing with --kind {kind}", remedy="--kind pod-group"
+        )
