@@ -44,7 +44,7 @@ benchmark: $(VENV)/.run ## measure; appends to benchmarks/results
 reality: $(VENV)/.dev ## a real control plane in real time, next to the simulation (twenty minutes, on a quiet machine)
 	$(BIN)/python scripts/reality.py --out reality-out
 
-conformance: $(VENV)/.dev ## Kubernetes' own conformance suite against a served cluster, with a table (an hour; a quarter of it builds, once)
+conformance: $(VENV)/.dev ## Kubernetes' own conformance suite against a served cluster, with a table (half an hour, and a quarter more to build it, once)
 	$(BIN)/python scripts/conformance --out conformance-out
 
 lock: ## take the newest versions of all dependencies into constraints.txt; review the difference
