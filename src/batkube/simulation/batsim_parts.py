@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from batkube.cluster.outcomes import Outcome, OutcomeListener
@@ -47,8 +48,12 @@ def connected(
     folder: Path,
     engine: EngineParts | None,
     power: PowerParts | None,
+    wake_at: Callable[[Instant], None] | None,
 ) -> PartnerLink | None:
-    """Return the wire to a scheduler of Batsim's protocol, or to the run's engine, if it has one."""
+    """Return the wire to a scheduler of Batsim's protocol, or to the run's engine, if it has one.
+
+    `wake_at` has whoever decides in this process asked at an instant.
+    """
     if engine is not None:
         engine.batsim.on_arrival = submission.add
         return engine.link
@@ -69,5 +74,8 @@ def connected(
 
     book = None if power is None else power.book
     policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit, book)
+    if power is not None and wake_at is not None:
+        policy.wake_at = wake_at
+        power.courses.correspond(policy)
     work.expects_jobs = lambda: policy.expects_jobs
     return PartnerLink(policy.close, link.close, link.tail)
