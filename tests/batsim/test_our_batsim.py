@@ -176,9 +176,9 @@ def test_without_a_scheduler_energy_is_counted_as_with_one(tmp_path: Path) -> No
     jobs = [{"id": "1", "subtime": 0, "res": 1, "profile": "c"}]
     profiles = {"c": {"type": "parallel_homogeneous", "cpu": 5e9, "com": 0}}
     (tmp_path / "w.json").write_text(json.dumps({"nb_res": 2, "jobs": jobs, "profiles": profiles}))
-    words = ["-p", str(platform), "-w", str(tmp_path / "w.json"), "-e", str(tmp_path / "o"), "--no-sched", "-E", "-q"]
+    files = ["-p", str(platform), "-w", str(tmp_path / "w.json"), "-e", str(tmp_path / "o")]
 
-    result = CliRunner().invoke(command_line("batsim"), words, catch_exceptions=False)
+    result = CliRunner().invoke(command_line("batsim"), ["batsim", *files, "--no-sched", "-E", "-q"])
 
     assert result.exit_code == 0
     assert read_table(tmp_path / "o_consumed_energy.csv")[-1][:2] == ["5.000000", "650.000000"]
