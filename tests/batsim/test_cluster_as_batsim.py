@@ -259,20 +259,64 @@ def test_switches_that_a_cluster_has_not_are_refused_by_name(
         batkube.run(workload=workload, platform=platform, scheduler=scheduler(tmp_path, body))
 
 
-def test_messages_of_jobs_that_nobody_hears_are_noted(tmp_path: Path) -> None:
-    talk = tmp_path / "talk.json"
-    profiles = {"p": {"type": "send", "msg": {"hello": "world"}}}
-    talk.write_text(json.dumps({**FOUR_JOBS, "profiles": profiles}))
+#: A job that says hello, waits for an answer, and goes on by it; another that goes on if there is none at once.
+TALKING = {
+    "nb_res": 4,
+    "jobs": [
+        {"id": "0", "subtime": 0, "res": 1, "profile": "talk"},
+        {"id": "1", "subtime": 1, "res": 1, "profile": "talk"},
+        {"id": "2", "subtime": 2, "res": 1, "profile": "glance"},
+        {"id": "3", "subtime": 3, "res": 1, "profile": "short"},
+        {"id": "4", "subtime": 60, "res": 1, "profile": "long"},
+    ],
+    "profiles": {
+        "talk": {"type": "composed", "repeat": 1, "seq": ["hello", "hear"]},
+        "hello": {"type": "send", "msg": {"hello": "world"}, "sleeptime": 0.5},
+        "hear": {"type": "recv", "regex": "yes.*", "success": "short", "failure": "long", "polltime": 0.25},
+        "glance": {"type": "recv", "regex": ".*", "success": "long", "failure": "long", "timeout": "short"},
+        "short": {"type": "delay", "delay": 5},
+        "long": {"type": "delay", "delay": 50},
+    },
+}
+TALKS = """if event["type"] != "SIMULATION_BEGINS":
+            open(PATH, "a").write(json.dumps([event["timestamp"], event["type"], data]) + "\\n")
+        if event["type"] == "JOB_SUBMITTED":
+            number = int(data["job_id"].split("!")[1])
+            say("EXECUTE_JOB", job_id=data["job_id"], alloc=str(number % 4))
+        if event["type"] == "SIMULATION_BEGINS":
+            say("CALL_ME_LATER", timestamp=7.1)
+        if event["type"] == "REQUESTED_CALL":
+            say("TO_JOB_MSG", job_id="w0!0", msg="yes, please")
+            say("TO_JOB_MSG", job_id="w0!1", msg="no")"""
 
-    run = batkube.run(
-        workload=talk,
-        platform=silent_platform(tmp_path, 4, inside=WATTS),
-        scheduler=scheduler(tmp_path, STARTS_EACH),
-        out=tmp_path / "out",
-    )
 
-    assert len(run.jobs) == 4
-    assert "hears no messages of jobs" in (tmp_path / "out" / "fidelity.json").read_text()
+def test_jobs_and_the_scheduler_talk_as_under_batsim(tmp_path: Path) -> None:
+    """The same messages at the same dates as from `batkube batsim`; each job goes on by the answer it got."""
+    workload = tmp_path / "talk.json"
+    workload.write_text(json.dumps(TALKING))
+    platform = silent_platform(tmp_path, 4, inside=WATTS)
+    heard = {name: tmp_path / f"{name}.jsonl" for name in ("cluster", "batsim")}
+
+    def partner(name: str) -> str:
+        return scheduler(tmp_path, TALKS.replace("PATH", repr(str(heard[name]))))
+
+    run = batkube.run(workload=workload, platform=platform, scheduler=partner("cluster"), out=tmp_path / "out")
+    under_batsim(tmp_path, partner("batsim"), "-p", str(platform), "-w", str(workload))
+
+    told = {name: [json.loads(line) for line in path.read_text().splitlines()] for name, path in heard.items()}
+    assert told["cluster"] == told["batsim"]
+    said = [(at, data["job_id"]) for at, kind, data in told["cluster"] if kind == "FROM_JOB_MSG"]
+    assert said == [(0, "w0!0"), (1, "w0!1")]
+    # They look every quarter of a second, from when they have spoken: at 7.25 s both have an answer.
+    assert run.jobs.set_index("job_id")["finish_time"].to_dict() == {"0": 12.25, "1": 57.25, "2": 7, "3": 8, "4": 110}
+
+
+def test_who_waits_for_a_message_of_a_policy_is_refused(tmp_path: Path) -> None:
+    workload = tmp_path / "talk.json"
+    workload.write_text(json.dumps(TALKING))
+
+    with pytest.raises(InputError, match="only schedulers of Batsim's protocol send any"):
+        batkube.run(workload=workload, platform=silent_platform(tmp_path, 4, inside=WATTS))
 
 
 @pytest.mark.parametrize("is_acknowledged", [True, False])

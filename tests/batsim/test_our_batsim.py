@@ -169,6 +169,21 @@ def test_without_a_scheduler_all_jobs_begin_at_once_on_the_first_machines(tmp_pa
     assert rows(tmp_path) == []
 
 
+def test_without_a_scheduler_energy_is_counted_as_with_one(tmp_path: Path) -> None:
+    """Two machines of 30 W, one of which computes at 100 W for 5 s: 60 W and 70 W more, for 5 s."""
+    watts = '<prop id="wattage_per_state" value="30:30:100"/>'
+    platform = silent_platform(tmp_path, 2, inside=watts)
+    jobs = [{"id": "1", "subtime": 0, "res": 1, "profile": "c"}]
+    profiles = {"c": {"type": "parallel_homogeneous", "cpu": 5e9, "com": 0}}
+    (tmp_path / "w.json").write_text(json.dumps({"nb_res": 2, "jobs": jobs, "profiles": profiles}))
+    files = ["-p", str(platform), "-w", str(tmp_path / "w.json"), "-e", str(tmp_path / "o")]
+
+    result = CliRunner().invoke(command_line("batsim"), ["batsim", *files, "--no-sched", "-E", "-q"])
+
+    assert result.exit_code == 0
+    assert read_table(tmp_path / "o_consumed_energy.csv")[-1][:2] == ["5.000000", "650.000000"]
+
+
 @pytest.mark.parametrize(
     ("job", "options", "problem"),
     [

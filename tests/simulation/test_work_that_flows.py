@@ -95,7 +95,7 @@ def test_a_walltime_ends_work_that_flows_and_an_eviction_does(simulate: Simulate
     ("profile", "where", "problem"),
     [
         ("smpi", "xml", "SMPI trace, for which a real Batsim is needed"),
-        ("recv", "xml", "`batkube batsim` alone can bring it"),
+        ("recv", "xml", "only schedulers of Batsim's protocol send any"),
         ("talk", "4x1", "gives no speed for machine"),
     ],
 )

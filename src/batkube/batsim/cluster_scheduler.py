@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import functools
 import random
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from batkube.batsim.actors import Actor, Mailbox, Scene, Script
+from batkube.batsim.actors import Mailbox, Scene, Script
+from batkube.batsim.bells import Bell
 from batkube.batsim.cluster_power import ClusterPower, NoPower
 from batkube.batsim.conversation import Conversation, Scheduler
 from batkube.batsim.deeds import Deeds
@@ -30,14 +32,14 @@ from batkube.cluster.decisions import Decision
 from batkube.cluster.mapping import ResourceModel
 from batkube.cluster.outcomes import FinalState, Outcome
 from batkube.execution.energy_book import EnergyBook
-from batkube.kernel.errors import InputError
+from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.intervals import mask_of, members
 from batkube.kernel.quantities import PODS
 from batkube.platforms.model import Machine
 from batkube.policies.interface import Evict, Policy, Reject, Start, View, WakeAt
 from batkube.workloads.batsim import BatsimDocument
-from batkube.workloads.model import Job
+from batkube.workloads.model import Job, Profile
 
 Submit = Callable[[Job, Instant], None]
 """Lets a job arrive that no workload has."""
@@ -46,33 +48,6 @@ _MASTER = "master_host"
 #: What a job counts as long that took no time, as in Batsim.
 _SHORTEST_LENGTH = Duration(10_000)
 _RETURN_CODES = {FinalState.SUCCESS: 0, FinalState.FAILED: 1, FinalState.WALLTIME: -1, FinalState.KILLED: -1}
-
-
-class Bell:
-    """Something an actor waits for, which is rung from outside.
-
-    It counts as begun when the actor began to wait: so what ends at one date ends in Batsim's order.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: tuple[Actor, int] | None = None
-        #: What it was rung with while nobody waited.
-        self._missed: list[object] = []
-
-    def begin(self, scene: Scene, actor: Actor) -> None:
-        """Let an actor wait for what the bell is rung with."""
-        if self._missed:
-            scene.go_on(actor, self._missed.pop(0))
-        else:
-            self._waiting = actor, scene.beginning()
-
-    def ring(self, scene: Scene, what: object) -> None:
-        """Let who waits go on at the present date, or at once whoever comes next."""
-        if self._waiting is None:
-            self._missed.append(what)
-            return
-        (actor, number), self._waiting = self._waiting, None
-        scene.book(scene.now, lambda: scene.go_on(actor, what), number)
 
 
 class BatsimScheduler(Policy):
@@ -91,6 +66,8 @@ class BatsimScheduler(Policy):
         self._book: EnergyBook | None = None
         self._cast: _Cast | None = None
         self._outcomes: dict[str, Outcome] = {}
+        #: Has it asked at an instant, when a job has said something.
+        self.wake_at: Callable[[Instant], None] = lambda at: None
 
     def connect(
         self, scheduler: Scheduler, documents: Mapping[str, BatsimDocument], submit: Submit, book: EnergyBook | None
@@ -106,6 +83,27 @@ class BatsimScheduler(Policy):
                 problem="jobs of this run get whole machines, which cannot be shared",
                 remedy="add --resources requests, or leave the argument out",
             )
+
+    # Messages of jobs
+
+    def speak(self, job: Job, message: object, now: Instant) -> None:
+        """Take what a job says to the scheduler, which hears it at this instant."""
+        assert self._cast is not None, "jobs that speak have been started"
+        self._cast.speeches.append((job.key, message))
+        self.wake_at(now)
+
+    def inbox(self, job: Job) -> deque[str]:
+        """Return what the scheduler has said to a job."""
+        assert self._cast is not None, "jobs that listen have been started"
+        return self._cast.workloads.job(job.key).inbox
+
+    def profile(self, job: Job, name: str) -> Profile:
+        """Return the profile that a job goes on with."""
+        assert self._cast is not None, "jobs that listen have been started"
+        chosen = self._cast.workloads.profile(job.workload, name)
+        if chosen is None:
+            raise RunFailed(f"job {job.key} goes on with the profile {name!r}, which no job of its workload uses")
+        return chosen
 
     def hear(self, outcome: Outcome) -> None:
         """Take note of how a job ended."""
@@ -134,6 +132,7 @@ class BatsimScheduler(Policy):
         cast.scene.reach(view.now)
         cast.arrive(view.arrived)
         cast.tell_of_machines()
+        cast.tell_of_speeches()
         for job in view.ended:
             outcome = self._outcomes.pop(job.key, None)
             cast.end(job, outcome)
@@ -183,9 +182,11 @@ class _Cast:
         )
         #: The machines that take jobs: as far as the scheduler knows, and now.
         self._known = self.present = _present(machines)
-        self._workloads = Workloads(documents, keeps_profiles=options.keeps_profiles)
+        self.workloads = Workloads(documents, keeps_profiles=options.keeps_profiles)
         self._open = sum(len(document.workload.jobs) for document in documents.values())
-        self._arrivals, self._happenings = Bell(), Bell()
+        self._arrivals, self._happenings, self._words = Bell(), Bell(), Bell()
+        #: What jobs have said, by whom, and the scheduler has not heard.
+        self.speeches: list[tuple[str, object]] = []
         #: Of jobs that the scheduler wants to run or stop: what is to be done, in order.
         self._wanted: list[tuple[LiveJob, ExecuteJob | None]] = []
         #: Of jobs that run: who waits for their end. Of jobs that are to run and have no pods yet: likewise.
@@ -197,7 +198,7 @@ class _Cast:
             self._mailbox,
             options,
             self._machines,
-            self._workloads,
+            self.workloads,
             _Nobody(),
             lambda message: conversation.exchange(message),
             {JOBS: 1},
@@ -206,14 +207,15 @@ class _Cast:
         if book is not None:
             self._power = ClusterPower(self.scene, self._mailbox, self.server, self._machines, book)
         deeds = Deeds(
-            self.scene, self._mailbox, options, self._machines, self._workloads, self.server, self, self._power
+            self.scene, self._mailbox, options, self._machines, self.workloads, self.server, self, self._power
         )
         deeds.on_registration = self._register
         deeds.on_rejection = lambda live: self._wanted.append((live, None))
         conversation = Conversation(self.scene, self._mailbox, scheduler, deeds.deed, self.server.ready)
         self.scene.enter(self._source(), _MASTER)
         self.scene.enter(self._herald(), _MASTER)
-        self.scene.enter(self.server.script(beginning(self._machines, documents, options, self._workloads)), _MASTER)
+        self.scene.enter(self._mouthpiece(), _MASTER)
+        self.scene.enter(self.server.script(beginning(self._machines, documents, options, self.workloads)), _MASTER)
 
     # What the cluster tells
 
@@ -221,7 +223,7 @@ class _Cast:
         """The pods of jobs are there. After machines have changed all that wait come again."""
         fresh = [job.key for job in jobs if job.key not in self._pods]
         self._pods |= set(fresh)
-        static = [self._workloads.job(key) for key in fresh if self._workloads.job(key).state is JobState.NOT_SUBMITTED]
+        static = [self.workloads.job(key) for key in fresh if self.workloads.job(key).state is JobState.NOT_SUBMITTED]
         if static:
             self._arrivals.ring(self.scene, static)
 
@@ -234,6 +236,12 @@ class _Cast:
         for kind, mask in ((MACHINE_AVAILABLE, now & ~before), (MACHINE_UNAVAILABLE, before & ~now)):
             if mask:
                 self._happenings.ring(self.scene, [Notify(at=at, kind=kind, more={"resources": mask})])
+
+    def tell_of_speeches(self) -> None:
+        """Jobs have said something."""
+        speeches, self.speeches = self.speeches, []
+        for key, message in speeches:
+            self._words.ring(self.scene, (self.workloads.job(key), message))
 
     def end(self, job: Job, outcome: Outcome | None) -> None:
         """A job is over."""
@@ -312,6 +320,13 @@ class _Cast:
             events = yield self._happenings
             assert isinstance(events, list)
             yield self._mailbox.put(functools.partial(self.server.happened, events))
+
+    def _mouthpiece(self) -> Script:
+        while True:
+            speech = yield self._words
+            assert isinstance(speech, tuple)
+            live, message = speech
+            yield self._mailbox.put(functools.partial(self.server.spoken, live, message))
 
 
 def _present(machines: Sequence[Machine]) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from batkube.batsim import actors
 from batkube.batsim.actors import Actor, ActorWish, Scene, Sleep
-from batkube.execution.profile_scripts import Mail, Process, Script
+from batkube.execution.profile_scripts import Mail, Process, Script, Speech
 from batkube.fluid.tasks import Task
 
 
@@ -63,6 +63,8 @@ class TraceReplay:
                     yield _Reading(self._readers, wait)
                 case Task():
                     yield self._wait(wait)
+                case Speech():
+                    pass  # What is replayed says nothing: messages are sent where profiles are executed.
                 case _ if wait > 0:
                     yield Sleep(wait)
 

@@ -10,6 +10,7 @@ from batkube.cluster.courses import Course
 from batkube.cluster.outcomes import FinalState
 from batkube.execution.energy_book import EnergyBook
 from batkube.execution.plant_work import PlantWork
+from batkube.execution.profile_scripts import Correspondent
 from batkube.execution.profiles import is_delay
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
@@ -44,6 +45,10 @@ class CourseWork:
         #: Courses whose work goes on, each with the appointment of its walltime, if it has one.
         self._limits: dict[Course, int | None] = {}
 
+    def correspond(self, correspondent: Correspondent) -> None:
+        """Have messages brought between jobs and their scheduler."""
+        self._work.correspond(correspondent)
+
     def takes(self, job: Job) -> bool:
         """Return whether a job's work is looked after here; how long others take is known when they begin."""
         return self._book is not None or not is_delay(job.profile)
@@ -63,7 +68,7 @@ class CourseWork:
             self._conclude(course, at)
             on_end(course, FinalState.FAILED if code else FinalState.SUCCESS, at)
 
-        self._work.begin(course, course.job.profile, hosts, end, now)
+        self._work.begin(course, course.job.profile, hosts, end, now, course.job)
 
     def give_up(self, course: Course, now: Instant) -> None:
         """Stop the work of a course, if it goes on."""

@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 from batkube.execution.plant import Plant
-from batkube.execution.profile_scripts import Mail, Process, Script, Scripts
+from batkube.execution.profile_scripts import Correspondent, Mail, Process, Script, Scripts, Speech
 from batkube.fluid.tasks import Task
 from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
-from batkube.workloads.model import Profile
+from batkube.workloads.model import Job, Profile
 
 OnEnd = Callable[[int, Instant], None]
 """Hears the exit code of work that is through."""
@@ -34,11 +34,12 @@ class TaskWitness(Protocol):
 class _Actor:
     """A script that waits; for `task`, for an `appointment` or for mail."""
 
-    __slots__ = ("appointment", "on_end", "others", "script", "task")
+    __slots__ = ("appointment", "job", "on_end", "others", "script", "task")
 
-    def __init__(self, script: Script, on_end: OnEnd) -> None:
+    def __init__(self, script: Script, on_end: OnEnd, job: Job | None = None) -> None:
         self.script = script
         self.on_end = on_end
+        self.job = job
         self.task: Task | None = None
         self.appointment: int | None = None
         #: The scripts that it began, and that may not be through.
@@ -62,14 +63,26 @@ class PlantWork:
         #: Who wants to know of tasks that begin and end.
         self.witness: TaskWitness | None = None
 
-    def begin(self, key: Hashable, profile: Profile, hosts: Sequence[str], on_end: OnEnd, now: Instant) -> None:
-        """Let work begin, known by `key`; `on_end` is told once it is through."""
+    def correspond(self, correspondent: Correspondent) -> None:
+        """Have messages brought between jobs and their scheduler."""
+        self._scripts.correspondent = correspondent
+
+    def begin(
+        self,
+        key: Hashable,
+        profile: Profile,
+        hosts: Sequence[str],
+        on_end: OnEnd,
+        now: Instant,
+        job: Job | None = None,
+    ) -> None:
+        """Let work begin, known by `key`; `on_end` is told once it is through. `job` is whose it is, in a run."""
 
         def end(code: int, at: Instant) -> None:
             del self._work[key]
             on_end(code, at)
 
-        actor = self._work[key] = _Actor(self._scripts.script(profile, hosts), end)
+        actor = self._work[key] = _Actor(self._scripts.script(profile, hosts, job), end, job)
         self._go_on(actor, now)
 
     def cancel(self, key: Hashable, now: Instant) -> None:
@@ -104,6 +117,9 @@ class PlantWork:
             elif isinstance(wait, Task):
                 self._begin_task(actor, wait, now)
                 return
+            elif isinstance(wait, Speech):
+                if self._scripts.correspondent is not None and actor.job is not None:
+                    self._scripts.correspondent.speak(actor.job, wait.message, now)
             elif wait > 0:
                 at = Instant(now + wait)
                 actor.appointment = self._agenda.book(at, Rank.FINISH, functools.partial(self._wake, actor))

@@ -8,19 +8,23 @@ has come to its end by a message of four bytes to the first host of the job, and
 
 from __future__ import annotations
 
+import re
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from batkube.execution.plant import Plant
 from batkube.execution.shapes import NotModelled, Storage, amount_of, shape_of
 from batkube.fluid.tasks import Task
-from batkube.kernel.instants import Duration, seconds
-from batkube.workloads.model import Composed, Delay, Foreign, Profile
+from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.workloads.model import Composed, Delay, Foreign, Job, Profile
 from batkube.workloads.usage_traces import USAGE_TRACE, UsageStep, UsageTrace
 
 _END_MESSAGE_BYTES = 4.0
 #: How long sending a message takes unless the profile says (Batsim: profiles.cpp).
 _SEND_TIME_S = 0.0000001
+#: How often a message is looked for unless the profile says.
+_POLL_TIME_S = 0.005
 
 
 class Mail:
@@ -30,13 +34,32 @@ class Mail:
         self.arrived: list[int] = []
 
 
+class Speech(NamedTuple):
+    """Something that a job says to its scheduler; nobody waits for it to be heard."""
+
+    message: object
+
+
+class Correspondent(Protocol):
+    """Who brings messages between jobs and a scheduler."""
+
+    def speak(self, job: Job, message: object, now: Instant) -> None:
+        """Take what a job says."""
+
+    def inbox(self, job: Job) -> deque[str]:
+        """Return what the scheduler has said to a job and it has not read, the earliest first."""
+
+    def profile(self, job: Job, name: str) -> Profile:
+        """Return the profile that a job goes on with. Raises RunFailed when there is none of the name."""
+
+
 class Process(NamedTuple):
     """A script that goes on beside the one that begins it."""
 
     script: Script
 
 
-Wait = Duration | Task | Mail | Process
+Wait = Duration | Task | Mail | Process | Speech
 Script = Generator[Wait, None, int]
 Traces = Callable[[Foreign], UsageTrace]
 """Gives the usage trace that a profile names."""
@@ -49,28 +72,52 @@ class Scripts:
         self._plant = plant
         self._storage = storage
         self._traces = traces
+        #: Who brings messages, where a scheduler understands any.
+        self.correspondent: Correspondent | None = None
 
-    def script(self, profile: Profile, hosts: Sequence[str]) -> Script:
-        """Yield what `profile` waits for with its rank i on `hosts[i]`; return its exit code. Raises NotModelled."""
+    def script(self, profile: Profile, hosts: Sequence[str], job: Job | None = None) -> Script:
+        """Yield what `profile` waits for with its rank i on `hosts[i]`; return its exit code. Raises NotModelled.
+
+        `job` is whose work it is, where that is of a run.
+        """
         match profile:
             case Delay():
                 yield profile.duration
             case Composed():
                 for _ in range(profile.repeat):
                     for part in profile.parts:
-                        code = yield from self.script(part, hosts)
+                        code = yield from self.script(part, hosts, job)
                         if code:
                             return code
             case Foreign(kind=kind) if kind == USAGE_TRACE:
                 yield from self._replay(self._traces(profile), hosts)
             case Foreign(kind="send"):
+                yield Speech(profile.fields.get("msg"))
                 yield seconds(amount_of({"sleeptime": _SEND_TIME_S} | profile.fields, "sleeptime"))
             case Foreign(kind="recv"):
-                raise NotModelled("waits for a message of a scheduler, which `batkube batsim` alone can bring it")
+                return (yield from self._receive(profile, hosts, job)) or profile.ret
             case _:
                 shape = shape_of(profile, hosts, self._storage)
                 yield self._plant.task(profile.name, *shape)
         return profile.ret
+
+    def _receive(self, profile: Foreign, hosts: Sequence[str], job: Job | None) -> Script:
+        """Look for a message of the scheduler now and then, and go on with the profile that it chooses.
+
+        With a profile for the case that none is there it is looked for once (Batsim: execute_task, RECV).
+        """
+        post = self.correspondent
+        if post is None or job is None:
+            raise NotModelled("waits for a message, and only schedulers of Batsim's protocol send any")
+        fields, inbox = profile.fields, post.inbox(job)
+        while not inbox and not fields.get("timeout"):
+            yield seconds(amount_of({"polltime": _POLL_TIME_S} | fields, "polltime"))
+        if inbox:
+            is_match = re.fullmatch(str(fields.get("regex", ".*")), inbox.popleft()) is not None
+            name = fields.get("success" if is_match else "failure", "")
+        else:
+            name = fields.get("timeout")
+        return (yield from self.script(post.profile(job, str(name)), hosts, job)) if name else 0
 
     def _replay(self, trace: UsageTrace, hosts: Sequence[str]) -> Generator[Wait]:
         """Run the processes of a usage trace, in turn on the hosts, and gather their messages."""

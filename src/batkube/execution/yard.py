@@ -23,7 +23,7 @@ from batkube.platforms.model import Platform
 from batkube.platforms.network import Network
 from batkube.platforms.networks import network_of
 from batkube.workloads.batsim_profiles import type_of
-from batkube.workloads.model import Delay, Job, Profile
+from batkube.workloads.model import Delay, Foreign, Job, Profile
 from batkube.workloads.run_times import RunTime, run_time_of
 from batkube.workloads.usage_traces import UsageTraces
 
@@ -38,6 +38,8 @@ class Yard:
         self.network: Network = network_of(platform)
         self._traces = UsageTraces()
         self._lengths: dict[tuple[int, int], RunTime] = {}
+        #: Whether the run's scheduler sends messages: then how long a job waits for one is nobody's to know.
+        self.has_messages = False
 
     def book(self, plant: Plant) -> EnergyBook:
         """Return the energy book of a run. Raises InputError where the platform does not say what machines draw."""
@@ -73,6 +75,8 @@ class Yard:
         """Return how long a profile takes that is not composed of others."""
         if isinstance(profile, Delay):
             return profile.duration
+        if self.has_messages and isinstance(profile, Foreign) and profile.kind == "recv":
+            return Duration(0)
         # Any machine may be given to any job, those that come during the run included.
         unknown = [one.name for one in self._platform.machines if one.name not in self.network.hosts]
         if unknown:

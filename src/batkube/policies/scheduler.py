@@ -116,11 +116,11 @@ class PolicyScheduler:
         """Take note of what became of pods. Those of jobs and others never change in one batch."""
         is_of_course = self._courses.place(batch.keys[0]) is not None
         if self._hear_of_courses(batch) if is_of_course else self._hear_of_pods(batch):
-            self._book_wake(now)
+            self.wake_at(now)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
         if self._grounds.is_stale and (self.view.queue or self._policy.watches_machines):
-            self._book_wake(now)
+            self.wake_at(now)
 
     def _hear_of_courses(self, batch: Batch) -> bool:
         """Gather new pods into jobs, and let go of those that ended or are gone; True when some job came or went."""
@@ -198,7 +198,8 @@ class PolicyScheduler:
 
     # What it does
 
-    def _book_wake(self, at: Instant) -> None:
+    def wake_at(self, at: Instant) -> None:
+        """Ask the policy at this instant, whatever happens until then."""
         if at not in self._wakes:
             self._wakes.add(at)
             self._agenda.book(at, Rank.WAKE, self._wake)
@@ -231,7 +232,7 @@ class PolicyScheduler:
         view.arrived.clear()
         view.ended, self._evicted = self._evicted, []
         if view.ended:
-            self._book_wake(now)
+            self.wake_at(now)
 
     def _count_decision(self, now: Instant) -> None:
         """Stop a policy that starts and evicts for ever without letting time pass."""
@@ -249,7 +250,7 @@ class PolicyScheduler:
             case Reject():
                 self._reject(decision, now)
             case WakeAt():
-                self._book_wake(decision.at)
+                self.wake_at(decision.at)
             case SwitchOff() | SwitchOn():
                 self._switch(decision, now)
 

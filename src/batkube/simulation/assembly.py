@@ -155,7 +155,7 @@ def assemble(
     programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder, engine)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
-    link = connected(inputs, submission, work, scheduler_folder, engine, power)
+    link = connected(inputs, submission, work, scheduler_folder, engine, power, policy)
     submission.begin()
     passage = programs or AtOnce(world, None if engine is None else engine.batsim)
     return Simulation(

@@ -7,6 +7,7 @@ from pathlib import Path
 from batkube.cluster.outcomes import Outcome, OutcomeListener
 from batkube.execution.submission import Submission
 from batkube.kernel.instants import Instant
+from batkube.policies.scheduler import PolicyScheduler
 from batkube.scenarios.scenario import BATSIM_PREFIX
 from batkube.simulation.engine import EngineParts, PartnerLink
 from batkube.simulation.inputs import Inputs
@@ -47,8 +48,12 @@ def connected(
     folder: Path,
     engine: EngineParts | None,
     power: PowerParts | None,
+    scheduler: PolicyScheduler | None,
 ) -> PartnerLink | None:
-    """Return the wire to a scheduler of Batsim's protocol, or to the run's engine, if it has one."""
+    """Return the wire to a scheduler of Batsim's protocol, or to the run's engine, if it has one.
+
+    `scheduler` is who asks for the decisions of that scheduler, as of any policy.
+    """
     if engine is not None:
         engine.batsim.on_arrival = submission.add
         return engine.link
@@ -69,5 +74,8 @@ def connected(
 
     book = None if power is None else power.book
     policy.connect(link, {workload.name: as_batsim(workload) for workload in inputs.workloads}, submit, book)
+    if power is not None and scheduler is not None:
+        policy.wake_at = scheduler.wake_at
+        power.courses.correspond(policy)
     work.expects_jobs = lambda: policy.expects_jobs
     return PartnerLink(policy.close, link.close, link.tail)

@@ -127,6 +127,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     if has_engine:
         _check_engine(scenario, latencies)
     yard = None if has_engine else yard_of(workloads, platform, model, has_energy=scenario.energy)
+    if yard is not None:
+        yard.has_messages = scenario.scheduler.startswith(BATSIM_PREFIX)
     for workload in workloads:
         check_jobs(workload, rest, model, yard, checks_profiles=not has_engine)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)

@@ -21,9 +21,6 @@ _POWER = FidelityNote("platform", "tells what machines draw, and the run counts 
 _LINKS = FidelityNote("platform", "describes links, and no job communicates: the network makes no difference")
 _STORAGES = FidelityNote("platform", "has storages, and no job reads or writes them")
 _FORESIGHT = FidelityNote("policy", "reads job.profile, a job's true future, which no scheduler knows")
-_UNHEARD = FidelityNote(
-    "scheduler", "hears no messages of jobs on a cluster (profile `send`): `batkube batsim` brings them"
-)
 _FLAGS = FidelityNote("scheduler", "ignores flags beside its configuration file; set them by --scheduler-config")
 
 
@@ -38,9 +35,6 @@ def note_passed_over(inputs: Inputs, notes: FidelityNotes) -> None:
         notes.add(_LINKS, example=Path(platform.source).name, count=platform.link_count)
     if platform.storages and not any(map(_stores, profiles)):
         notes.add(_STORAGES, example=platform.storages[0], count=len(platform.storages))
-    if inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
-        for profile in filter(_sends, profiles):
-            notes.add(_UNHEARD, example=f"profile {profile.name}")
     if inputs.policy is not None and not inputs.scenario.scheduler.startswith(BATSIM_PREFIX):
         places = foresight_of(type(inputs.policy))
         if places:
@@ -57,12 +51,6 @@ def _stores(profile: Profile) -> bool:
     if isinstance(profile, Composed):
         return any(map(_stores, profile.parts))
     return isinstance(profile, Foreign) and profile.kind in _STORING
-
-
-def _sends(profile: Profile) -> bool:
-    if isinstance(profile, Composed):
-        return any(map(_sends, profile.parts))
-    return isinstance(profile, Foreign) and profile.kind == "send"
 
 
 def _communicates(profile: Profile) -> bool:
