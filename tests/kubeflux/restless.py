@@ -61,8 +61,11 @@ class CutAccess(Access):
 def interruptions(seed: int) -> Iterator[tuple[float, str]]:
     """Yield what happens to the scheduler, and at which second of the run."""
     rng = random.Random(seed)
+    # Each of the two at least once, in any order.
+    first = rng.sample(["cut", "restart"], 2)
     for period in range(1, 10_000):
-        yield period * PERIOD_S + rng.uniform(1, PERIOD_S - 5), rng.choice(["cut", "cut", "restart", "nothing"])
+        what = first.pop() if first else rng.choice(["cut", "cut", "restart", "nothing"])
+        yield period * PERIOD_S + rng.uniform(1, PERIOD_S - 5), what
 
 
 def main() -> None:

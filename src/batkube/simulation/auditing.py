@@ -77,14 +77,15 @@ class RunAuditor:
         self._changed_at = Instant(0)
         for kind in (NODE, POD):
             world.store.listen(kind, self._hear)
-        self._book(Instant(_OFFSET))
+        self._book(Instant(_OFFSET), Instant(_OFFSET))
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         self._changed_at = now
 
-    def _book(self, due: Instant) -> None:
-        """Book the look after the one that was due then."""
-        due = after(due, self._interval)
+    def _book(self, due: Instant, now: Instant) -> None:
+        """Book the next look after the one that was due then."""
+        while due <= now:
+            due = after(due, self._interval)
 
         def come(now: Instant) -> None:
             if now - self._changed_at >= _QUIET:
@@ -95,7 +96,7 @@ class RunAuditor:
                 return
             else:
                 self.misses += 1
-            self._book(due)
+            self._book(due, now)
 
         self._world.agenda.book(due, Rank.FINISH, come, is_routine=True)
 
