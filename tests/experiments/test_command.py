@@ -89,17 +89,28 @@ def held(study: Study) -> Study:
     return study
 
 
-def stand_in_the_middle(study: Study) -> None:
+def stand_in_the_middle(study: Study, process: subprocess.Popen[str]) -> None:
     # Those that have just ended may still have their hidden folders.
     def waiting() -> int:
         return sum("Patient" in path.name for path in half_written(study.out))
 
-    wait_until(lambda: len(finished(study.out)) == 4 and waiting() == 2)
+    def is_so() -> bool:
+        assert process.poll() is None, f"it ended before its time: {process.communicate()}"
+        return len(finished(study.out)) == 4 and waiting() == 2
+
+    wait_until(is_so)
+
+
+def hear(process: subprocess.Popen[str], word: str) -> None:
+    """Read what the command says until a line has the word; whoever has ended says nothing more."""
+    assert process.stderr is not None
+    while word not in (line := process.stderr.readline()):
+        assert line, f"it ended without {word!r}"
 
 
 def test_an_experiment_that_was_killed_and_started_again_gives_the_same_bytes(held: Study) -> None:
     process = start(held, "--out", "out")
-    stand_in_the_middle(held)
+    stand_in_the_middle(held, process)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     kept = {folder: (folder / "manifest.json").stat().st_mtime_ns for folder in finished(held.out)}
@@ -123,12 +134,9 @@ def test_an_experiment_that_was_killed_and_started_again_gives_the_same_bytes(he
 
 def test_an_interrupted_experiment_lets_its_runs_end_and_says_how_to_go_on(held: Study) -> None:
     process = start(held, "--out", "out")
-    stand_in_the_middle(held)
+    stand_in_the_middle(held, process)
     process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    told = ""
-    while "stopping" not in told:
-        told = process.stderr.readline()
+    hear(process, "stopping")
     (held.folder / "hold").unlink()
     _, err = process.communicate(timeout=300)
 
@@ -145,11 +153,9 @@ def test_an_interrupted_experiment_lets_its_runs_end_and_says_how_to_go_on(held:
 
 def test_a_second_interrupt_ends_the_runs_at_once(held: Study) -> None:
     process = start(held, "--out", "out")
-    stand_in_the_middle(held)
+    stand_in_the_middle(held, process)
     process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    while "stopping" not in process.stderr.readline():
-        pass
+    hear(process, "stopping")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=300)
 

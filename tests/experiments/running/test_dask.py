@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.experiments.conftest import SIMULATED, Study
+from tests.experiments.test_command import hear
 from tests.process_ends import wait_for_end
 
 from batkube.cli.main import main
@@ -195,10 +196,8 @@ def test_a_cluster_of_ones_own_tells_of_failures_as_processes_do(study: Study) -
 def test_ctrl_c_lets_runs_end_and_a_second_one_ends_them_at_once(held: Study, cluster: Cluster) -> None:
     process = start(held, "--out", "out", "--executor", cluster.executor)
     wait_until(lambda: len(at_work(held)) == 2)
-    assert process.stderr is not None
     process.send_signal(signal.SIGINT)
-    while "stopping" not in process.stderr.readline():
-        pass
+    hear(process, "stopping")
     process.send_signal(signal.SIGINT)
     code, err = finish(process)
 

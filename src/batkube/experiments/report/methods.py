@@ -17,8 +17,11 @@ from batkube.outputs.report.methods import RunTold, methods_text
 
 
 def methods_fold(findings: Findings) -> Markup | None:
-    """Return the paragraph of all runs, to be opened; None when no run has results."""
-    runs, failed = told_runs(findings.run_folder(str(run.get("run"))) for run in findings.runs)
+    """Return the paragraph of all runs, to be opened; None when no run has results, or some folder is not there."""
+    folders = [findings.run_folder(str(run.get("run"))) for run in findings.runs]
+    if not all(map(read_manifest, folders)):
+        return None
+    runs, failed = told_runs(folders)
     if not runs:
         return None
     text = methods_text(runs, failed)
