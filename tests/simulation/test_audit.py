@@ -100,7 +100,7 @@ def test_kubeflux_tells_the_run_where_its_picture_is_wrong(tmp_path: Path) -> No
     assert [line["pod"] for line in lines if line["is"] == "new"] == ["default/w0-b", "default/w0-a", "default/w0-c"]
     journal = [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
     told = [
-        (line["event"], line["kind"], line["pod"], line["amounts"], line["since"])
+        (line["event"], line["kind"], line["pod"], line.get("amounts"), line["since"])
         for line in journal
         if "since" in line
     ]

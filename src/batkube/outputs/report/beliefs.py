@@ -36,7 +36,10 @@ def beliefs_section(results: MeasuredRun) -> Section | None:
         return None
     head, *lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
     unanswered = f" {head['unanswered']:,} times a scheduler gave no answer." if head["unanswered"] else ""
-    lead = paragraph(f"What schedulers believed was compared with what was so {head['count']:,} times.{unanswered}")
+    misses = head.get("unsettled", 0)
+    unsettled = f" {misses:,} times things changed too fast for it." if misses else ""
+    text = f"What schedulers believed was compared with what was so {head['count']:,} times.{unanswered}{unsettled}"
+    lead = paragraph(text)
     if not lines:
         return Section("beliefs", "What schedulers believed", join([lead, paragraph("There was no difference.")]))
     parts: list[Markup | None] = [lead, _summary(lines)]
