@@ -79,8 +79,9 @@ class Server:
 
 
 def environment(source: Path) -> dict[str, str]:
-    """Return an environment in which that source is the one that is run."""
-    return {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
+    """Return an environment in which that source is the one that is run, compiled once as it is for any user."""
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**others, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
 
 
 @contextlib.contextmanager

@@ -182,7 +182,12 @@ def _any(schema: Schema) -> Decoder:
 
 def _ends_empty(value: Any) -> bool:  # noqa: ANN401 - any JSON
     """Return whether there is nothing but objects in `value`."""
-    return type(value) is dict and all(not item or _ends_empty(item) for item in value.values())
+    if type(value) is not dict:
+        return False
+    for item in value.values():  # noqa: SIM110 - twice as fast as `all`, and in every patch
+        if item and not _ends_empty(item):
+            return False
+    return True
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
