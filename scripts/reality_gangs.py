@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import published
 from batkube.cluster.mapping import ResourceModel
-from batkube.emulation.access import Access
+from batkube.emulation.access import Access, RefusedByCluster
 from batkube.emulation.emulate import emulate
 from batkube.emulation.plane import ControlPlane, control_plane
 from batkube.emulation.settings import Emulation, JobKind
@@ -120,7 +120,7 @@ def apply(plane: ControlPlane, foundations: Foundations) -> None:
     """Create what programs need, definitions first; what is of a kind of theirs waits until that is served."""
     access = Access(plane.kubeconfig)
     collections: dict[tuple[str, str], str] = {}
-    for program, fields in foundations:
+    for _, fields in foundations:
         if fields["kind"] == "CustomResourceDefinition":
             access.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fields)
             collections.update(collections_of(fields))
@@ -128,12 +128,18 @@ def apply(plane: ControlPlane, foundations: Foundations) -> None:
         collection = collections[fields["apiVersion"], fields["kind"]]
         namespace = fields["metadata"].get("namespace")
         path = f"/apis/{fields['apiVersion']}/{f'namespaces/{namespace}/' if namespace else ''}{collection}"
-        plane.wait_for(
-            f"the kind {fields['kind']} of {program}", lambda path=path: access.exists(path), "kube-apiserver"
-        )
+        plane.wait_for(f"the kind {fields['kind']}", lambda path=path: is_served(access, path), "kube-apiserver")
         access.create(path, fields)
     for version in {version for version, _ in collections}:
-        plane.wait_for(version, lambda version=version: access.exists(f"/apis/{version}"), "kube-apiserver")
+        plane.wait_for(version, lambda version=version: is_served(access, f"/apis/{version}"), "kube-apiserver")
+
+
+def is_served(access: Access, path: str) -> bool:
+    """Say whether there is something at a path; a server that is still making it ready asks for patience (429)."""
+    try:
+        return access.exists(path)
+    except RefusedByCluster:
+        return False
 
 
 def collections_of(definition: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:

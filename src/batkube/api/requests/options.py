@@ -37,7 +37,7 @@ def parse_version(text: str) -> int:
         return 0
     if not (text.isascii() and text.isdigit()):
         raise _bad_version(text, "invalid syntax")
-    number = int_of(text)
+    number = int(text) if len(text) < 20 else int_of(text)
     if number is None or number >= 1 << 64:
         raise _bad_version(text, "value out of range")
     return number
