@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.intervals import members, parse_intervals
 
 OURS, REAL = "batkube batsim", "the batsim on the PATH"
+BATKUBE = [sys.executable, "-m", "batkube"]
 EIGHT_JOBS = {
     "nb_res": 4,
     "jobs": [
@@ -68,12 +70,13 @@ def own_batsim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=[OURS, REAL])
-def batsim(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def batsim(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A `batsim` on the PATH: ours, and the real one if there is one."""
     if request.param == OURS:
         install(tmp_path, monkeypatch, f'exec {sys.executable} -m batkube batsim "$@"')
     elif shutil.which("batsim") is None:
         pytest.skip("needs a batsim on the PATH: docs/how-to/coming-from-batsim.md tells how to build it")
+    return str(request.param)
 
 
 @pytest.mark.usefixtures("batsim")
@@ -106,6 +109,24 @@ def test_a_real_kube_scheduler_has_them_too(
 
     assert run.schedule["makespan"] == makespan
     assert run.schedule["mean_waiting_time"] == pytest.approx(wait, abs=0.05)
+
+
+def test_a_trace_under_a_real_kube_scheduler_is_the_same_with_either_engine(
+    batsim: str, tmp_path: Path, kube_scheduler: str, shared_data: Path
+) -> None:
+    """KTH-SP2, each job on one of 32 machines: hours of short jobs under our Batsim, a month under the real one."""
+    workload = tmp_path / "trace.json"
+    cut = ["--from", "240h", "--to", "246h", "--shift", "--trim", "20m"] if batsim == OURS else ["--to", "30d"]
+    trace = str(shared_data / "swf" / "KTH-SP2-1996-2.swf")
+    subprocess.run([*BATKUBE, "workload", "convert", trace, "-o", str(workload), *cut, "--clip-size", "1"], check=True)
+    inputs = {"workload": workload, "platform": platform_file(tmp_path, 32), "scheduler": kube_scheduler}
+
+    run = batkube.run(engine="batsim", **inputs)
+
+    alone = batkube.run(**inputs)
+    assert run.schedule["makespan"] == pytest.approx(alone.schedule["makespan"], abs=1e-3)
+    assert run.schedule["mean_waiting_time"] == pytest.approx(alone.schedule["mean_waiting_time"], abs=1e-3)
+    assert len(run.jobs) > 20
 
 
 @pytest.mark.usefixtures("own_batsim")
