@@ -31,7 +31,10 @@ class InputFile(NamedTuple):
 
 
 def files_of(scenario: Scenario) -> list[InputFile]:
-    """Return the files that a run reads, in groups: one that its scenario names, then those that this one names."""
+    """Return the files that a run reads, in groups: one that its scenario names, then those that this one names.
+
+    One that is not there is passed over: whoever reads it says so better.
+    """
     commands = (scenario.scheduler, *scenario.more_schedulers, *scenario.attach, scenario.controllers or "")
     named = [*scenario.input_files, *files_in_texts([*commands, *scenario.scheduler_args.values()])]
     if not isinstance(scenario.events, Path):
@@ -39,9 +42,9 @@ def files_of(scenario: Scenario) -> list[InputFile]:
     groups: dict[Path, list[Path]] = {path: [] for path in named if path.is_file()}
     for source in scenario.workloads:
         owner = source.trace if isinstance(source, Recipe) else source
-        if owner is not None:
+        if owner is not None and owner in groups:
             groups[owner] += files_named_by(owner)
-    if isinstance(scenario.events, Path):
+    if isinstance(scenario.events, Path) and scenario.events in groups:
         groups[scenario.events] += files_named(scenario.events)
     return _placed(groups)
 
