@@ -10,6 +10,7 @@ where there is no page to read it from. kube-batch is simulated only: it asks fo
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sys
@@ -95,6 +96,8 @@ def play_gangs(scheduler: str, kind: JobKind, out: Path) -> None:
     for workload, write in published.GANG_WORKLOADS.items():
         print(f"playing {workload} with {SCHEDULERS[scheduler]} in real time", flush=True)
         folder = out / f"{workload}-{scheduler}"
+        # A plane that was left here still has its nodes.
+        shutil.rmtree(folder / "plane", ignore_errors=True)
         with control_plane(folder / "plane", published.EIGHT_OF_TWO, scheduler=None, report=print) as plane:
             served = install(plane, SCHEDULERS[scheduler], folder / "programs")
             described = Emulation(plane.kubeconfig, (write(folder),), kind=kind, scheduler_name=served)
