@@ -56,7 +56,7 @@ lock: ## take the newest versions of all dependencies into constraints.txt; revi
 test-lowest: ## the tests that need no building, with the lowest versions that pyproject.toml allows
 	rm -rf $(VENV)-lowest && $(PYTHON) -m venv $(VENV)-lowest
 	$(PYTHON) scripts/lowest_versions.py > $(VENV)-lowest/lowest.txt
-	$(VENV)-lowest/bin/python $(PIP) install -c $(VENV)-lowest/lowest.txt -e '.[parquet]' pytest hypothesis scipy
+	$(VENV)-lowest/bin/python $(PIP) install -c $(VENV)-lowest/lowest.txt -e '.[parquet,dask]' pytest hypothesis scipy
 	$(VENV)-lowest/bin/python -m pytest -q -o filterwarnings=default -k 'not real_scheduler' $(LOWEST_TESTS)
 
 clean:

@@ -38,7 +38,7 @@ def house_style() -> Iterator[None]:
     """Make figures look the same whatever the user's matplotlibrc says; also needed while saving."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         # Names may be in any script. What the font lacks is a box in a picture; a page has fonts of its own.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message="Glyph .* missing from (current )?font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
         yield
