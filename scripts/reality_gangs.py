@@ -11,7 +11,6 @@ where there is no page to read it from. kube-batch is simulated only: it asks fo
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -31,6 +30,7 @@ from batkube.programs.choice import outside_programs
 from batkube.programs.command_lines import command_line_with, names_served
 from batkube.programs.foundations import Foundations, foundations_of
 from batkube.scenarios.scenario import Scenario
+from conformance.real_server import free_ports
 
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 #: What they are in the catalogue.
@@ -114,7 +114,8 @@ def install(plane: ControlPlane, title: str, folder: Path) -> str:
         own = folder / program.name
         own.mkdir(parents=True, exist_ok=True)
         name = program.name.partition("@")[0]
-        plane.start(name, command_line_with(plane.kubeconfig, program, own, free_port(), program.configuration))
+        (port,) = free_ports(1)
+        plane.start(name, command_line_with(plane.kubeconfig, program, own, port, program.configuration))
     plane.rest(WARM_UP_S)
     return names_served(programs[0])[0]
 
@@ -151,13 +152,6 @@ def collections_of(definition: Mapping[str, Any]) -> Iterator[tuple[tuple[str, s
     for version in spec["versions"]:
         if version["served"]:
             yield (f"{spec['group']}/{version['name']}", spec["names"]["kind"]), spec["names"]["plural"]
-
-
-def free_port() -> int:
-    """Return a port on the loopback that nobody has."""
-    with socket.socket() as each:
-        each.bind(("127.0.0.1", 0))
-        return int(each.getsockname()[1])
 
 
 def simulated(workload: str, scheduler: str, folder: Path) -> Figures:

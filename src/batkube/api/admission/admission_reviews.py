@@ -9,7 +9,7 @@ import base64
 import binascii
 from typing import Any, NamedTuple
 
-from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.attempts import Attempt, kind_named, resource_named
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
@@ -47,11 +47,11 @@ def review_of(
     name = attempt.name or ((value or {}).get("metadata") or {}).get("name", "")
     request: dict[str, Any] = {
         "uid": uid,
-        "kind": _kind(target),
-        "resource": _place(target),
+        "kind": kind_named(target),
+        "resource": resource_named(target),
         **({"subResource": attempt.subresource} if attempt.subresource else {}),
-        "requestKind": _kind(resource),
-        "requestResource": _place(resource),
+        "requestKind": kind_named(resource),
+        "requestResource": resource_named(resource),
         **({"requestSubResource": attempt.subresource} if attempt.subresource else {}),
         **({"name": name} if name else {}),
         **({"namespace": attempt.namespace} if attempt.namespace else {}),
@@ -63,14 +63,6 @@ def review_of(
         "options": attempt.options or None,
     }
     return {"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": request}
-
-
-def _kind(resource: Resource) -> dict[str, str]:
-    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
-
-
-def _place(resource: Resource) -> dict[str, str]:
-    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
 def _user(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> dict[str, Any]:

@@ -16,6 +16,16 @@ from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.instants import Instant
 
 
+def kind_named(resource: Resource) -> dict[str, str]:
+    """Return the kind of a resource as webhooks and expressions are told it (metav1.GroupVersionKind)."""
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def resource_named(resource: Resource) -> dict[str, str]:
+    """Return a resource as webhooks and expressions are told it (metav1.GroupVersionResource)."""
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
+
+
 class Attempt(msgspec.Struct):
     """A create, an update or a deletion that has not happened yet."""
 

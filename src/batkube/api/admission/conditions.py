@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.attempts import Attempt, kind_named, resource_named
 from batkube.api.cel.programs import CelProgram
 from batkube.api.cel.trees import SourceError, Unsupported
 from batkube.api.cel.types import DYN
@@ -42,9 +42,7 @@ class Expressions:
 
 def seen_by_expressions(attempt: Attempt, params: KubeObject | None = None) -> dict[str, Any]:
     """Return what expressions see."""
-    resource = attempt.resource
-    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    place = {"group": resource.group, "version": resource.version, "resource": resource.plural}
+    kind, place = kind_named(attempt.resource), resource_named(attempt.resource)
     namespace = attempt.store.get("namespaces", Key(attempt.namespace)) if attempt.namespace else None
     user = attempt.user
     request = {
