@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from batkube.cluster.client import Refused
 from batkube.cluster.courses import Courses
+from batkube.cluster.pod_use import PodUse
 from batkube.cluster.pods import is_finished
 from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
@@ -35,8 +36,9 @@ def count_only(storage: str, obj: KubeObject, quota: KubeObject) -> dict[str, Qu
 class PlainApi:
     """Writes to the store as the API server would, as far as controllers can tell: identity, generation, deletion."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, now: Callable[[], Instant]) -> None:
         self.store = store
+        self.now = now
         self.made = 0
         #: Kinds of which no object may be created, to see what controllers do then.
         self.forbidden: dict[str, str] = {}
@@ -79,6 +81,22 @@ class PlainApi:
         if self._may_go(storage, new):
             self.store.delete(storage, [key], now)
         return new
+
+    def scale_of(self, group: str, kind: str, namespace: str, name: str) -> KubeObject:
+        found = self.store.get(f"{kind.lower()}s.{group}", Key(f"{namespace}/{name}"))
+        if found is None:
+            raise Refused(404, "NotFound", f'{kind.lower()}s.{group} "{name}" not found')
+        labels = ",".join(f"{key}={value}" for key, value in found["spec"]["selector"]["matchLabels"].items())
+        status = {"replicas": found.get("status", {}).get("replicas", 0), "selector": labels}
+        return {"metadata": found["metadata"], "spec": {"replicas": found["spec"]["replicas"]}, "status": status}
+
+    def rescale(self, group: str, kind: str, scale: KubeObject) -> None:
+        storage, key = f"{kind.lower()}s.{group}", key_of(scale)
+        found = self.store.get(storage, key)
+        assert found is not None
+        if storage in self.forbidden:
+            raise Refused(403, "Forbidden", self.forbidden[storage])
+        self.update(storage, {**found, "spec": {**found["spec"], **scale["spec"]}}, self.now())
 
     def _may_go(self, storage: str, obj: KubeObject) -> bool:
         metadata = obj["metadata"]
@@ -148,15 +166,15 @@ class Cluster:
         self.world = World(Streams(0))
         self.store, self.clock, self.loop = self.world.store, self.world.clock, Loop(self.world)
         self.clock.advance(START)
-        self.api = PlainApi(self.store)
-        courses = Courses()
+        self.api = PlainApi(self.store, lambda: self.clock.now)
+        courses, conduct = Courses(), ContainerRules(rules, self.world.streams)
         agents = start_cluster(
             self.world,
             lambda component: self.api,
             courses,
             delays=delays,
-            controllers=Surroundings(count_only),
-            rules=ContainerRules(rules, self.world.streams),
+            controllers=Surroundings(count_only, PodUse(conduct), self.api),
+            rules=conduct,
         )
         assert agents is not None
         if scheduler:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,9 @@ JOB = {
 }
 
 
-def inputs(folder: Path, events: str = FAILURE, **keys: object) -> Inputs:
-    """Return what a run with a Job and these events is made of; no program is built or started for that."""
-    (folder / "objects.yaml").write_text(yaml.safe_dump(JOB))
+def inputs(folder: Path, events: str = FAILURE, objects: Sequence[object] = (JOB,), **keys: object) -> Inputs:
+    """Return what a run with objects and these events is made of; no program is built or started for that."""
+    (folder / "objects.yaml").write_text(yaml.safe_dump_all(objects))
     (folder / "events.yaml").write_text(events)
     files = {"workload": str(folder / "objects.yaml"), "events": str(folder / "events.yaml")}
     run = {"platform": "4x4,16Gi", "until": "1h", "scheduler": "kube-scheduler@1.34.4", "controllers": MANAGER}
@@ -44,6 +45,18 @@ def test_nodes_are_looked_after_by_their_leases_where_something_happens_to_them(
     assert not usual.has_leases
     assert failing.has_leases
     assert at_work(failing) - at_work(usual) == {"node-lifecycle-controller"}
+
+
+def test_autoscalers_are_looked_after_where_there_are_any(tmp_path: Path) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 3},
+    }
+    usual, scaling = inputs(tmp_path), inputs(tmp_path, objects=[JOB, autoscaler])
+    assert at_work(scaling) - at_work(usual) == {"horizontal-pod-autoscaler-controller"}
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,27 @@ def test_custom_objects_come_after_their_definition_and_a_quota_holds_back_a_job
     assert second["created"] >= first["finished"]
 
 
+def test_what_nothing_in_the_run_acts_on_is_noted(simulate: Simulate) -> None:
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    ingress = made("networking.k8s.io/v1", "Ingress", "door", {"defaultBackend": backend})
+    rule = {
+        "name": "x.example.org",
+        "clientConfig": {"url": "https://127.0.0.1:1/x"},
+        "admissionReviewVersions": ["v1"],
+    }
+    hook = made("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "hook")
+    hook["webhooks"] = [{**rule, "sideEffects": "None"}]
+
+    run = simulate(widget_definition(), made("example.org/v1", "Widget", "w"), ingress, hook)
+
+    notes = json.loads((run.path / "fidelity.json").read_text())
+    assert {note["example"]: note["message"] for note in notes} == {
+        "Widget default/w": "objects of custom kinds do nothing: no program of the run knows them",
+        "Ingress door": "what says who may reach pods was stored and has no effect: traffic is not modelled",
+        "ValidatingWebhookConfiguration hook": "a webhook was stored and not called",
+    }
+
+
 @pytest.mark.parametrize(("scheduler", "waited_s"), [("policy:fcfs", 0), ("kube-scheduler@1.34.4", 600)])
 def test_programs_have_time_to_answer_a_custom_object(
     simulate: Simulate, kept_program: Callable[[str], str], scheduler: str, waited_s: float

@@ -49,7 +49,7 @@ ADDRESS = re.compile(r"^10\.128\.\d+\.\d+$")
 #: Of a Deployment that was changed: ours are not counted in the same steps.
 STEPS = {"generation", "observedGeneration"}
 #: The hash of a template is another one, since it is of Go's own text of it.
-HASH = re.compile(r"\b(web)-[a-z0-9]{8,10}\b")
+HASH = re.compile(r"\b(web|wave|slow|full|blind|bare)-[a-z0-9]{6,10}\b")
 SUFFIX = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 IDENTITY = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
@@ -175,12 +175,75 @@ OTHER_OBJECTS = [
 ]
 
 
-def ran(out: Path, until: str, controllers: str, objects: Sequence[Fields] = OBJECTS) -> Record:
+def busy(name: str, replicas: int, **requests: str) -> Fields:
+    """Return a Deployment whose pods use what RULES say."""
+    pods = {"containers": [{"name": "c", "image": name, "resources": {"requests": requests}}]}
+    template = {"metadata": {"labels": {"app": name}}, "spec": pods}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return made("apps/v1", "Deployment", name, "10", spec)
+
+
+def autoscaler(name: str, metric: Fields, most: int = 10, **spec: object) -> Fields:
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    fields = {"scaleTargetRef": reference, "minReplicas": 1, "maxReplicas": most, "metrics": [metric], **spec}
+    return made("autoscaling/v2", "HorizontalPodAutoscaler", name, "20", fields)
+
+
+def resource(name: str, **target: object) -> Fields:
+    kind = "Utilization" if "averageUtilization" in target else "AverageValue"
+    return {"type": "Resource", "resource": {"name": name, "target": {"type": kind, **target}}}
+
+
+#: What pods use, by their age.
+RULES = """
+- {image: wave, cpu: [[0s, 900m], [10m, 900m], [10m, 200m], [40m, 200m]]}
+- {image: slow, cpu: [[0s, 100m], [30m, 1], [1h, 100m]]}
+- {image: full, memory: [[0s, 1Gi], [20m, 3Gi]]}
+"""
+SCALED_OBJECTS = [
+    busy("wave", 2, cpu="1"),
+    autoscaler("wave", resource("cpu", averageUtilization=50)),
+    busy("slow", 3, cpu="500m"),
+    autoscaler(
+        "slow",
+        {
+            "type": "ContainerResource",
+            "containerResource": {
+                "name": "cpu",
+                "container": "c",
+                "target": {"type": "Utilization", "averageUtilization": 60},
+            },
+        },
+        behavior={
+            "scaleUp": {
+                "stabilizationWindowSeconds": 60,
+                "policies": [{"type": "Pods", "value": 2, "periodSeconds": 120}],
+            },
+            "scaleDown": {"policies": [{"type": "Percent", "value": 50, "periodSeconds": 300}]},
+        },
+    ),
+    busy("full", 2, memory="2Gi"),
+    autoscaler("full", resource("memory", averageValue="1500Mi"), most=5),
+    autoscaler("nobody", resource("cpu", averageUtilization=50)),
+    busy("blind", 2, cpu="1"),
+    autoscaler(
+        "blind",
+        {"type": "Pods", "pods": {"metric": {"name": "hits"}, "target": {"type": "AverageValue", "averageValue": "1"}}},
+    ),
+    busy("bare", 2),
+    autoscaler("bare", resource("cpu", averageUtilization=50)),
+]
+
+
+def ran(out: Path, until: str, controllers: str, objects: Sequence[Fields] = OBJECTS, rules: str = "") -> Record:
     """Run the objects under kube-scheduler, with the controllers wanted."""
     out.parent.mkdir(exist_ok=True)
     workload = out.parent / "workload.yaml"
     workload.write_text(yaml.safe_dump_all(objects))
     keys = {"workload": str(workload), "platform": "8x4,16Gi", "scheduler": "kube-scheduler@1.34.4"}
+    if rules:
+        (out.parent / "rules.yaml").write_text(rules)
+        keys["rules"] = str(out.parent / "rules.yaml")
     return execute(make_scenario({**keys, "until": until, "controllers": controllers}, "test"), out)
 
 
@@ -254,6 +317,18 @@ def test_services_and_volumes_are_left_as_the_real_controllers_leave_them(
     for kind in OTHER_KINDS:
         assert tidied(left(ours, [kind])[kind]) == tidied(left(real, [kind])[kind])
     assert len(left(ours, ["pods"])["pods"]) == 2
+
+
+def test_autoscalers_do_what_the_real_one_does(kept_program: Callable[[str], str], tmp_path: Path) -> None:
+    ours = ran(tmp_path / "ours", "90m", "ours", SCALED_OBJECTS, RULES)
+    real = ran(tmp_path / "real", "90m", kept_program(MANAGER), SCALED_OBJECTS, RULES)
+    kinds = ["horizontalpodautoscalers.autoscaling", "deployments.apps"]
+    assert left(ours, kinds) == left(real, kinds)
+    of_ours, of_real = created(tmp_path / "ours"), created(tmp_path / "real")
+    assert [(len(times), pytest.approx(times, abs=1)) for times in of_ours.values()] == [
+        (len(times), times) for times in of_real.values()
+    ]
+    assert sum(map(len, of_ours.values())) > 25
 
 
 def whole(record: Record) -> list[object]:

@@ -38,6 +38,7 @@ from batkube.api.verbs.behaviours import Admitting, BuiltIn, OfDefinitions
 from batkube.api.verbs.bodies import Bodies
 from batkube.api.verbs.calls import Special
 from batkube.api.verbs.deletion import Deleter
+from batkube.api.verbs.metrics import MetricsApi
 from batkube.api.verbs.objects import Objects
 from batkube.api.verbs.patching import Patching
 from batkube.api.verbs.registry import Registry
@@ -47,6 +48,7 @@ from batkube.api.verbs.specials import Specials
 from batkube.api.verbs.unmodelled import note_unmodelled
 from batkube.api.verbs.watches import Watches
 from batkube.cluster.kinds import KindTable
+from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Key, Store
 from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
@@ -65,19 +67,21 @@ class Api:
         users: dict[str, User],
         *,
         bare: bool = False,
+        use: PodUse | None = None,
         specials: dict[str, Special] | None = None,
         notes: FidelityNotes | None = None,
         old_versions: Sequence[str] = (),
         describe: Describe = lambda _: {},
         ask: Ask | None = None,
     ) -> None:
-        """`bare`: as the real server alone, without service accounts for pods and without metrics.
+        """`bare`: as the real server alone, without service accounts for pods.
 
-        `old_versions` are versions of the past (`policy/v1beta1`) to serve as well. `describe` finds the words
-        for types and fields, when somebody asks for them. `ask` calls webhooks; without it they are stored only.
+        `use` tells what pods use; without it there are no metrics. `old_versions` are versions of the past
+        (`policy/v1beta1`) to serve as well. `describe` finds the words for types and fields, when somebody asks for
+        them. `ask` calls webhooks; without it they are stored only.
         """
         self._store = store
-        self._table = table = KindTable.builtin(metrics=not bare)
+        self._table = table = KindTable.builtin(metrics=use is not None)
         for group_version in old_versions:
             table.revive(*group_version.split("/"))
         authorizer = Authorizer(store, aggregates=not bare)
@@ -119,7 +123,7 @@ class Api:
             bodies,
             Patching(served, self._registry, bodies),
             self.watches,
-            {**special.handlers(), **(specials or {})},
+            {**special.handlers(), **({} if use is None else MetricsApi(store, use).handlers()), **(specials or {})},
         )
         status = table.definition_of("meta.k8s.io", "v1", "Status")
         self._server = ApiServer(
@@ -144,9 +148,9 @@ class Api:
         """Return the API for a component within the process."""
         return InProcessClient(component, self._served, self._registry, self._deleter, self._inquiries)
 
-    def manifests(self, token: str) -> Manifests:
+    def manifests(self, token: str, manager: str = "kubectl") -> Manifests:
         """Return the API for somebody who has manifests to apply, and this token."""
-        return Manifests(self.handle, self._table, token)
+        return Manifests(self.handle, self._table, token, manager)
 
     def listens_on(self, address: str) -> None:
         """Tell where clients reach the server (`host:port`)."""

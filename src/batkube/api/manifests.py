@@ -21,16 +21,16 @@ from batkube.cluster.store import Key, KubeObject
 
 Handle = Callable[[Request], Response | Stream]
 
-_OPTIONS = {"fieldManager": ["kubectl"], "fieldValidation": ["Strict"]}
-
 
 class Manifests:
     """The API for somebody who has manifests, and the token of somebody who may do anything."""
 
-    def __init__(self, handle: Handle, table: KindTable, token: str) -> None:
+    def __init__(self, handle: Handle, table: KindTable, token: str, manager: str = "kubectl") -> None:
+        """`manager` is who owns the fields that are written."""
         self._handle = handle
         self._table = table
         self._headers = {"authorization": f"Bearer {token}", "accept": JSON}
+        self._options = {"fieldManager": [manager], "fieldValidation": ["Strict"]}
 
     def _resource_of(self, fields: KubeObject) -> Resource:
         version, kind = str(fields["apiVersion"]), str(fields["kind"])
@@ -63,6 +63,23 @@ class Manifests:
         metadata = {"namespace": namespace, "name": name}
         return self._ask("PATCH", self.resource_named(kind), metadata, "/scale", {"spec": {"replicas": replicas}})
 
+    def scale_of(self, group: str, kind: str, namespace: str, name: str) -> KubeObject:
+        """Return the Scale of an object, whatever its kind; raises Refused."""
+        return _body(self._handle(self._request("GET", self._scale_path(group, kind, namespace, name), JSON, {})))
+
+    def rescale(self, group: str, kind: str, scale: KubeObject) -> None:
+        """Give an object the replicas of a Scale; raises Refused."""
+        metadata = scale["metadata"]
+        path = self._scale_path(group, kind, metadata["namespace"], metadata["name"])
+        _body(self._handle(self._request("PUT", path, JSON, scale)))
+
+    def _scale_path(self, group: str, kind: str, namespace: str, name: str) -> str:
+        # A reference's version counts for nothing (Kubernetes: RESTMapper.RESTMappings of a group and kind).
+        for resource in self._table.resources():
+            if (resource.group, resource.kind) == (group, kind):
+                return f"{_folder(resource, namespace)}/{name}/scale"
+        raise Refused(404, "NotFound", f'no matches for kind "{kind}" in group "{group}"')
+
     def resource_named(self, kind: str) -> Resource:
         """Return what people mean by a kind without a version, `Deployment` or `deployments`; raises Refused."""
         for resource in self._table.resources():
@@ -85,7 +102,7 @@ class Manifests:
             body = msgspec.json.encode(fields)
         except (OverflowError, TypeError, UnicodeEncodeError, msgspec.EncodeError) as problem:
             raise Refused(400, "BadRequest", f"it cannot be written as JSON: {problem}") from problem
-        return Request(method, path, dict(_OPTIONS), headers, body)
+        return Request(method, path, dict(self._options), headers, body)
 
 
 def _folder(resource: Resource, namespace: str) -> str:

@@ -15,6 +15,11 @@ def phase_of(pod: KubeObject) -> str:
     return phase
 
 
+def is_running(pod: KubeObject) -> bool:
+    """Return whether the pod's phase says that it runs."""
+    return phase_of(pod) == "Running"
+
+
 def node_of_pod(pod: KubeObject) -> str:
     """Return the name of the node that the pod is bound to, or ""."""
     name: str = pod["spec"].get("nodeName", "")

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from batkube.cluster.client import Client
 from batkube.cluster.event_recorder import EventRecorder
+from batkube.cluster.pod_use import PodUse
 from batkube.cluster.world import World
+from batkube.controllers.autoscalers import Autoscalers, Scales
 from batkube.controllers.controlled import Controlled
 from batkube.controllers.cron_jobs import CronJobs
 from batkube.controllers.daemon_sets import DaemonSets
@@ -36,6 +38,9 @@ class Surroundings:
     """What the controllers need to know of the server they work for."""
 
     usage_of: UsageOf
+    #: What pods use, and how the size of anything is read and changed.
+    use: PodUse
+    scales: Scales
     #: The certificate authority of the server, PEM.
     authority: str = ""
 
@@ -64,6 +69,7 @@ def start_controllers(world: World, client: Client, surroundings: Surroundings) 
     Jobs(world, client, events("job-controller"), pods)
     FinishedJobs(world, client)
     CronJobs(world, client, events("cronjob-controller"), Controlled(world.store, JOB))
+    Autoscalers(world, client, events("horizontal-pod-autoscaler"), surroundings.use, surroundings.scales)
     PodsOfLostNodes(world, client)
     TaintEviction(world, client, events("taint-eviction-controller"))
     Disruption(world, client, events("controllermanager"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from batkube.programs.program import OutsideScheduler
@@ -9,16 +10,15 @@ from batkube.scenarios.scenario import CONTROLLER_MANAGER
 
 #: The argument that says so.
 CONTROLLERS = "--controllers="
-NODE_LIFECYCLE = "node-lifecycle-controller"
+NODE_LIFECYCLE, AUTOSCALING = "node-lifecycle-controller", "horizontal-pod-autoscaler-controller"
 
 
-def with_node_lifecycle(program: OutsideScheduler) -> OutsideScheduler:
-    """Return the program; a run's controllers look after nodes, too, unless the user names those at work."""
+def with_controllers(program: OutsideScheduler, more: Sequence[str]) -> OutsideScheduler:
+    """Return the program; if it is a kube-controller-manager with `more` at work, unless the user names who is."""
     is_named = any(text.startswith(CONTROLLERS) for text in program.arguments)
-    if is_named or program.folder != CONTROLLER_MANAGER:
+    if is_named or not more or program.folder != CONTROLLER_MANAGER:
         return program
-    names = (*_at_work(program), NODE_LIFECYCLE)
-    return replace(program, arguments=(*program.arguments, CONTROLLERS + ",".join(names)))
+    return replace(program, arguments=(*program.arguments, CONTROLLERS + ",".join((*_at_work(program), *more))))
 
 
 def watches_nodes(program: OutsideScheduler) -> bool:

@@ -20,6 +20,7 @@ from batkube.api.requests.messages import Request, Response, Stream
 from batkube.api.requests.users import MASTERS, authenticated
 from batkube.api.verbs.objects import NO_SUCH_PATH
 from batkube.cluster.mapping import NODE, POD
+from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
@@ -149,12 +150,30 @@ def start_all(
     return started
 
 
-def make_server(world: World, old_versions: Sequence[str] = (), collisions: Collisions | None = None) -> RunServer:
-    """Return the API server of a run; `old_versions` are served as well, and `collisions` hears of bindings."""
+def make_server(
+    world: World,
+    use: PodUse | None = None,
+    old_versions: Sequence[str] = (),
+    collisions: Collisions | None = None,
+) -> RunServer:
+    """Return the API server of a run; `old_versions` are served as well, and `collisions` hears of bindings.
+
+    `use` tells what pods use.
+    """
     token = secrets.token_urlsafe()
     users = {token: authenticated("admin", "admin", (MASTERS,))}
     clock = world.clock
-    api = Api(world.store, lambda: clock.now, NoTimers(), world.streams, users, bare=True, old_versions=old_versions)
+    api = Api(
+        world.store,
+        lambda: clock.now,
+        NoTimers(),
+        world.streams,
+        users,
+        bare=True,
+        use=use,
+        notes=world.notes,
+        old_versions=old_versions,
+    )
     api.bootstrap(clock.now, 6443)
     return RunServer(api, token, [], collisions)
 

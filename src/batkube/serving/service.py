@@ -23,10 +23,10 @@ from batkube.api.connections.listening import DualListener, listen_both
 from batkube.api.connections.outside_calls import ask
 from batkube.api.requests.users import MASTERS, User, authenticated
 from batkube.api.verbs.logs import Logs
-from batkube.api.verbs.metrics import MetricsApi
 from batkube.cluster.courses import Courses
 from batkube.cluster.kubeconfigs import kubeconfig
 from batkube.cluster.mapping import ANNOTATION_SPEED
+from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, register_nodes, start_cluster, start_scheduler
@@ -44,6 +44,7 @@ from batkube.outputs.files.manifest import json_text, write_json
 from batkube.platforms.model import Platform
 from batkube.policies.interface import Policy
 from batkube.programs.program import OutsideScheduler
+from batkube.scenarios.scenario import CONTROLLER_MANAGER
 from batkube.schedulers.descriptions import read_descriptions
 from batkube.schedulers.installed import cache_folder
 from batkube.serving.collector import QuietCollector
@@ -135,7 +136,7 @@ async def _serve(
     credentials = make_credentials(service.host, start)
     timers = LoopTimers(asyncio.get_running_loop(), service.speed)
     is_bare = service.platform is None
-    specials = {} if is_bare else {**MetricsApi(store, rules).handlers(), "pods/log": Logs(store).answer}
+    use = None if is_bare else PodUse(rules)
     if service.latencies is not None and service.latencies.only_for_runs:
         notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
     describe = functools.partial(read_descriptions, cache=cache_folder())
@@ -146,7 +147,8 @@ async def _serve(
         streams,
         users,
         bare=is_bare,
-        specials=specials,
+        use=use,
+        specials={} if is_bare else {"pods/log": Logs(store).answer},
         notes=notes,
         describe=describe,
         ask=ask,
@@ -155,7 +157,11 @@ async def _serve(
     try:
         host = f"{_host(service.host)}:{listener.port}"
         api.listens_on(host)
-        agents = None if is_bare else _start_cluster(world, api, service, credentials.authority, rules)
+        surroundings = None
+        if use is not None and service.controllers:
+            scales = api.manifests(token, CONTROLLER_MANAGER)
+            surroundings = Surroundings(usage_by_storage(), use, scales, credentials.authority.decode())
+        agents = None if is_bare else _start_cluster(world, api, service, surroundings, rules)
         api.bootstrap(clock.now, listener.port, "" if is_bare else CONTROL_PLANE)
         if service.platform is not None and agents is not None:
             # `batkube emulate` has to know how long a second of this cluster is.
@@ -189,7 +195,7 @@ async def _wait(ending: Ending, service: Service, folder: OutputFolder) -> None:
 
 
 def _start_cluster(
-    world: World, api: Api, service: Service, authority: bytes, rules: ContainerRules
+    world: World, api: Api, service: Service, surroundings: Surroundings | None, rules: ContainerRules
 ) -> NodeAgents | None:
     courses = Courses()
     agents = start_cluster(
@@ -197,7 +203,7 @@ def _start_cluster(
         api.client,
         courses,
         delays=None if service.latencies is None else Delays(service.latencies, world.streams),
-        controllers=Surroundings(usage_by_storage(), authority.decode()) if service.controllers else None,
+        controllers=surroundings,
         rules=rules,
     )
     if service.scheduler:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from batkube.cluster.courses import Courses
 from batkube.cluster.mapping import NODE, POD, kube_name, node_names, node_of
 from batkube.cluster.outcomes import Outcome
+from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
@@ -108,7 +109,9 @@ def assemble(
     pods = PodsWriter(pods_file, names, None if witness is None else witness.story)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
-    server, rules = _server(world, inputs), ContainerRules(inputs.rules, world.streams)
+    rules = ContainerRules(inputs.rules, world.streams)
+    use = PodUse(rules)
+    server = _server(world, inputs, use)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
     arrivals = _arrivals(inputs, world)
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
@@ -136,7 +139,7 @@ def assemble(
         rules=rules,
         delays=delays,
         on_busy=watch_machines(world, names, accounts, states, _switches(power), may_go=bool(inputs.timetable)),
-        controllers=_surroundings() if inputs.has_own_controllers else None,
+        controllers=_surroundings(server, use) if inputs.has_own_controllers and server is not None else None,
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
     )
@@ -218,7 +221,7 @@ def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | 
     )
 
 
-def _server(world: World, inputs: Inputs) -> RunServer | None:
+def _server(world: World, inputs: Inputs, use: PodUse) -> RunServer | None:
     """Return the API server of a run that has somebody to serve."""
     if not inputs.needs_api:
         return None
@@ -229,16 +232,16 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     from batkube.programs.launch import make_server
 
     collisions = Collisions(world) if inputs.scenario.more_schedulers else None
-    server = make_server(world, old_versions(inputs.outside), collisions)
+    server = make_server(world, use, old_versions(inputs.outside), collisions)
     lay(inputs.foundations, server.api.manifests(server.token))
     return server
 
 
-def _surroundings() -> Surroundings:
+def _surroundings(server: RunServer, use: PodUse) -> Surroundings:
     from batkube.api.admission.usage import usage_by_storage
     from batkube.components.controllers import Surroundings
 
-    return Surroundings(usage_by_storage())
+    return Surroundings(usage_by_storage(), use, server.api.manifests(server.token, CONTROLLER_MANAGER))
 
 
 def _start_nodes(world: World, inputs: Inputs) -> None:

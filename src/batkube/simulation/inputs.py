@@ -20,7 +20,7 @@ from batkube.platforms.model import Platform
 from batkube.platforms.reading import read_platform
 from batkube.policies.catalogue import load_policy, make_policy
 from batkube.policies.interface import Policy
-from batkube.programs.controller_manager import watches_nodes, with_node_lifecycle
+from batkube.programs.controller_manager import AUTOSCALING, NODE_LIFECYCLE, watches_nodes, with_controllers
 from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.scenario import (
     BATSIM_ENGINE,
@@ -138,8 +138,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     check_kinds(timetable, all_objects)
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in all_objects])
-    if timetable.concerns_nodes and scenario.time.mode is TimeMode.EXACT:
-        outside = tuple(with_node_lifecycle(program) for program in outside)
+    more = _more_controllers(timetable, all_objects) if scenario.time.mode is TimeMode.EXACT else ()
+    outside = tuple(with_controllers(program, more) for program in outside)
     defined = [*(fields for _, fields in foundations), *(manifest.fields for manifest in all_objects)]
     manners = manners_of(scenario.submit_as, outside, defined)
     if scenario.controllers == NO_CONTROLLERS and not scenario.attach:
@@ -169,6 +169,12 @@ def _workloads(scenario: Scenario) -> Iterator[Workload]:
             yield source.make(scenario.seed, name)
         else:
             yield read_workload(source, name=name, with_objects=True)
+
+
+def _more_controllers(timetable: Timetable, objects: Sequence[ObjectManifest]) -> tuple[str, ...]:
+    """Return which controllers have work in this run that in most have none: they look many times a minute."""
+    has_autoscalers = any(manifest.kind == "HorizontalPodAutoscaler" for manifest in objects)
+    return (NODE_LIFECYCLE,) * timetable.concerns_nodes + (AUTOSCALING,) * has_autoscalers
 
 
 def _schedulers(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from batkube.programs.foundations import Foundations
 
 _REFUSED = FidelityNote("workload", "the API refused objects when they were applied")
+_IDLE = FidelityNote("workload", "objects of custom kinds do nothing: no program of the run knows them")
 #: What stays until somebody deletes it.
 _ENDLESS = ("CronJob", "DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _FORBIDDEN = 403
@@ -95,6 +96,7 @@ class ObjectSubmission:
         objects: Sequence[ObjectManifest],
         on_apply: Callable[[], None] | None = None,
     ) -> None:
+        """`on_apply` tells programs that may act on objects; without it there are none."""
         self._agenda = world.agenda
         self._journal = world.journal
         self._notes = world.notes
@@ -147,4 +149,6 @@ class ObjectSubmission:
         self.has_custom_kinds |= resource.custom
         if self._on_apply is not None:
             self._on_apply()
+        elif resource.custom:
+            self._notes.add(_IDLE, example=f"{manifest.kind} {key}")
         self._journal.append(now, "apply", kind=manifest.kind, object=str(key))

@@ -1,8 +1,6 @@
-"""metrics.k8s.io: what nodes and pods use, for `kubectl top` and autoscalers.
+"""metrics.k8s.io: what nodes and pods use, for `kubectl top` and autoscalers. A node uses what its pods do.
 
-Nothing really runs, so a running container uses exactly what it requests, and nothing of what it does not; a rule that
-matches it may tell otherwise (`workloads.rules`), and before it the annotations `batkube.io/cpu-usage` and
-`batkube.io/memory-usage` on its pod. A node uses what its pods do. Kubernetes: k8s.io/metrics, metrics-server.
+Kubernetes: k8s.io/metrics, metrics-server.
 """
 
 from __future__ import annotations
@@ -17,24 +15,22 @@ from batkube.api.requests.options import list_options
 from batkube.api.verbs.calls import Call, Special
 from batkube.api.verbs.encoding import encode
 from batkube.api.verbs.selection import Selection
+from batkube.cluster.pod_use import WINDOW, PodUse, Usage
+from batkube.cluster.pods import is_running, node_of_pod
 from batkube.cluster.store import Key, KubeObject, Store
-from batkube.kernel.instants import Duration, Instant, instant_of, rfc3339
-from batkube.kernel.quantities import CPU, MEMORY, Format, Quantity, format_amount, parse_quantity
-from batkube.workloads.rules import ContainerRules
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, rfc3339
+from batkube.kernel.quantities import CPU, MEMORY, Format, Quantity
 
-CPU_USAGE, MEMORY_USAGE = "batkube.io/cpu-usage", "batkube.io/memory-usage"
 _VERSION = "metrics.k8s.io/v1beta1"
-#: Over how long the use is said to be measured; metrics-server's default resolution is of this order.
-_WINDOW = "15s"
 _NOTHING = Quantity(0)
 
 
 class MetricsApi:
     """Answers requests for the use of pods and nodes."""
 
-    def __init__(self, store: Store, rules: ContainerRules) -> None:
+    def __init__(self, store: Store, use: PodUse) -> None:
         self._store = store
-        self._rules = rules
+        self._use = use
 
     def handlers(self) -> dict[str, Special]:
         """Return the handlers by resource."""
@@ -44,13 +40,13 @@ class MetricsApi:
         route = call.route
         if route.verb == "get":
             pod = self._store.get("pods", Key(f"{route.namespace}/{route.name}"))
-            if pod is None or not _is_running(pod):
+            if pod is None or not is_running(pod):
                 raise statuses.not_found(call.resource, f"{route.namespace}/{route.name}")
             return _answer(call, self._pod_metrics(call, pod))
         items = [
             self._pod_metrics(call, pod)
             for _, (pod, _) in _selection(call).of(self._store.entries("pods"))
-            if _is_running(pod)
+            if is_running(pod)
         ]
         return _answer(call, _list(call, items))
 
@@ -68,56 +64,23 @@ class MetricsApi:
         ]
         return _answer(call, _list(call, items))
 
-    def _usage_by_node(self, now: Instant) -> dict[str, dict[str, Quantity]]:
-        totals: dict[str, dict[str, Quantity]] = {}
+    def _usage_by_node(self, now: Instant) -> dict[str, Usage]:
+        totals: dict[str, Usage] = {}
         for pod, _ in self._store.entries("pods").values():
-            if _is_running(pod):
-                total = totals.setdefault(pod["spec"]["nodeName"], {})
-                for usage in self._usages(pod, now).values():
+            if is_running(pod):
+                total = totals.setdefault(node_of_pod(pod), {})
+                for usage in self._use.of(pod, now).values():
                     for resource, used in usage.items():
                         total[resource] = total.get(resource, _NOTHING) + used
         return totals
 
     def _pod_metrics(self, call: Call, pod: KubeObject) -> KubeObject:
-        usages = self._usages(pod, call.now)
+        usages = self._use.of(pod, call.now)
         containers = [{"name": name, "usage": _written(usage)} for name, usage in usages.items()]
         return _measured(call, pod, "PodMetrics", containers=containers)
 
-    def _usages(self, pod: KubeObject, now: Instant) -> dict[str, dict[str, Quantity]]:
-        """Return what each running container of a pod uses."""
-        annotations = pod["metadata"].get("annotations") or {}
-        annotated = {CPU: annotations.get(CPU_USAGE), MEMORY: annotations.get(MEMORY_USAGE)}
-        annotated = {resource: text for resource, text in annotated.items() if text is not None}
-        statuses_by_name = {one["name"]: one for one in pod["status"].get("containerStatuses") or ()}
-        usages = {}
-        for container in pod["spec"]["containers"]:
-            status = statuses_by_name.get(container["name"], {})
-            if "running" in status.get("state", {}):
-                requests = (container.get("resources") or {}).get("requests") or {}
-                texts = {**requests, **self._by_rule(pod, container, status, now), **annotated}
-                usages[container["name"]] = {name: _quantity(texts.get(name, "0")) for name in (CPU, MEMORY)}
-        return usages
 
-    def _by_rule(self, pod: KubeObject, container: KubeObject, status: KubeObject, now: Instant) -> dict[str, str]:
-        """Return what a rule says that a running container uses."""
-        conduct = self._rules.conduct(pod, container, status["restartCount"], is_init=False)
-        age = Duration(now - instant_of(status["state"]["running"]["startedAt"]))
-        curves = {CPU: conduct.cpu, MEMORY: conduct.memory}
-        return {name: format_amount(name, curve.at(age)) for name, curve in curves.items() if curve is not None}
-
-
-def _is_running(pod: KubeObject) -> bool:
-    return bool(pod.get("status", {}).get("phase") == "Running")
-
-
-def _quantity(text: str) -> Quantity:
-    try:
-        return parse_quantity(text)
-    except ValueError:
-        return _NOTHING
-
-
-def _written(usage: dict[str, Quantity]) -> dict[str, str]:
+def _written(usage: Usage) -> dict[str, str]:
     """Return use as metrics-server writes it: cpu in billionths of a core, memory in Ki."""
     cpu, memory = usage.get(CPU, _NOTHING), usage.get(MEMORY, _NOTHING)
     whole_ki = memory.value // 1024 * 1024
@@ -135,7 +98,7 @@ def _measured(call: Call, of: KubeObject, kind: str, **measures: object) -> Kube
         "apiVersion": _VERSION,
         "metadata": {**kept, "creationTimestamp": rfc3339(call.now)},
         "timestamp": rfc3339(call.now),
-        "window": _WINDOW,
+        "window": f"{WINDOW // NANOSECONDS_PER_SECOND}s",
         **measures,
     }
 

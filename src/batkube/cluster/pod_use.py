@@ -1,0 +1,59 @@
+"""What pods use: what `kubectl top` shows and what autoscalers go by.
+
+Nothing really runs, so a running container uses exactly what it requests, and nothing of what it does not; a rule that
+matches it may tell otherwise (`workloads.rules`), and before it the annotations `batkube.io/cpu-usage` and
+`batkube.io/memory-usage` on its pod.
+"""
+
+from __future__ import annotations
+
+from batkube.cluster.pods import is_running
+from batkube.cluster.store import KubeObject
+from batkube.kernel.instants import Duration, Instant, instant_of, seconds
+from batkube.kernel.quantities import CPU, MEMORY, Quantity, format_amount, parse_quantity
+from batkube.workloads.rules import ContainerRules
+
+CPU_USAGE, MEMORY_USAGE = "batkube.io/cpu-usage", "batkube.io/memory-usage"
+#: Over how long the use is said to be measured; metrics-server's default resolution is of this order.
+WINDOW: Duration = seconds(15)
+
+Usage = dict[str, Quantity]
+"""How much of cpu and of memory."""
+
+
+class PodUse:
+    """Tells what the containers of a pod use at an instant."""
+
+    def __init__(self, rules: ContainerRules) -> None:
+        self._rules = rules
+
+    def of(self, pod: KubeObject, now: Instant) -> dict[str, Usage]:
+        """Return what each running container of a pod uses; nothing is measured of a pod that does not run."""
+        if not is_running(pod):
+            return {}
+        annotations = pod["metadata"].get("annotations") or {}
+        annotated = {CPU: annotations.get(CPU_USAGE), MEMORY: annotations.get(MEMORY_USAGE)}
+        annotated = {resource: text for resource, text in annotated.items() if text is not None}
+        statuses = {status["name"]: status for status in pod["status"].get("containerStatuses") or ()}
+        usages = {}
+        for container in pod["spec"]["containers"]:
+            status = statuses.get(container["name"], {})
+            if "running" in status.get("state", {}):
+                requests = (container.get("resources") or {}).get("requests") or {}
+                texts = {**requests, **self._by_rule(pod, container, status, now), **annotated}
+                usages[container["name"]] = {name: _quantity(texts.get(name, "0")) for name in (CPU, MEMORY)}
+        return usages
+
+    def _by_rule(self, pod: KubeObject, container: KubeObject, status: KubeObject, now: Instant) -> dict[str, str]:
+        """Return what a rule says that a running container uses."""
+        conduct = self._rules.conduct(pod, container, status["restartCount"], is_init=False)
+        age = Duration(now - instant_of(status["state"]["running"]["startedAt"]))
+        curves = {CPU: conduct.cpu, MEMORY: conduct.memory}
+        return {name: format_amount(name, curve.at(age)) for name, curve in curves.items() if curve is not None}
+
+
+def _quantity(text: str) -> Quantity:
+    try:
+        return parse_quantity(text)
+    except ValueError:
+        return Quantity(0)
