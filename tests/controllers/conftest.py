@@ -173,7 +173,7 @@ class Cluster:
             lambda component: self.api,
             courses,
             delays=delays,
-            controllers=Surroundings(count_only, PodUse(conduct), self.api),
+            controllers=Surroundings(count_only, PodUse(self.store, conduct, START), self.api),
             rules=conduct,
         )
         assert agents is not None

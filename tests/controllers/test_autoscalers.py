@@ -70,6 +70,22 @@ def test_a_target_grows_while_its_pods_are_busy_and_shrinks_five_minutes_after()
     assert world.events("SuccessfulRescale")[-1] == "New size: 2; reason: All metrics below target"
 
 
+def test_a_load_that_pods_share_is_met_by_as_many_as_it_takes() -> None:
+    """Two cores of work at first, five after ten minutes, one after half an hour; each pod is to do half a core."""
+    load = Curve(
+        ((seconds(0), 2000), (seconds(600), 2000), (seconds(600), 5000), (seconds(1800), 5000), (seconds(1800), 1000))
+    )
+    world = Cluster("4x4,16Gi", rules=[ContainerRule("rules.yaml: [0]", image="app", cpu_load=load)])
+    world.create("deployments.apps", world.deployment(replicas=1))
+    world.create("horizontalpodautoscalers.autoscaling", autoscaler(maxReplicas=20))
+    sizes = []
+    for length_s in (300, 600, 1500):
+        world.run(length_s)
+        sizes.append(size(world))
+    assert sizes == [4, 10, 2]
+    assert status(world)["currentMetrics"][0]["resource"]["current"]["averageUtilization"] == 50
+
+
 @pytest.mark.parametrize(
     ("spec", "kind", "reason"),
     [

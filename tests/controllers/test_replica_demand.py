@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from batkube.cluster.pod_use import PodUse
+from batkube.cluster.world import World
 from batkube.controllers.replica_demand import NoDemand, Target, demand
 from batkube.kernel.instants import Instant, rfc3339, seconds
 from batkube.kernel.streams import Streams
@@ -14,7 +15,7 @@ from batkube.workloads.rules import ContainerRules
 
 NOW = Instant(seconds(10_000))
 LONG_AGO = 9_000
-USE = PodUse(ContainerRules((), Streams(0)))
+USE = PodUse(World(Streams(0)).store, ContainerRules((), Streams(0)))
 HALF = Target("cpu", "", 50, None)
 
 

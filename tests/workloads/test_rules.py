@@ -93,6 +93,17 @@ def test_the_first_rule_that_matches_counts_and_one_that_never_did_is_noted(tmp_
     assert (note["count"], str(note["example"]).endswith("rules.yaml: [2]")) == (1, True)
 
 
+def test_a_load_is_that_of_the_rule_that_matches(tmp_path: Path) -> None:
+    some = ContainerRules(
+        rules(tmp_path, "- {image: app, cpu-load: [[0s, 1], [10s, 3]]}\n- {image: '*', cpu: 1}\n"), Streams(0)
+    )
+    load = some.load_of(pod(), pod()["spec"]["containers"][0])
+    assert load is not None
+    assert [load.cpu.at(seconds(second)) for second in (0, 5, 20)] == [1000, 2000, 3000]
+    other = pod(image="other")
+    assert some.load_of(other, other["spec"]["containers"][0]) is None
+
+
 def test_an_init_container_is_meant_only_where_it_is_named(tmp_path: Path) -> None:
     assert said(rules(tmp_path, "- {pod: p, duration: 5}"), pod(), is_init=True) == Conduct()
     assert said(rules(tmp_path, "- {image: app, pod: p, duration: 5}"), pod(), is_init=True).length == seconds(5)
@@ -141,6 +152,8 @@ def test_what_is_drawn_is_of_the_distribution(tmp_path: Path) -> None:
         ("- {image: app}", "says nothing"),
         ("- {image: app, length: 5}", "[0].length"),
         ("- {image: app, duration: soon}", "[0].duration"),
+        ("- {image: app, cpu: 1, cpu-load: 5}", "[0].cpu-load"),
+        ("- {image: app, cpu-load: [[5s, 1], [1s, 2]]}", "go back in time"),
         ("- {image: app, duration: -5}", "negative"),
         ("- {image: app, duration: 'uniform:1'}", "uniform"),
         ("- {image: app, exit-code: 256}", "0 to 255"),

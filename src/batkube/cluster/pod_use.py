@@ -2,14 +2,17 @@
 
 Nothing really runs, so a running container uses exactly what it requests, and nothing of what it does not; a rule that
 matches it may tell otherwise (`workloads.rules`), and before it the annotations `batkube.io/cpu-usage` and
-`batkube.io/memory-usage` on its pod.
+`batkube.io/memory-usage` on its pod. A rule may also bring a load, which the ready containers that it matches share
+alike, as behind a Service: the more there are, the less each has to do.
 """
 
 from __future__ import annotations
 
-from batkube.cluster.pods import is_running
-from batkube.cluster.store import KubeObject
-from batkube.kernel.instants import Duration, Instant, instant_of, seconds
+from collections import Counter
+
+from batkube.cluster.pods import is_ready, is_running
+from batkube.cluster.store import KubeObject, Store
+from batkube.kernel.instants import START, Duration, Instant, instant_of, seconds
 from batkube.kernel.quantities import CPU, MEMORY, Quantity, format_amount, parse_quantity
 from batkube.workloads.rules import ContainerRules
 
@@ -24,8 +27,13 @@ Usage = dict[str, Quantity]
 class PodUse:
     """Tells what the containers of a pod use at an instant."""
 
-    def __init__(self, rules: ContainerRules) -> None:
+    def __init__(self, store: Store, rules: ContainerRules, start: Instant = START) -> None:
+        """`start` is when loads begin."""
+        self._store = store
         self._rules = rules
+        self._start = start
+        #: How many containers share each load, by its rule, at a version of the store.
+        self._sharers: tuple[int, dict[str, int]] = -1, {}
 
     def of(self, pod: KubeObject, now: Instant) -> dict[str, Usage]:
         """Return what each running container of a pod uses; nothing is measured of a pod that does not run."""
@@ -49,7 +57,26 @@ class PodUse:
         conduct = self._rules.conduct(pod, container, status["restartCount"], is_init=False)
         age = Duration(now - instant_of(status["state"]["running"]["startedAt"]))
         curves = {CPU: conduct.cpu, MEMORY: conduct.memory}
-        return {name: format_amount(name, curve.at(age)) for name, curve in curves.items() if curve is not None}
+        said = {name: format_amount(name, curve.at(age)) for name, curve in curves.items() if curve is not None}
+        load = self._rules.load_of(pod, container)
+        if load is not None:
+            amount = load.cpu.at(Duration(now - self._start)) // self._sharers_of(load.rule) if is_ready(pod) else 0
+            said[CPU] = format_amount(CPU, amount)
+        return said
+
+    def _sharers_of(self, rule: str) -> int:
+        """Return how many containers share the load of a rule; one that asks is among them."""
+        version, sharers = self._sharers
+        if version != self._store.version:
+            loads = (
+                self._rules.load_of(pod, container)
+                for pod, _ in self._store.entries("pods").values()
+                if is_running(pod) and is_ready(pod)
+                for container in pod["spec"]["containers"]
+            )
+            sharers = dict(Counter(load.rule for load in loads if load is not None))
+            self._sharers = self._store.version, sharers
+        return sharers[rule]
 
 
 def _quantity(text: str) -> Quantity:

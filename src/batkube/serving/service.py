@@ -136,7 +136,7 @@ async def _serve(
     credentials = make_credentials(service.host, start)
     timers = LoopTimers(asyncio.get_running_loop(), service.speed)
     is_bare = service.platform is None
-    use = None if is_bare else PodUse(rules)
+    use = None if is_bare else PodUse(store, rules, clock.now)
     if service.latencies is not None and service.latencies.only_for_runs:
         notes.add(_ONLY_FOR_RUNS, example=", ".join(service.latencies.only_for_runs))
     describe = functools.partial(read_descriptions, cache=cache_folder())

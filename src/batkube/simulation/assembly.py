@@ -110,7 +110,7 @@ def assemble(
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     rules = ContainerRules(inputs.rules, world.streams)
-    use = PodUse(rules)
+    use = PodUse(world.store, rules)
     server = _server(world, inputs, use)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
     arrivals = _arrivals(inputs, world)

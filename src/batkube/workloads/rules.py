@@ -58,6 +58,8 @@ class ContainerRule:
     cpu: Curve | Distribution | None = None
     #: In bytes.
     memory: Curve | Distribution | None = None
+    #: In millicores, by the time of the cluster: what all ready containers that it matches share.
+    cpu_load: Curve | None = None
     #: Whether there is no such image.
     pull_fails: bool = False
 
@@ -95,6 +97,13 @@ class Conduct(NamedTuple):
     pull_fails: bool = False
 
 
+class Load(NamedTuple):
+    """Work that containers share, by the rule that brings it, and its millicores over the time of the cluster."""
+
+    rule: str
+    cpu: Curve
+
+
 _NOTHING_SAID = Conduct()
 _IDLE = FidelityNote("rules", "a rule matched no container, or only such as an earlier rule matched")
 
@@ -105,6 +114,7 @@ class ContainerRules:
     def __init__(self, rules: Sequence[ContainerRule], streams: Streams) -> None:
         self._rules = rules
         self._streams = streams
+        self._has_loads = any(rule.cpu_load is not None for rule in rules)
         #: The rules that spoke of no container yet.
         self._idle = dict.fromkeys(rule.place for rule in rules)
 
@@ -112,13 +122,22 @@ class ContainerRules:
         """Return what is said of a run of a pod's container; its runs are counted from 0."""
         if not self._rules:
             return _NOTHING_SAID
-        metadata = pod["metadata"]
-        subject = _subject(container, metadata, metadata["name"], is_init=is_init)
-        rule = next((rule for rule in self._rules if rule.matches(subject)), None)
+        subject = _subject(container, pod["metadata"], pod["metadata"]["name"], is_init=is_init)
+        rule = self._rule_of(subject)
         if rule is None:
             return _NOTHING_SAID
         self._idle.pop(rule.place, None)
         return self._drawn(rule, f"{subject.namespace}/{subject.pod}/{subject.container}/{run}")
+
+    def load_of(self, pod: Mapping[str, Any], container: Mapping[str, Any]) -> Load | None:
+        """Return the load that a container of a pod has part in, if any."""
+        if not self._has_loads:
+            return None
+        rule = self._rule_of(_subject(container, pod["metadata"], pod["metadata"]["name"], is_init=False))
+        return None if rule is None or rule.cpu_load is None else Load(rule.place, rule.cpu_load)
+
+    def _rule_of(self, subject: Subject) -> ContainerRule | None:
+        return next((rule for rule in self._rules if rule.matches(subject)), None)
 
     def note_idle(self, notes: FidelityNotes) -> None:
         """Say, when all is over, that there are rules that spoke of no container."""

@@ -16,7 +16,8 @@ from batkube.workloads.fields import Place
 from batkube.workloads.rules import FOREVER, ContainerRule
 
 _PATTERNS = ("image", "container", "namespace", "pod")
-_SAYINGS = ("duration", "exit-code", CPU, MEMORY, "pull")
+_LOAD = "cpu-load"
+_SAYINGS = ("duration", "exit-code", CPU, _LOAD, MEMORY, "pull")
 _KEYS = (*_PATTERNS, "labels", *_SAYINGS)
 #: What exit codes there are.
 _CODES = range(256)
@@ -40,6 +41,8 @@ def _rule(place: Place, entry: object) -> ContainerRule:
         place.refuse("says of no container that it means it", 'write what it matches; image: "*" matches all')
     if not keys.keys() & set(_SAYINGS):
         place.refuse("says nothing of the containers it matches", f"add one of {', '.join(_SAYINGS)}")
+    if CPU in keys and _LOAD in keys:
+        (place / _LOAD).refuse(f"says what containers use, and so does {CPU}", "leave one of them out")
     return ContainerRule(
         place=f"{place.path}: {place.at}",
         **{key: take.text(place / key, keys[key]) for key in _PATTERNS if key in keys},
@@ -48,6 +51,7 @@ def _rule(place: Place, entry: object) -> ContainerRule:
         exit_code=_exit_code(place / "exit-code", keys["exit-code"]) if "exit-code" in keys else None,
         cpu=_use(place / CPU, CPU, keys[CPU]) if CPU in keys else None,
         memory=_use(place / MEMORY, MEMORY, keys[MEMORY]) if MEMORY in keys else None,
+        cpu_load=_curve(place / _LOAD, CPU, keys[_LOAD]) if _LOAD in keys else None,
         pull_fails=_pull_fails(place / "pull", keys["pull"]) if "pull" in keys else False,
     )
 
@@ -100,6 +104,10 @@ def _use(place: Place, resource: str, value: object) -> Curve | Distribution:
     """Return how much is used: a quantity, a distribution of cores or bytes, or points `[age, quantity]`."""
     if isinstance(value, Mapping) or (isinstance(value, str) and ":" in value):
         return _distribution(place, value)
+    return _curve(place, resource, value)
+
+
+def _curve(place: Place, resource: str, value: object) -> Curve:
     if not isinstance(value, list):
         return Curve(((Duration(0), take.quantity(place, resource, value)),))
     points = tuple(_point(place[number], resource, point) for number, point in enumerate(value))
