@@ -82,21 +82,20 @@ class PlainApi:
             self.store.delete(storage, [key], now)
         return new
 
-    def scale_of(self, group: str, kind: str, namespace: str, name: str) -> KubeObject:
-        found = self.store.get(f"{kind.lower()}s.{group}", Key(f"{namespace}/{name}"))
+    def scale_of(self, reference: KubeObject, namespace: str) -> KubeObject:
+        found = self.store.get("deployments.apps", Key(f"{namespace}/{reference['name']}"))
         if found is None:
-            raise Refused(404, "NotFound", f'{kind.lower()}s.{group} "{name}" not found')
+            raise Refused(404, "NotFound", f'deployments.apps "{reference["name"]}" not found')
         labels = ",".join(f"{key}={value}" for key, value in found["spec"]["selector"]["matchLabels"].items())
         status = {"replicas": found.get("status", {}).get("replicas", 0), "selector": labels}
         return {"metadata": found["metadata"], "spec": {"replicas": found["spec"]["replicas"]}, "status": status}
 
-    def rescale(self, group: str, kind: str, scale: KubeObject) -> None:
-        storage, key = f"{kind.lower()}s.{group}", key_of(scale)
-        found = self.store.get(storage, key)
+    def rescale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
+        found = self.store.get("deployments.apps", Key(f"{namespace}/{reference['name']}"))
         assert found is not None
-        if storage in self.forbidden:
-            raise Refused(403, "Forbidden", self.forbidden[storage])
-        self.update(storage, {**found, "spec": {**found["spec"], **scale["spec"]}}, self.now())
+        if "deployments.apps" in self.forbidden:
+            raise Refused(403, "Forbidden", self.forbidden["deployments.apps"])
+        self.update("deployments.apps", {**found, "spec": {**found["spec"], **scale["spec"]}}, self.now())
 
     def _may_go(self, storage: str, obj: KubeObject) -> bool:
         metadata = obj["metadata"]

@@ -63,22 +63,22 @@ class Manifests:
         metadata = {"namespace": namespace, "name": name}
         return self._ask("PATCH", self.resource_named(kind), metadata, "/scale", {"spec": {"replicas": replicas}})
 
-    def scale_of(self, group: str, kind: str, namespace: str, name: str) -> KubeObject:
-        """Return the Scale of an object, whatever its kind; raises Refused."""
-        return _body(self._handle(self._request("GET", self._scale_path(group, kind, namespace, name), JSON, {})))
+    def scale_of(self, reference: KubeObject, namespace: str) -> KubeObject:
+        """Return the Scale of the object that a reference names; raises Refused."""
+        return _body(self._handle(self._request("GET", self._scale_path(reference, namespace), JSON, {})))
 
-    def rescale(self, group: str, kind: str, scale: KubeObject) -> None:
+    def rescale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
         """Give an object the replicas of a Scale; raises Refused."""
-        metadata = scale["metadata"]
-        path = self._scale_path(group, kind, metadata["namespace"], metadata["name"])
-        _body(self._handle(self._request("PUT", path, JSON, scale)))
+        _body(self._handle(self._request("PUT", self._scale_path(reference, namespace), JSON, scale)))
 
-    def _scale_path(self, group: str, kind: str, namespace: str, name: str) -> str:
-        # A reference's version counts for nothing (Kubernetes: RESTMapper.RESTMappings of a group and kind).
-        for resource in self._table.resources():
-            if (resource.group, resource.kind) == (group, kind):
-                return f"{_folder(resource, namespace)}/{name}/scale"
-        raise Refused(404, "NotFound", f'no matches for kind "{kind}" in group "{group}"')
+    def _scale_path(self, reference: KubeObject, namespace: str) -> str:
+        (group, version), kind = _split(reference.get("apiVersion", "")), reference["kind"]
+        # A version that is not served counts for nothing (Kubernetes: RESTMapper.RESTMappings of a group and kind).
+        alike = (one for one in self._table.resources() if (one.group, one.kind) == (group, kind))
+        resource = self._table.of_kind(group, version, kind) or next(alike, None)
+        if resource is None:
+            raise Refused(404, "NotFound", f'no matches for kind "{kind}" in group "{group}"')
+        return f"{_folder(resource, namespace)}/{reference['name']}/scale"
 
     def resource_named(self, kind: str) -> Resource:
         """Return what people mean by a kind without a version, `Deployment` or `deployments`; raises Refused."""

@@ -58,9 +58,9 @@ class PodUse:
         age = Duration(now - instant_of(status["state"]["running"]["startedAt"]))
         curves = {CPU: conduct.cpu, MEMORY: conduct.memory}
         said = {name: format_amount(name, curve.at(age)) for name, curve in curves.items() if curve is not None}
-        load = self._rules.load_of(pod, container)
-        if load is not None:
-            amount = load.cpu.at(Duration(now - self._start)) // self._sharers_of(load.rule) if is_ready(pod) else 0
+        if conduct.load is not None:
+            whole = conduct.load.cpu.at(Duration(now - self._start))
+            amount = whole // self._sharers_of(conduct.load.rule) if is_ready(pod) else 0
             said[CPU] = format_amount(CPU, amount)
         return said
 

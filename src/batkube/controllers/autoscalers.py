@@ -30,10 +30,10 @@ _PERIOD: Duration = seconds(15)
 class Scales(Protocol):
     """The sizes of objects of any kind, through the sub-resource `scale`. Both methods may raise Refused."""
 
-    def scale_of(self, group: str, kind: str, namespace: str, name: str) -> KubeObject:
-        """Return the Scale of an object."""
+    def scale_of(self, reference: KubeObject, namespace: str) -> KubeObject:
+        """Return the Scale of the object that a reference names."""
 
-    def rescale(self, group: str, kind: str, scale: KubeObject) -> None:
+    def rescale(self, reference: KubeObject, namespace: str, scale: KubeObject) -> None:
         """Give an object the replicas of a Scale."""
 
 
@@ -105,10 +105,8 @@ class Autoscalers(Controller):
         """Look at what the target's pods use, and give it the size that follows."""
         self.queue.add_after(key, now, _PERIOD)
         look = _Look(autoscaler, now)
-        reference = look.spec["scaleTargetRef"]
-        target = reference.get("apiVersion", "").rpartition("/")[0], reference["kind"]
         try:
-            scale = self._scales.scale_of(*target, namespace_of(key), reference["name"])
+            scale = self._scales.scale_of(look.spec["scaleTargetRef"], namespace_of(key))
         except Refused as refusal:
             self.tell(autoscaler, "Warning", "FailedGetScale", refusal.message, now)
             message = f"the HPA controller was unable to get the target's current scale: {refusal.message}"
@@ -123,7 +121,7 @@ class Autoscalers(Controller):
         try:
             wish = self._wish(key, look, scale, history)
             if wish.replicas != size:
-                self._rescale(look, target, scale, wish)
+                self._rescale(key, look, scale, wish)
                 history.changed(size, wish.replicas, now)
         except _Gave as end:
             self.tell(autoscaler, "Warning", end.reason, end.message, now)
@@ -132,9 +130,10 @@ class Autoscalers(Controller):
             status = look.told(size, wish.replicas, wish.metrics, is_rescaled=wish.replicas != size)
         self.write_status(autoscaler, {name: value for name, value in status.items() if value is not None}, now)
 
-    def _rescale(self, look: _Look, target: tuple[str, str], scale: KubeObject, wish: _Wish) -> None:
+    def _rescale(self, key: Key, look: _Look, scale: KubeObject, wish: _Wish) -> None:
+        wanted = {**scale, "spec": {"replicas": wish.replicas}}
         try:
-            self._scales.rescale(*target, {**scale, "spec": {"replicas": wish.replicas}})
+            self._scales.rescale(look.spec["scaleTargetRef"], namespace_of(key), wanted)
         except Refused as refusal:
             message = f"the HPA controller was unable to update the target scale: {refusal.message}"
             look.say("AbleToScale", False, "FailedUpdateScale", message)

@@ -236,7 +236,7 @@ def _complete(simulation: Simulation, inputs: Inputs, progress: ProgressListener
 
     def report(now: Instant) -> None:
         if progress is not None:
-            progress(len(outcomes), total, max(now, START))  # programs come up before the run begins
+            progress(*work.progress, max(now, START))  # programs come up before the run begins
 
     try:
         simulation.loop.run(simulation.passage, work.is_done, report)

@@ -85,6 +85,14 @@ class Work:
         """How many jobs there were: the workloads', and Jobs that were there as objects."""
         return self._job_count + (0 if self.records is None else self.records.job_count)
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many jobs have ended, and how many there are so far as is known; asked for at every step."""
+        ended, known = len(self._outcomes), self._job_count
+        if self.records is None:
+            return ended, known
+        return ended + len(self.records.outcomes), known + self.records.made_job_count
+
     def is_done(self) -> bool:
         """Return whether nothing is left to wait for, or only what can never come."""
         if self._gangs is not None and self._gangs.is_stuck(self._world.clock.now):

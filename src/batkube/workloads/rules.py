@@ -86,6 +86,13 @@ def _image_names(image: str) -> tuple[str, str]:
     return image, f"{path}{slash}{last.partition(':')[0]}"
 
 
+class Load(NamedTuple):
+    """Work that containers share, by the rule that brings it, and its millicores over the time of the cluster."""
+
+    rule: str
+    cpu: Curve
+
+
 class Conduct(NamedTuple):
     """What a rule says of one run of a container; None where it says nothing."""
 
@@ -93,15 +100,10 @@ class Conduct(NamedTuple):
     exit_code: int | None = None
     cpu: Curve | None = None
     memory: Curve | None = None
+    #: What it shares with others.
+    load: Load | None = None
     #: Whether there is no such image, so that the container cannot be started.
     pull_fails: bool = False
-
-
-class Load(NamedTuple):
-    """Work that containers share, by the rule that brings it, and its millicores over the time of the cluster."""
-
-    rule: str
-    cpu: Curve
 
 
 _NOTHING_SAID = Conduct()
@@ -134,7 +136,7 @@ class ContainerRules:
         if not self._has_loads:
             return None
         rule = self._rule_of(_subject(container, pod["metadata"], pod["metadata"]["name"], is_init=False))
-        return None if rule is None or rule.cpu_load is None else Load(rule.place, rule.cpu_load)
+        return None if rule is None else _load(rule)
 
     def _rule_of(self, subject: Subject) -> ContainerRule | None:
         return next((rule for rule in self._rules if rule.matches(subject)), None)
@@ -158,7 +160,11 @@ class ContainerRules:
             length = FOREVER
         code = None if rule.exit_code is None else round(draw("exit-code", rule.exit_code)) % 256
         uses = curve("cpu", rule.cpu, 1000), curve("memory", rule.memory, 1)
-        return Conduct(length, code, *uses, rule.pull_fails)
+        return Conduct(length, code, *uses, _load(rule), rule.pull_fails)
+
+
+def _load(rule: ContainerRule) -> Load | None:
+    return None if rule.cpu_load is None else Load(rule.place, rule.cpu_load)
 
 
 def _level(amount: int) -> Curve:

@@ -102,6 +102,8 @@ class ObjectRecords:
         #: How many Jobs and pods are there that will end and have not.
         self._open = 0
         self.outcomes: list[Outcome] = []
+        #: How many Jobs were made so far.
+        self.made_job_count = 0
         store.listen(JOB, self._hear_jobs)
         store.listen(POD, self._hear_pods)
         store.listen(NODE, self._hear_nodes)
@@ -222,6 +224,7 @@ class ObjectRecords:
             if batch.type is ADDED:
                 self._jobs[uid] = _JobLife(job, self._origin(JOB, key, job), now)
                 self._open += 1
+                self.made_job_count += 1
             life = self._jobs[uid]
             state = _state_of(job)
             if state is None and batch.type is DELETED:
