@@ -14,6 +14,7 @@ from batkube.api.access.token_requests import TokenRequests
 from batkube.api.access.tokens import ServiceAccountTokens
 from batkube.api.admission.bootstrap import bootstrap_objects
 from batkube.api.admission.conditions import Expressions
+from batkube.api.admission.mutating_policies import MutatingPolicies
 from batkube.api.admission.plugins import Admission
 from batkube.api.admission.policies import Policies
 from batkube.api.admission.webhooks import Webhooks
@@ -67,27 +68,29 @@ class Api:
         bare: bool = False,
         specials: dict[str, Special] | None = None,
         notes: FidelityNotes | None = None,
-        old_versions: Sequence[str] = (),
+        more_versions: Sequence[str] = (),
         describe: Describe = lambda _: {},
         ask: Ask | None = None,
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods and without metrics.
 
-        `old_versions` are versions of the past (`policy/v1beta1`) to serve as well. `describe` finds the words
-        for types and fields, when somebody asks for them. `ask` calls webhooks; without it they are stored only.
+        `more_versions` are served as well: some of the past (`policy/v1beta1`), some that are off by default.
+        `describe` finds the words for types and fields, when somebody asks for them. `ask` calls webhooks; without it
+        they are stored only.
         """
         self._store = store
         self._table = table = KindTable.builtin(metrics=not bare)
-        for group_version in old_versions:
-            table.revive(*group_version.split("/"))
+        for group_version in more_versions:
+            table.serve(*group_version.split("/"))
         authorizer = Authorizer(store, aggregates=not bare)
         accounts = None if bare else streams.named("api service accounts")
         notes = FidelityNotes() if notes is None else notes
         expressions = Expressions(notes)
-        policies = Policies(store, table.of_kind, expressions)
-        outside = _outside(store, notes, expressions, ask, lambda: self._served)
+        versions = ShownVersions(lambda: self._served)
+        policies = Policies(store, expressions, versions), MutatingPolicies(store, expressions, versions)
+        outside = _outside(store, notes, expressions, ask, versions)
         self._inquiries = outside.inquiries
-        admitting = Admitting(store, Admission(store, accounts, policies, outside.webhooks), authorizer)
+        admitting = Admitting(store, Admission(store, accounts, *policies, outside.webhooks), authorizer)
         note_unmodelled(store, notes, webhooks=ask is not None)
         custom = CustomKinds(table, store, notes, outside.conversions)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
@@ -189,12 +192,12 @@ class _Outside(NamedTuple):
 
 
 def _outside(
-    store: Store, notes: FidelityNotes, expressions: Expressions, ask: Ask | None, served: Callable[[], Served]
+    store: Store, notes: FidelityNotes, expressions: Expressions, ask: Ask | None, versions: ShownVersions
 ) -> _Outside:
     if ask is None:
         return _Outside()
     inquiries, clients = Inquiries(ask, lambda: store.version), WebhookClients(store, notes)
-    webhooks = Webhooks(store, inquiries, expressions, clients, ShownVersions(served))
+    webhooks = Webhooks(store, inquiries, expressions, clients, versions)
     return _Outside(inquiries, webhooks, ConversionWebhooks(inquiries, clients))
 
 

@@ -149,12 +149,12 @@ def start_all(
     return started
 
 
-def make_server(world: World, old_versions: Sequence[str] = (), collisions: Collisions | None = None) -> RunServer:
-    """Return the API server of a run; `old_versions` are served as well, and `collisions` hears of bindings."""
+def make_server(world: World, more_versions: Sequence[str] = (), collisions: Collisions | None = None) -> RunServer:
+    """Return the API server of a run; `more_versions` are served as well, and `collisions` hears of bindings."""
     token = secrets.token_urlsafe()
     users = {token: authenticated("admin", "admin", (MASTERS,))}
     clock = world.clock
-    api = Api(world.store, lambda: clock.now, NoTimers(), world.streams, users, bare=True, old_versions=old_versions)
+    api = Api(world.store, lambda: clock.now, NoTimers(), world.streams, users, bare=True, more_versions=more_versions)
     api.bootstrap(clock.now, 6443)
     return RunServer(api, token, [], collisions)
 

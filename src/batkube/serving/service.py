@@ -88,6 +88,8 @@ class Service:
     #: What containers do.
     rules: tuple[ContainerRule, ...] = ()
     token_file: Path | None = None
+    #: Versions of the API that are off by default.
+    api: tuple[str, ...] = ()
     seed: int = 0
     #: The command line, for the manifest.
     command: Sequence[str] = ()
@@ -148,6 +150,7 @@ async def _serve(
         bare=is_bare,
         specials=specials,
         notes=notes,
+        more_versions=service.api,
         describe=describe,
         ask=ask,
     )

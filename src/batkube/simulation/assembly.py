@@ -229,7 +229,7 @@ def _server(world: World, inputs: Inputs) -> RunServer | None:
     from batkube.programs.launch import make_server
 
     collisions = Collisions(world) if inputs.scenario.more_schedulers else None
-    server = make_server(world, old_versions(inputs.outside), collisions)
+    server = make_server(world, [*inputs.scenario.api, *old_versions(inputs.outside)], collisions)
     lay(inputs.foundations, server.api.manifests(server.token))
     return server
 

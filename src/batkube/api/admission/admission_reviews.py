@@ -9,7 +9,7 @@ import base64
 import binascii
 from typing import Any, NamedTuple
 
-from batkube.api.admission.attempts import Attempt, kind_named, resource_named
+from batkube.api.admission.attempts import Attempt, kind_named, resource_named, user_named
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
@@ -56,24 +56,13 @@ def review_of(
         **({"name": name} if name else {}),
         **({"namespace": attempt.namespace} if attempt.namespace else {}),
         "operation": attempt.operation,
-        "userInfo": {} if user is None else _user(user.name, user.uid, user.groups, user.extra),
+        "userInfo": {} if user is None else user_named(user),
         "object": value,
         "oldObject": old,
         "dryRun": attempt.dry_run,
         "options": attempt.options or None,
     }
     return {"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": request}
-
-
-def _user(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    user: dict[str, Any] = {"username": name}
-    if uid:
-        user["uid"] = uid
-    if groups:
-        user["groups"] = list(groups)
-    if extra:
-        user["extra"] = {key: list(values) for key, values in extra.items()}
-    return user
 
 
 def read_response(answer: object, review: dict[str, Any], *, mutates: bool) -> WebhookVerdict:

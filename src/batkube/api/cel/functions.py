@@ -16,7 +16,7 @@ from batkube.api.cel.trees import FunctionCall, Name, Node
 from batkube.api.cel.types import Signature, read_signature
 from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, Optional, TypeName, type_name
 
-NAMESPACES = frozenset(("optional", "sets", "strings", "ip", "format"))
+NAMESPACES = frozenset(("optional", "sets", "strings", "ip", "format", "jsonpatch"))
 """What stands before a dot in the name of a function without being a value."""
 
 ELSEWHERE = frozenset(("semver", "isSemver", "major", "minor", "patch"))
@@ -27,6 +27,9 @@ TYPES: dict[str, TypeName] = {
     for name in ("int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type")
 }
 """The types that are also names."""
+
+PATCHING = frozenset(("jsonpatch.escapeKey",))
+"""Functions that only expressions know which make patches (Kubernetes: admission/plugin/cel/compile.go)."""
 
 _TYPE_NAMES = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp", "null": "null_type"}
 

@@ -50,14 +50,16 @@ _is_identifier = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
 _NOTHING_TO_DO = "validations or auditAnnotations must contain at least one item"
 
 
-def _check_chosen(value: str | None, allowed: Sequence[str], path: str, problems: Problems) -> None:
+def check_chosen(value: str | None, allowed: Sequence[str], path: str, problems: Problems) -> None:
+    """Object to a choice that is not given, or none of those allowed."""
     if value is None:
         problems.required(path)
     elif value not in allowed:
         problems.not_supported(path, value, allowed)
 
 
-def _check_param_kind(kind: Mapping[str, Any], path: str, problems: Problems) -> None:
+def check_param_kind(kind: Mapping[str, Any], path: str, problems: Problems) -> None:
+    """Check the kind of a policy's parameters."""
     version = kind.get("apiVersion", "")
     group, _, number = version.rpartition("/")
     if not version:
@@ -78,8 +80,9 @@ def _check_param_kind(kind: Mapping[str, Any], path: str, problems: Problems) ->
         problems.invalid(f"{path}.kind", name, detail)
 
 
-def _check_match_resources(match: Mapping[str, Any], path: str, problems: Problems) -> None:
-    _check_chosen(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", problems)
+def check_match_resources(match: Mapping[str, Any], path: str, problems: Problems) -> None:
+    """Check which requests a policy or binding is about."""
+    check_chosen(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", problems)
     for field in ("namespaceSelector", "objectSelector"):
         if match.get(field) is None:
             problems.required(f"{path}.{field}")
@@ -97,20 +100,20 @@ def _check_match_resources(match: Mapping[str, Any], path: str, problems: Proble
 
 def _check_spec(value: Object, problems: Problems, *, conditions: bool = True) -> None:
     spec = value.get("spec", {})
-    _check_chosen(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
+    check_chosen(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
     known = (*VARIABLES, "params") if spec.get("paramKind") is not None else VARIABLES
     if (kind := spec.get("paramKind")) is not None:
-        _check_param_kind(kind, "spec.paramKind", problems)
+        check_param_kind(kind, "spec.paramKind", problems)
     if (match := spec.get("matchConstraints")) is None:
         problems.required("spec.matchConstraints")
     else:
-        _check_match_resources(match, "spec.matchConstraints", problems)
+        check_match_resources(match, "spec.matchConstraints", problems)
         if not match.get("resourceRules"):
             problems.required("spec.matchConstraints.resourceRules")
     if conditions:
         check_match_conditions(spec.get("matchConditions") or (), known, "spec.matchConditions", problems)
     for index, variable in enumerate(spec.get("variables") or ()):
-        _check_variable(variable, known, f"spec.variables[{index}]", problems)
+        check_variable(variable, known, f"spec.variables[{index}]", problems)
     if spec.get("variables"):
         known = (*known, "variables")
     checks, notes = spec.get("validations") or (), spec.get("auditAnnotations") or []
@@ -122,7 +125,8 @@ def _check_spec(value: Object, problems: Problems, *, conditions: bool = True) -
     _check_annotations(notes, value["metadata"].get("name", ""), known, problems)
 
 
-def _check_variable(variable: Mapping[str, Any], known: Sequence[str], path: str, problems: Problems) -> None:
+def check_variable(variable: Mapping[str, Any], known: Sequence[str], path: str, problems: Problems) -> None:
+    """Check a variable of a policy; it may use those before it."""
     name, text = variable.get("name", ""), variable.get("expression", "")
     if not name.strip():
         problems.required(f"{path}.name", "name is not specified")
@@ -198,7 +202,8 @@ def _policy_status(new: Object, old: Object, problems: Problems) -> None:
     check_conditions(status.get("conditions") or (), "status.conditions", problems)
 
 
-def _binding(value: Object, problems: Problems) -> None:
+def check_binding(value: Object, problems: Problems) -> None:
+    """Check what bindings of all policies have."""
     check_metadata(value["metadata"], subdomain_name, False, problems)
     spec = value.get("spec", {})
     if not (name := spec.get("policyName")):
@@ -206,13 +211,18 @@ def _binding(value: Object, problems: Problems) -> None:
     else:
         problems.all_invalid("spec.policyName", name, subdomain_name(name, False))
     if (reference := spec.get("paramRef")) is not None:
-        _check_param_reference(reference, "spec.paramRef", problems)
+        check_param_reference(reference, "spec.paramRef", problems)
     if (match := spec.get("matchResources")) is not None:
-        _check_match_resources(match, "spec.matchResources", problems)
-    _check_actions(spec.get("validationActions") or [], problems)
+        check_match_resources(match, "spec.matchResources", problems)
 
 
-def _check_param_reference(reference: Mapping[str, Any], path: str, problems: Problems) -> None:
+def _binding(value: Object, problems: Problems) -> None:
+    check_binding(value, problems)
+    _check_actions(value.get("spec", {}).get("validationActions") or [], problems)
+
+
+def check_param_reference(reference: Mapping[str, Any], path: str, problems: Problems) -> None:
+    """Check which parameters a binding means."""
     name, selector = reference.get("name", ""), reference.get("selector")
     both = "name and selector are mutually exclusive"
     if name:
@@ -226,7 +236,7 @@ def _check_param_reference(reference: Mapping[str, Any], path: str, problems: Pr
     if not name and selector is None:
         problems.required(path, "one of name or selector must be specified")
     action = reference.get("parameterNotFoundAction") or None
-    _check_chosen(action, ("Deny", "Allow"), f"{path}.parameterNotFoundAction", problems)
+    check_chosen(action, ("Deny", "Allow"), f"{path}.parameterNotFoundAction", problems)
 
 
 def _check_actions(actions: list[str], problems: Problems) -> None:
