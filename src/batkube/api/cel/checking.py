@@ -28,6 +28,7 @@ from batkube.api.cel.trees import (
     Unsupported,
 )
 from batkube.api.cel.types import (
+    BEYOND,
     BOOL,
     DOUBLE,
     DYN,
@@ -255,6 +256,8 @@ class _Checker:
 
     def _call(self, node: FunctionCall, scope: Scope) -> CelType:
         name, target = called(node)
+        if target is not None and self._is_beyond(target, scope):
+            raise Unsupported(f"the function {name} is not known here")
         if name in PATCHING and PATCH not in scope:
             name, target = node.function, node.target
         of = [self.type(target, scope)] if target is not None else []
@@ -273,6 +276,14 @@ class _Checker:
         kind = self._applied(node.at, name, signatures, types, is_method=bool(of))
         self._check_constant(name, node)
         return kind
+
+    def _is_beyond(self, target: Node, scope: Scope) -> bool:
+        """Return whether a chain of calls begins with a variable whose functions are not known here."""
+        while isinstance(target, FunctionCall) and target.target is not None:
+            target = target.target
+        while isinstance(target, Select):
+            target = target.operand
+        return isinstance(target, Name) and scope.get(target.name, DYN).name == BEYOND
 
     def _argument(self, function: str, node: Node, scope: Scope) -> CelType:
         if function == "format" and isinstance(node, ListOf):

@@ -31,12 +31,17 @@ TYPES: dict[str, TypeName] = {
 PATCHING = frozenset(("jsonpatch.escapeKey",))
 """Functions that only expressions know which make patches (Kubernetes: admission/plugin/cel/compile.go)."""
 
-_TYPE_NAMES = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp", "null": "null_type"}
+FULL_TYPE_NAMES = {
+    "duration": "google.protobuf.Duration",
+    "timestamp": "google.protobuf.Timestamp",
+    "null": "null_type",
+}
+"""Types with a longer name than the one that cel-go's messages have."""
 
 
 def _type_of(value: Value) -> TypeName:
     name = type_name(value)
-    return TypeName(_TYPE_NAMES.get(name, name))
+    return TypeName(FULL_TYPE_NAMES.get(name, name))
 
 
 def _value_of(optional: Optional) -> Value:

@@ -32,6 +32,8 @@ class CelType(msgspec.Struct, frozen=True):
 
 
 DYN, INT, DOUBLE, TEXT, BOOL, NULL = map(CelType, ("dyn", "int", "double", "string", "bool", "null"))
+BEYOND = "kubernetes.authorization.Authorizer"
+"""The type of a variable that real CEL has functions for and this interpreter has not."""
 OPEN = CelType("dyn", is_open=True)
 """The type of the items of an empty list."""
 
@@ -94,16 +96,20 @@ def read_signature(text: str) -> Signature:
     return Signature(bool(target), (*target, *arguments), read_type(match["result"]))
 
 
+def _is_nullable(kind: CelType) -> bool:
+    return kind.name in _NULLABLE or kind.fields is not None
+
+
 def _fits(actual: CelType, wanted: CelType, bound: dict[str, CelType]) -> bool:
     """Return whether a value of one type may stand where another is wanted; binds the letters in `wanted`."""
     if _is_variable(wanted.name):
         known = bound.get(wanted.name)
-        if known is None or known.name == "dyn" or (known.name == "null" and actual.name in _NULLABLE):
+        if known is None or known.name == "dyn" or (known.name == "null" and _is_nullable(actual)):
             bound[wanted.name] = actual
             return True
         bound[wanted.name] = _closed(known, actual)
         return _fits(actual, known, bound)
-    if "dyn" in (actual.name, wanted.name) or (actual.name == "null" and wanted.name in _NULLABLE):
+    if "dyn" in (actual.name, wanted.name) or (actual.name == "null" and _is_nullable(wanted)):
         return True
     if actual.name != wanted.name or actual.fields is not wanted.fields:
         return False

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from batkube.api.cel.checking import Scope
 from batkube.api.checks.metadata import check_metadata
 from batkube.api.checks.names import subdomain_name
 from batkube.api.checks.problems import Problems
@@ -12,7 +13,6 @@ from batkube.api.checks.rules import Object, Rules
 from batkube.api.groups.admissionregistration.checks import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
-    VARIABLES,
     check_match_conditions,
 )
 from batkube.api.groups.admissionregistration.policy_checks import (
@@ -20,8 +20,9 @@ from batkube.api.groups.admissionregistration.policy_checks import (
     check_chosen,
     check_match_resources,
     check_param_kind,
-    check_variable,
+    check_variables,
 )
+from batkube.api.groups.admissionregistration.scope import with_parameters
 from batkube.api.groups.expressions import check_expression
 
 #: There is nothing to change in what is deleted.
@@ -32,7 +33,7 @@ _PATCHES = {"ApplyConfiguration": ("applyConfiguration", "Object"), "JSONPatch":
 
 def _check_spec(spec: Mapping[str, Any], problems: Problems, *, conditions: bool = True) -> None:
     check_chosen(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
-    known = (*VARIABLES, "params") if spec.get("paramKind") is not None else VARIABLES
+    known = with_parameters(spec.get("paramKind") is not None)
     if (kind := spec.get("paramKind")) is not None:
         check_param_kind(kind, "spec.paramKind", problems)
     if (match := spec.get("matchConstraints")) is None:
@@ -44,12 +45,11 @@ def _check_spec(spec: Mapping[str, Any], problems: Problems, *, conditions: bool
         _check_operations(match, "spec.matchConstraints", problems)
     if conditions:
         check_match_conditions(spec.get("matchConditions") or (), known, "spec.matchConditions", problems)
-    for index, variable in enumerate(spec.get("variables") or ()):
-        check_variable(variable, known, f"spec.variables[{index}]", problems)
+    known = check_variables(spec, known, problems)
     if not spec.get("mutations"):
         problems.required("spec.mutations", "mutations must contain at least one item")
     for index, mutation in enumerate(spec.get("mutations") or ()):
-        _check_mutation(mutation, (*known, "variables"), f"spec.mutations[{index}]", problems)
+        _check_mutation(mutation, known, f"spec.mutations[{index}]", problems)
     check_chosen(spec.get("reinvocationPolicy") or None, REINVOCATION_POLICIES, "spec.reinvocationPolicy", problems)
 
 
@@ -60,7 +60,7 @@ def _check_operations(match: Mapping[str, Any], path: str, problems: Problems) -
                 problems.not_supported(f"{path}.resourceRules.operations", operation, _OPERATIONS)
 
 
-def _check_mutation(mutation: Mapping[str, Any], known: Sequence[str], path: str, problems: Problems) -> None:
+def _check_mutation(mutation: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> None:
     kind = mutation.get("patchType") or None
     check_chosen(kind, sorted(_PATCHES), f"{path}.patchType", problems)
     if kind not in _PATCHES:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batkube.api.cel.checking import Scope
+from batkube.api.cel.types import DYN, CelType
 from batkube.api.checks.metadata import check_conditions, check_metadata, check_selector
 from batkube.api.checks.names import dns_1035_label, dns_subdomain, path_segment, qualified_name, size, subdomain_name
 from batkube.api.checks.problems import Problems, repeats
@@ -13,10 +15,10 @@ from batkube.api.checks.rules import Object, Rules
 from batkube.api.groups.admissionregistration.checks import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
-    VARIABLES,
     check_match_conditions,
     check_rule,
 )
+from batkube.api.groups.admissionregistration.scope import with_parameters, with_variables
 from batkube.api.groups.expressions import check_expression
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -101,7 +103,7 @@ def check_match_resources(match: Mapping[str, Any], path: str, problems: Problem
 def _check_spec(value: Object, problems: Problems, *, conditions: bool = True) -> None:
     spec = value.get("spec", {})
     check_chosen(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
-    known = (*VARIABLES, "params") if spec.get("paramKind") is not None else VARIABLES
+    known = with_parameters(spec.get("paramKind") is not None)
     if (kind := spec.get("paramKind")) is not None:
         check_param_kind(kind, "spec.paramKind", problems)
     if (match := spec.get("matchConstraints")) is None:
@@ -112,10 +114,7 @@ def _check_spec(value: Object, problems: Problems, *, conditions: bool = True) -
             problems.required("spec.matchConstraints.resourceRules")
     if conditions:
         check_match_conditions(spec.get("matchConditions") or (), known, "spec.matchConditions", problems)
-    for index, variable in enumerate(spec.get("variables") or ()):
-        check_variable(variable, known, f"spec.variables[{index}]", problems)
-    if spec.get("variables"):
-        known = (*known, "variables")
+    known = check_variables(spec, known, problems)
     checks, notes = spec.get("validations") or (), spec.get("auditAnnotations") or []
     if not checks and not notes:
         problems.required("spec.validations", _NOTHING_TO_DO)
@@ -125,8 +124,16 @@ def _check_spec(value: Object, problems: Problems, *, conditions: bool = True) -
     _check_annotations(notes, value["metadata"].get("name", ""), known, problems)
 
 
-def check_variable(variable: Mapping[str, Any], known: Sequence[str], path: str, problems: Problems) -> None:
-    """Check a variable of a policy; it may use those before it."""
+def check_variables(spec: Mapping[str, Any], known: Scope, problems: Problems) -> Scope:
+    """Check the variables of a policy, each of which may use those before it; return the scope with all of them."""
+    types: dict[str, CelType] = {}
+    for index, variable in enumerate(spec.get("variables") or ()):
+        kind = _check_variable(variable, with_variables(known, dict(types)), f"spec.variables[{index}]", problems)
+        types[variable.get("name", "")] = kind
+    return with_variables(known, types)
+
+
+def _check_variable(variable: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> CelType:
     name, text = variable.get("name", ""), variable.get("expression", "")
     if not name.strip():
         problems.required(f"{path}.name", "name is not specified")
@@ -134,16 +141,16 @@ def check_variable(variable: Mapping[str, Any], known: Sequence[str], path: str,
         problems.invalid(f"{path}.name", name, "must be a valid CEL identifier")
     if not text.strip():
         problems.required(f"{path}.expression", "expression is not specified")
-    else:
-        check_expression(text, (*known, "variables"), f"{path}.expression", problems, "")
+        return DYN
+    return check_expression(text, known, f"{path}.expression", problems)
 
 
-def _check_validation(check: Mapping[str, Any], known: Sequence[str], path: str, problems: Problems) -> None:
+def _check_validation(check: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> None:
     text, words, message = (check.get(field, "") for field in ("expression", "messageExpression", "message"))
     if not text.strip():
         problems.required(f"{path}.expression", "expression is not specified")
     else:
-        check_expression(text, known, f"{path}.expression", problems)
+        check_expression(text, known, f"{path}.expression", problems, "bool")
     if words and not words.strip():
         problems.invalid(f"{path}.messageExpression", words, "must be non-empty if specified")
     elif words:
@@ -156,9 +163,7 @@ def _check_validation(check: Mapping[str, Any], known: Sequence[str], path: str,
         problems.not_supported(f"{path}.reason", reason, _REASONS)
 
 
-def _check_annotations(
-    notes: Sequence[Mapping[str, Any]], policy: str, known: Sequence[str], problems: Problems
-) -> None:
+def _check_annotations(notes: Sequence[Mapping[str, Any]], policy: str, known: Scope, problems: Problems) -> None:
     if len(notes) > 20:
         problems.invalid("spec.auditAnnotations", list(notes), "must not have more than 20 auditAnnotations")
     seen: set[str] = set()
@@ -173,7 +178,7 @@ def _check_annotations(
         elif size(text.strip()) > 5 * 1024:
             problems.required(f"{path}.valueExpression", "must not exceed 5120 bytes in length")
         else:
-            check_expression(text.strip(), known, f"{path}.valueExpression", problems, "string")
+            check_expression(text.strip(), known, f"{path}.valueExpression", problems, "string", "null_type")
         if key in seen:
             problems.duplicate(f"{path}.key", key)
         seen.add(key)
