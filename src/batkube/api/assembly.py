@@ -28,6 +28,7 @@ from batkube.api.discovery.paths import Paths
 from batkube.api.inprocess import InProcessClient
 from batkube.api.manifests import Manifests
 from batkube.api.openapi.documents import Describe, OpenApi
+from batkube.api.requests.broken_off import Apart, BrokenOff
 from batkube.api.requests.messages import Request, Response, Stream, Timers
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.outside import Ask, Inquiries
@@ -49,6 +50,7 @@ from batkube.api.verbs.unmodelled import note_unmodelled
 from batkube.api.verbs.watches import Watches
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, Store
+from batkube.cluster.waiting import Breaks
 from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
 from batkube.kernel.streams import Streams
@@ -71,12 +73,14 @@ class Api:
         more_versions: Sequence[str] = (),
         describe: Describe = lambda _: {},
         ask: Ask | None = None,
+        apart: Apart | None = None,
+        breaks: Breaks | None = None,
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods and without metrics.
 
         `more_versions` are served as well: some of the past (`policy/v1beta1`), some that are off by default.
         `describe` finds the words for types and fields, when somebody asks for them. `ask` calls webhooks; without it
-        they are stored only.
+        they are stored only. With `apart`, components that `breaks` allows it do not hold up others meanwhile.
         """
         self._store = store
         self._table = table = KindTable.builtin(metrics=not bare)
@@ -90,6 +94,8 @@ class Api:
         policies = Policies(store, expressions, versions), MutatingPolicies(store, expressions, versions)
         outside = _outside(store, notes, expressions, ask, versions)
         self._inquiries = outside.inquiries
+        self._breaks = breaks
+        self._broken_off = None if apart is None else BrokenOff(apart, now)
         admitting = Admitting(store, Admission(store, accounts, *policies, outside.webhooks), authorizer)
         note_unmodelled(store, notes, webhooks=ask is not None)
         custom = CustomKinds(table, store, notes, outside.conversions)
@@ -145,7 +151,8 @@ class Api:
 
     def client(self, component: str) -> InProcessClient:
         """Return the API for a component within the process."""
-        return InProcessClient(component, self._served, self._registry, self._deleter, self._inquiries)
+        parts = self._served, self._registry, self._deleter, self._inquiries, self._breaks, self._broken_off
+        return InProcessClient(component, *parts)
 
     def manifests(self, token: str) -> Manifests:
         """Return the API for somebody who has manifests to apply, and this token."""

@@ -20,7 +20,7 @@ from batkube.api.admission.usage import usage_by_storage
 from batkube.api.assembly import Api
 from batkube.api.connections.http import LoopTimers
 from batkube.api.connections.listening import DualListener, listen_both
-from batkube.api.connections.outside_calls import ask
+from batkube.api.connections.outside_calls import ask, do_apart
 from batkube.api.requests.users import MASTERS, User, authenticated
 from batkube.api.verbs.logs import Logs
 from batkube.api.verbs.metrics import MetricsApi
@@ -153,6 +153,8 @@ async def _serve(
         more_versions=service.api,
         describe=describe,
         ask=ask,
+        apart=functools.partial(do_apart, asyncio.get_running_loop()),
+        breaks=world.breaks,
     )
     listener = _listen(api, service, credentials.context)
     try:
