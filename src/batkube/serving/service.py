@@ -135,7 +135,7 @@ async def _serve(
     store, clock, streams, notes, start = world.store, world.clock, world.streams, world.notes, time_of_day()
     time = LiveTime(world, Loop(world), start, service.speed)
     credentials = make_credentials(service.host, start)
-    timers = LoopTimers(asyncio.get_running_loop(), service.speed)
+    timers = LoopTimers(asyncio.get_running_loop())
     is_bare = service.platform is None
     specials = {} if is_bare else {**MetricsApi(store, rules).handlers(), "pods/log": Logs(store).answer}
     if service.latencies is not None and service.latencies.only_for_runs:
