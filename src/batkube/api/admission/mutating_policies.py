@@ -19,7 +19,7 @@ from batkube.api.admission.conditions import (
     seen_by_expressions,
 )
 from batkube.api.admission.mutations import NotMutated, applied, patched
-from batkube.api.admission.policy_matching import KindVersions
+from batkube.api.admission.policy_matching import KindVersions, shown_objects
 from batkube.api.admission.reinvocations import Turns
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.store import KubeObject, Store
@@ -63,8 +63,7 @@ class MutatingPolicies:
             raise _refusal(refused, attempt)
 
     def _seen(self, one: Invocation, attempt: Attempt) -> dict[str, Any]:
-        value = self._versions.shown(attempt.value, attempt.resource, one.target)
-        old = None if attempt.old is None else self._versions.shown(attempt.old, attempt.resource, one.target)
+        value, old = shown_objects(attempt, one.target, self._versions)
         return seen_by_expressions(attempt, one.target, value, old, one.params)
 
     def _concerns(self, one: Invocation, attempt: Attempt, problems: list[PolicyProblem]) -> bool:
@@ -86,15 +85,15 @@ class MutatingPolicies:
         return has_acted
 
     def _mutate(self, one: Invocation, mutation: KubeObject, attempt: Attempt) -> bool:
-        seen = self._seen(one, attempt)
         # Each mutation has its own budget, and sees variables of the object as it is by then.
-        evaluation = Evaluation(self._expressions, seen, one.policy["spec"].get("variables") or ())
+        evaluation = Evaluation(self._expressions, self._seen(one, attempt), one.policy["spec"].get("variables") or ())
         is_patch = mutation["patchType"] == "JSONPatch"
         try:
             made = evaluation.value(mutation["jsonPatch" if is_patch else "applyConfiguration"]["expression"])
         except Unknown:
             return False
-        value = patched(made, seen["object"]) if is_patch else applied(made, seen["object"], one.target)
+        before = self._versions.shown(attempt.value, attempt.resource, one.target)
+        value = patched(made, before) if is_patch else applied(made, before, one.target)
         if one.target is not attempt.resource and not one.target.custom:
             # The real server does not find the way back from the version that the policy wants (dispatchOne).
             kinds = f"({one.target.schema.go}) to ({attempt.resource.schema.go})"

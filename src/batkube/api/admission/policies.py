@@ -20,7 +20,7 @@ from batkube.api.admission.conditions import (
     conditions_hold,
     seen_by_expressions,
 )
-from batkube.api.admission.policy_matching import KindVersions
+from batkube.api.admission.policy_matching import KindVersions, shown_objects
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.store import KubeObject, Store
 
@@ -65,8 +65,7 @@ class Policies:
 
     def _objections(self, one: Invocation, attempt: Attempt) -> Iterator[PolicyProblem]:
         spec = one.policy["spec"]
-        value = None if attempt.deletes else self._versions.shown(attempt.value, attempt.resource, one.target)
-        old = None if attempt.old is None else self._versions.shown(attempt.old, attempt.resource, one.target)
+        value, old = shown_objects(attempt, one.target, self._versions)
         seen = seen_by_expressions(attempt, one.target, value, old, one.params)
         try:
             if not conditions_hold(spec, self._expressions, seen):

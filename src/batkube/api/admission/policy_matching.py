@@ -10,6 +10,7 @@ from typing import Protocol
 
 from batkube.api.admission.attempts import Attempt
 from batkube.cluster.kinds import Resource
+from batkube.cluster.references import with_metadata
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import Key, KubeObject
 
@@ -38,6 +39,20 @@ class KindVersions(Protocol):
 
     def completed(self, resource: Resource, value: KubeObject, *, strict: bool = False) -> KubeObject:
         """Return an object that somebody changed in canonical form, with defaults; `strict` refuses unknown fields."""
+
+
+def shown_objects(
+    attempt: Attempt, target: Resource, versions: KindVersions
+) -> tuple[KubeObject | None, KubeObject | None]:
+    """Return the object of an attempt, and the one before it, as others see them: in a version, and with their own."""
+    old, value = attempt.old, None if attempt.deletes else versions.shown(attempt.value, attempt.resource, target)
+    if old is None:
+        return value, None
+    version = str(attempt.store.version_of(attempt.resource.storage, attempt.key) or "")
+    old = with_metadata(versions.shown(old, attempt.resource, target), resourceVersion=version)
+    if value is not None and "resourceVersion" not in (value.get("metadata") or {}):
+        value = with_metadata(value, resourceVersion=version)
+    return value, old
 
 
 def target_of(scope: KubeObject, field: str, attempt: Attempt, versions: KindVersions) -> Resource | None:

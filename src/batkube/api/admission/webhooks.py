@@ -15,14 +15,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from batkube.api.admission.admission_reviews import WebhookVerdict, read_response, review_of
+from batkube.api.admission.admission_reviews import (
+    REVIEW_VERSIONS,
+    WebhookVerdict,
+    answered_review,
+    read_response,
+    review_of,
+)
 from batkube.api.admission.attempts import Attempt
 from batkube.api.admission.conditions import Expressions, NoValue, conditions_hold, seen_by_expressions
-from batkube.api.admission.policy_matching import KindVersions, selectors_match, target_of
+from batkube.api.admission.policy_matching import KindVersions, selectors_match, shown_objects, target_of
 from batkube.api.admission.reinvocations import Turns
-from batkube.api.patches.json_patches import PatchError, json_patch
+from batkube.api.decoding.objects import ParseError, parse_json
+from batkube.api.patches.json_patches import PatchError, json_patch, unchecked_operations
 from batkube.api.requests import statuses
 from batkube.api.requests.outside import Inquiries, Question, Reply
+from batkube.api.requests.webhook_answers import BadAnswer, no_object
 from batkube.api.requests.webhook_clients import WebhookClients
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
@@ -30,7 +38,6 @@ from batkube.cluster.store import KubeObject, Store
 _GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
 _DRY_RUN = ("None", "NoneOnDryRun")
-_KNOWN_REVIEWS = ("v1", "v1beta1")
 _NOT_SHOWN = ("binding", "eviction")
 
 
@@ -119,12 +126,18 @@ class Webhooks:
 
     def _patch(self, hook: Hook, attempt: Attempt, reviewed: KubeObject, operations: list[Any]) -> bool:
         try:
-            changed = json_patch(reviewed, operations)
+            changed = json_patch(reviewed, operations, checks=False)
         except PatchError as problem:
             raise statuses.internal(str(problem)) from problem
         if not isinstance(changed, dict):
-            raise statuses.internal("a patch left no object")
+            raise statuses.internal(no_object(changed))
+        if (changed.get("apiVersion"), changed.get("kind")) != (hook.target.api_version, hook.target.kind):
+            told = f"{changed.get('apiVersion', '')}, Kind={changed.get('kind', '')}"
+            raise statuses.internal(f"converting ({told}) to ({hook.target.schema.go}): unknown conversion")
         value = self._versions.completed(hook.target, changed)
+        if "resourceVersion" not in attempt.value.get("metadata", {}):
+            # It was only shown.
+            value["metadata"].pop("resourceVersion", None)
         if hook.target is not attempt.resource:
             value = self._versions.shown(value, hook.target, attempt.resource)
         if value == attempt.value:
@@ -180,22 +193,16 @@ class Webhooks:
         """Return whether all conditions hold; one that cannot be evaluated refuses, unless failures are ignored."""
         if not spec.get("matchConditions"):
             return True
-        value, old = self._shown(attempt, target)
+        value, old = shown_objects(attempt, target, self._versions)
         try:
             return conditions_hold(spec, self._expressions, seen_by_expressions(attempt, target, value, old, None))
         except NoValue as problem:
             raise statuses.forbidden(attempt.resource, attempt.name, str(problem)) from problem
 
-    def _shown(self, attempt: Attempt, target: Resource) -> tuple[KubeObject | None, KubeObject | None]:
-        """Return the object and the one before it in the version of `target`."""
-        value = None if attempt.deletes else self._versions.shown(attempt.value, attempt.resource, target)
-        old = None if attempt.old is None else self._versions.shown(attempt.old, attempt.resource, target)
-        return value, old
-
     def _question(self, hook: Hook, attempt: Attempt, round_: int) -> tuple[dict[str, Any], Question]:
         """Return the review that a webhook is sent, and the whole question."""
-        version = next((each for each in hook.spec["admissionReviewVersions"] if each in _KNOWN_REVIEWS), "v1")
-        value, old = self._shown(attempt, hook.target)
+        version = next((each for each in hook.spec["admissionReviewVersions"] if each in REVIEW_VERSIONS), "v1")
+        value, old = shown_objects(attempt, hook.target, self._versions)
         identity = (hook.identity, round_, "uid", *_place(attempt))
         uid = self._inquiries.once(identity, self._new_uid)
         review = review_of(version, uid, attempt, hook.target, value, old)
@@ -220,15 +227,10 @@ def _check_dry_run(hook: Hook, attempt: Attempt) -> None:
 
 
 def _verdict(reply: Reply, review: dict[str, Any], *, mutates: bool) -> WebhookVerdict:
-    if reply.problem:
-        raise NotAsked(f"failed to call webhook: {reply.problem}")
     try:
-        answer = msgspec.json.decode(reply.body)
-    except msgspec.DecodeError as problem:
-        text = f"couldn't get version/kind; json parse error: {problem}"
-        raise NotAsked(f"failed to call webhook: {text}") from problem
-    try:
-        return read_response(answer, review, mutates=mutates)
+        return read_response(answered_review(reply, review), review, mutates=mutates)
+    except BadAnswer as problem:
+        raise NotAsked(f"failed to call webhook: {problem}") from problem
     except ValueError as problem:
         raise NotAsked(f"received invalid webhook response: {problem}") from problem
 
@@ -237,9 +239,10 @@ def _operations(verdict: WebhookVerdict) -> list[Any]:
     """Return the operations of a JSON patch."""
     if not verdict.patch or not verdict.is_allowed:
         return []
-    if verdict.patch_type != "JSONPatch":
-        raise NotAsked(f'unsupported patch type "{verdict.patch_type}"')
     try:
-        return msgspec.json.decode(verdict.patch, type=list[Any])
-    except msgspec.MsgspecError as problem:
+        operations = unchecked_operations(parse_json(verdict.patch)[0])
+    except (ParseError, PatchError) as problem:
         raise NotAsked(f"received undecodable patch in webhook response: {problem}") from problem
+    if operations and verdict.patch_type != "JSONPatch":
+        raise NotAsked(f'unsupported patch type "{verdict.patch_type}"')
+    return operations

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from batkube.api.decoding.json_types import json_type
 from batkube.kernel.go_text import go_quote
 from batkube.kernel.numbers import int_of
 
@@ -65,7 +66,7 @@ def json_patch(value: Json, patch: Json, checks: bool = True) -> Json:
 
     `checks`: fields are validated, and so the patch is read twice by the real server; the first time it says more.
     """
-    operations = _operations(patch) if checks else _unchecked_operations(patch)
+    operations = _operations(patch) if checks else unchecked_operations(patch)
     if len(operations) > OPERATIONS_LIMIT:
         problem = f"The allowed maximum operations in a JSON patch is {OPERATIONS_LIMIT}, got {len(operations)}"
         raise PatchError(413, problem)
@@ -105,7 +106,8 @@ def _operations(patch: Json) -> list[dict[str, Json]]:
     return [operation or {} for operation in patch]
 
 
-def _unchecked_operations(patch: Json) -> list[dict[str, Json]]:
+def unchecked_operations(patch: Json) -> list[dict[str, Json]]:
+    """Return the operations of a patch as far as the library itself insists on them. Raises PatchError."""
     if patch is None:
         return []
     if not isinstance(patch, list):
@@ -116,9 +118,6 @@ def _unchecked_operations(patch: Json) -> list[dict[str, Json]]:
     return [operation or {} for operation in patch]
 
 
-_JSON_TYPES = {dict: "object", list: "array", str: "string", bool: "bool"}
-
-
 def not_an_object(patch: Json) -> str:
     """Say, as Go does, that a patch should have been an object."""
     return f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
@@ -126,11 +125,6 @@ def not_an_object(patch: Json) -> str:
 
 def _undecodable(value: Json, target: str) -> PatchError:
     return PatchError(400, f"error decoding patch: json: cannot unmarshal {json_type(value)} into Go {target}")
-
-
-def json_type(value: Json) -> str:
-    """Return what Go's JSON calls the type of a value."""
-    return _JSON_TYPES.get(type(value), "number")
 
 
 def _path(operation: dict[str, Json], name: str) -> str:

@@ -45,6 +45,7 @@ class Reply(NamedTuple):
     body: bytes
     #: Why there was none, in the words of Go's net/http.
     problem: str = ""
+    content_type: str = "application/json"
 
 
 Ask = Callable[[Question], Reply]
