@@ -196,7 +196,7 @@ def test_what_cannot_be_asked_is_refused_unless_failures_are_ignored(client: Cli
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (lambda review: {}, "webhook response was absent"),
+        (lambda review: {}, "received invalid webhook response: webhook response was absent"),
         (lambda review: {**reviewed(review, True), "kind": "Pod"}, 'no kind "Pod" is registered for version'),
         (lambda review: reviewed(review, True, uid="other"), "expected response.uid="),
         (lambda review: patch(review, {"op": "remove", "path": "/data"}), "validating webhook may not return"),
@@ -208,7 +208,7 @@ def test_an_answer_that_is_none_counts_as_a_failure(client: Client, answer: Answ
         refused = client.ask("POST", MAPS, config())
 
     assert refused["status"] == 500
-    assert f"received invalid webhook response: {problem}" in refused["body"]["message"]
+    assert problem in refused["body"]["message"]
 
 
 def test_a_certificate_of_somebody_else_and_an_error_of_the_webhook_are_failures(client: Client) -> None:
