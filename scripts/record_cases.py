@@ -3,6 +3,7 @@
     python scripts/record_cases.py [--only TOPIC[/CASE]]... [--url URL]
 
 Without --url, etcd and kube-apiserver are built (minutes, the first time), started, and stopped again.
+Cases that want versions served which are off by default (`api`) get a server of their own.
 docs/reference/conformance.md tells how to write a script.
 """
 
@@ -34,7 +35,7 @@ def recorded(case: dict[str, Any], results: Sequence[Any]) -> dict[str, Any]:
 
 
 def _step(step: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    if "request" in step:
+    if "request" in step or "asked" in step:
         return {**step, "response": result}
     if "watch" in step:
         inner = [_step(each, got) for each, got in zip(step["while"], result["while"], strict=True)]
@@ -53,12 +54,12 @@ def written(case: dict[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def server_at(url: str) -> Iterator[str]:
-    """Give a server: the one at `url`, or one of its own."""
+def server_at(url: str, api: Sequence[str]) -> Iterator[str]:
+    """Give a server: the one at `url`, or one of its own, which serves `api` beside the usual versions."""
     if url:
         yield url
         return
-    with tempfile.TemporaryDirectory(prefix="record-cases-") as name, real_server(Path(name)) as server:
+    with tempfile.TemporaryDirectory(prefix="record-cases-") as name, real_server(Path(name), api) as server:
         yield server.url
 
 
@@ -68,17 +69,23 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="TOPIC[/CASE]")
     parser.add_argument("--url", default="", help="a real kube-apiserver that runs already")
     options = parser.parse_args()
-    with server_at(options.url) as url:
-        player = Player(Client(url), RECORDING)
-        for path in sorted((FOLDER / "scripts").glob("*/*.yaml")):
-            name = f"{path.parent.name}/{path.stem}"
-            if options.only and not any(wanted in (path.parent.name, name) for wanted in options.only):
-                continue
+    by_api: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for path in sorted((FOLDER / "scripts").glob("*/*.yaml")):
+        if not options.only or {path.parent.name, f"{path.parent.name}/{path.stem}"} & set(options.only):
             case = expanded(path)
-            file = FOLDER / "cases" / f"{name}.json"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(written(recorded(case, player.play(case))), encoding="utf-8")
-            print(name, flush=True)
+            by_api.setdefault(tuple(case.get("api", ())), []).append(case)
+    for api, cases in by_api.items():
+        with server_at(options.url, api) as url:
+            record(cases, Player(Client(url), RECORDING))
+
+
+def record(cases: Sequence[dict[str, Any]], player: Player) -> None:
+    """Play cases and write what was answered."""
+    for case in cases:
+        file = FOLDER / "cases" / case["topic"] / f"{case['case']}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(written(recorded(case, player.play(case))), encoding="utf-8")
+        print(f"{case['topic']}/{case['case']}", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 Needs Go and a module proxy (or the module in Go's cache). Two sources of the module k8s.io/kubernetes are joined: its
 recorded discovery documents (api/discovery: which kinds there are, their names, verbs and sub-resources) and, through
 the small program `reflect_types.go` beside this file, its Go types (fields, JSON, protobuf, patches, OpenAPI markers).
-Only versions that kube-apiserver serves by default are kept: neither alpha nor beta. Descriptions are left out, being
-other people's sentences. The result has one definition per line, so that the next version's diff can be read.
+Kept are the versions that kube-apiserver serves by default, neither alpha nor beta, and those that a user may ask for
+(`ON_REQUEST`), which `groups` does not list. Descriptions are left out, being other people's sentences. The result has
+one definition per line, so that the next version's diff can be read.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ META_KINDS = [
         *("APIGroup", "APIGroupList", "APIResourceList", "APIVersions"),
     )
 ]
+#: Versions that are off by default, and that we can serve: what is in them has an effect.
+ON_REQUEST = {"admissionregistration.k8s.io": ("v1beta1", "v1alpha1")}
 #: Served by an aggregated server where there is one, so not in kube-apiserver's own discovery.
 METRICS_GROUP = {
     "metadata": {"name": "metrics.k8s.io"},
@@ -90,14 +93,20 @@ def run(command: list[str], folder: Path) -> str:
 
 
 def discovered(module: Path) -> Iterator[dict[str, Any]]:
-    """Yield the groups of the aggregated discovery documents, core first, with the versions served by default."""
+    """Yield the groups of the aggregated discovery documents, core first, with the versions that are kept."""
     folder = module / "api" / "discovery"
     core = json.loads((folder / "api__v1.json").read_text(encoding="utf-8"))
     yield {"metadata": {}, "versions": [{"version": "v1", "resources": list(aggregated(core["resources"]))}]}
     for group in json.loads((folder / "aggregated_v2.json").read_text(encoding="utf-8"))["items"]:
-        versions = [each for each in group["versions"] if re.fullmatch(r"v\d+", each["version"])]
+        wanted = ON_REQUEST.get(name_of(group), ())
+        versions = [each for each in group["versions"] if is_stable(each["version"]) or each["version"] in wanted]
         if versions:
             yield {**group, "versions": versions}
+
+
+def is_stable(version: str) -> bool:
+    """Return whether a version is neither alpha nor beta."""
+    return re.fullmatch(r"v\d+", version) is not None
 
 
 def aggregated(resources: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -181,8 +190,9 @@ def name_of(group: dict[str, Any]) -> str:
 
 
 def versions_of(group: dict[str, Any]) -> list[str]:
-    """Return the versions of a group, the preferred one first."""
-    return [version["version"] for version in group["versions"]]
+    """Return the versions of a group that are served by default, the preferred one first."""
+    wanted = ON_REQUEST.get(name_of(group), ())
+    return [version["version"] for version in group["versions"] if version["version"] not in wanted]
 
 
 def resources_of(groups: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

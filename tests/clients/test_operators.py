@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -59,6 +60,47 @@ def test_definitions_are_applied_by_the_server_twice_and_served(
         kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
         assert kubectl("get", name, "-A").startswith("No resources found")
     kubectl("delete", "-f", "-", stdin=stdin)
+
+
+#: Where operators keep their definitions in their Go modules.
+MODULES = {
+    "github.com/kubeflow/spark-operator/v2": "config/crd/bases",
+    "github.com/kubeflow/trainer/v2": "manifests/base/crds",
+    "sigs.k8s.io/kueue": "config/components/crd/bases",
+    "sigs.k8s.io/scheduler-plugins": "config/crd/bases",
+    "volcano.sh/volcano": "config/crd/volcano/bases",
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_definitions_in_an_operators_module_are_applied_by_the_server(
+    bare: Served, kubectl_program: Path, tmp_path: Path, module: str
+) -> None:
+    files = _files_of_module(module, MODULES[module])
+    kubectl = Kubectl(kubectl_program, bare.kubeconfig, tmp_path)
+    arguments = [word for file in files for word in ("-f", str(file))]
+
+    first = kubectl("apply", "--server-side", *arguments)
+    again = kubectl("apply", "--server-side", *arguments)
+    waited = kubectl("wait", "--for=condition=Established", *arguments, "--timeout=20s")
+    kubectl("delete", *arguments)
+
+    assert first.count("serverside-applied") == again.count("serverside-applied") >= len(files)
+    assert waited.count("condition met") >= len(files)
+
+
+def _files_of_module(module: str, folder: str) -> list[Path]:
+    """Return the files in a folder of a Go module, in the newest version that somebody has downloaded."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("needs Go, in whose cache the modules of operators are")
+    cache = subprocess.run([go, "env", "GOMODCACHE"], capture_output=True, text=True, check=True).stdout.strip()
+    place = Path(cache) / f"{module}@v"
+    versions = [found for found in place.parent.glob(f"{place.name}*") if (found / folder).is_dir()]
+    if not versions:
+        pytest.skip(f"needs the module {module} in Go's cache: go mod download {module}@latest")
+    newest = max(versions, key=lambda each: [int(part) for part in re.findall(r"\d+", each.name.partition("@")[2])])
+    return sorted((newest / folder).glob("*_*.yaml"))
 
 
 def test_a_chart_is_installed_upgraded_rolled_back_tested_and_taken_away(

@@ -95,6 +95,8 @@ class Comparer:
                 self._setup(path, step["response"], result)
             else:
                 self._response(path, step["response"], result)
+        elif "asked" in step:
+            self._response(path, step["response"], result)
         elif "watch" in step:
             for number, (inner, got) in enumerate(zip(step.get("while", []), result["while"], strict=False)):
                 self._step(f"{path}.while.{number}", inner, got)

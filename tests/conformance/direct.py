@@ -87,7 +87,7 @@ class Watched(NamedTuple):
 class Direct:
     """A server and its clock, in the hand of a test."""
 
-    def __init__(self, history_limit: int = 10_000, old_versions: Sequence[str] = ()) -> None:
+    def __init__(self, history_limit: int = 10_000, more_versions: Sequence[str] = ()) -> None:
         self.timers = ManualTimers()
         self.store = Store(history_limit)
         start = instant_of("2026-11-15T20:00:00Z")
@@ -98,7 +98,7 @@ class Direct:
             Streams(1),
             USERS,
             bare=True,
-            old_versions=old_versions,
+            more_versions=more_versions,
         )
         self.api.bootstrap(start, 6443)
 

@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.programs import program
 
 _START_SECONDS = 120.0
+#: The feature gates of what is served in versions that are off by default.
+_GATES = {"admissionregistration.k8s.io/v1beta1": ["MutatingAdmissionPolicy"]}
 _TOKENS = 'admin-token,admin,1,"system:masters"\nuser-token,alice,2\n'
 
 
@@ -41,8 +43,11 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def real_server(folder: Path) -> Iterator[RealServer]:
-    """Run etcd and kube-apiserver with their files in `folder`; built first if need be (minutes, once)."""
+def real_server(folder: Path, api: Sequence[str] = ()) -> Iterator[RealServer]:
+    """Run etcd and kube-apiserver with their files in `folder`; built first if need be (minutes, once).
+
+    `api` are versions to serve that are off by default; what is in them is switched on, too.
+    """
     binaries = {name: str(built(program(name), cache_folder(), print)) for name in ("etcd", "kube-apiserver")}
     client_port, peer_port, port = free_ports(3)
     (folder / "tokens.csv").write_text(_TOKENS)
@@ -51,7 +56,7 @@ def real_server(folder: Path) -> Iterator[RealServer]:
     url = f"https://127.0.0.1:{port}"
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(_running(_etcd(binaries["etcd"], folder, etcd, peer_port), folder / "etcd.log"))
-        command = _apiserver(binaries["kube-apiserver"], folder, etcd, port)
+        command = [*_apiserver(binaries["kube-apiserver"], folder, etcd, port), *_switched_on(api)]
         with _running(command, folder / "first-apiserver.log"):
             _await_ready(url)
         # Started again, so that the version 1 is too old to be watched from, as in any cluster that is not brand-new.
@@ -88,6 +93,13 @@ def _apiserver(binary: str, folder: Path, etcd: str, port: int) -> list[str]:
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged=true",
     ]
+
+
+def _switched_on(api: Sequence[str]) -> list[str]:
+    if not api:
+        return []
+    gates = ",".join(f"{gate}=true" for version in api for gate in _GATES[version])
+    return [f"--feature-gates={gates}", f"--runtime-config={','.join(f'{version}=true' for version in api)}"]
 
 
 @contextlib.contextmanager

@@ -36,6 +36,15 @@ def case_files(folder: Path, only: Sequence[str] = ()) -> list[Path]:
     return [path for path in sorted(folder.glob("*/*.json")) if not only or any(_is_named(path, name) for name in only)]
 
 
+def by_api(files: Sequence[Path]) -> dict[tuple[str, ...], list[Path]]:
+    """Return the files of cases by the versions that they want served beside the usual ones."""
+    groups: dict[tuple[str, ...], list[Path]] = {}
+    for path in files:
+        api = json.loads(path.read_text(encoding="utf-8")).get("api", ())
+        groups.setdefault(tuple(api), []).append(path)
+    return groups
+
+
 def case_name(path: Path) -> str:
     """Return the name of the case in `path`: `topic/case`."""
     return f"{path.parent.name}/{path.stem}"
@@ -49,7 +58,7 @@ def _is_named(path: Path, wanted: str) -> bool:
 
 def count_steps(steps: Sequence[Json]) -> int:
     """Return how many requests there are in `steps`, those during watches too."""
-    return sum(1 + count_steps(step.get("while", [])) for step in steps if "sleep" not in step)
+    return sum(1 + count_steps(step.get("while", [])) for step in steps if "request" in step or "watch" in step)
 
 
 def judge(path: Path, player: Player) -> Verdict:

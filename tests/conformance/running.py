@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from conformance.client import Client, is_plain_bookmark
 from conformance.placeholders import Json, Unresolved, lookup, resolved
+from conformance.webhook import ScriptedHook
 
 _POLL_SECONDS = 0.1
 _START_SECONDS = 10.0
@@ -27,9 +28,11 @@ class Patience(NamedTuple):
     until_s: float = 15.0
     #: After the headers of a watch and before what it is to see.
     settle_s: float = 0.03
+    #: Whether steps with `await_caches` are waited for: ours has none, and a replay against it needs not.
+    awaits_caches: bool = False
 
 
-RECORDING = Patience(quiet_s=0.6, events_s=8.0, settle_s=0.1)
+RECORDING = Patience(quiet_s=0.6, events_s=8.0, settle_s=0.1, awaits_caches=True)
 
 
 def fits(answer: Mapping[str, Json], until: Mapping[str, Json]) -> bool:
@@ -58,9 +61,26 @@ class Player:
         self._patience = patience
         #: Whether a step of this case waited in vain; the rest of it is not waited for any more.
         self._gave_up = False
+        #: The webhook of this case, if it has one.
+        self._hook: ScriptedHook | None = None
 
     def play(self, case: Mapping[str, Json]) -> list[Json]:
         """Return what came of each step; whatever happens, the case is cleaned up after."""
+        if "webhook" not in case:
+            return self._played(case)
+        self._hook = hook = ScriptedHook(case["webhook"])
+        with hook.listening():
+            words = {
+                "${webhook}": f"https://127.0.0.1:{hook.port}",
+                "${webhook-address}": f"127.0.0.1:{hook.port}",
+                "${webhook-authority}": hook.authority,
+                "${nobody}": "https://127.0.0.1:1",
+            }
+            steps = {part: _reworded(case.get(part, []), words) for part in ("steps", "cleanup")}
+            results: list[Json] = _reworded(self._played(steps), {text: word for word, text in words.items()})
+            return results
+
+    def _played(self, case: Mapping[str, Json]) -> list[Json]:
         results: list[Json] = []
         self._gave_up = False
         try:
@@ -76,6 +96,13 @@ class Player:
             if "sleep" in step:
                 time.sleep(step["sleep"])
                 into.append({})
+            elif "await_caches" in step:
+                time.sleep(step["await_caches"] * self._patience.awaits_caches)
+                into.append({})
+            elif "asked" in step:
+                assert self._hook is not None, "a case that looks at what its webhook was asked has none"
+                body = self._hook.asked_at(step["asked"])
+                into.append({"status": 200, "content_type": "application/json", "body": body})
             elif "watch" in step:
                 self._watch(step, results, into)
             else:
@@ -115,6 +142,14 @@ class Player:
         result["events"] = list(watching.events)
         watching.stop()
         result.update(watching.answer)
+
+
+def _reworded(value: Json, words: Mapping[str, str]) -> Json:
+    """Return a value in which words stand for others in all texts."""
+    text = json.dumps(value)
+    for word, other in words.items():
+        text = text.replace(word, other)
+    return json.loads(text)
 
 
 def _server_timeout_s(request: Mapping[str, Json]) -> float:

@@ -30,6 +30,10 @@ _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _ACCEPTING = {"table": _TABLE, "metadata": _METADATA, "metadata-list": _METADATA_LIST}
 _REQUEST_KEYS = ("query", "headers", "body", "auth")
+#: Steps that ask nothing of the server.
+_WITHOUT_REQUEST = ("sleep", "await_caches", "asked")
+#: What a case needs beside a server: what is served though it is off by default, and a webhook.
+_CASE_KEYS = ("api", "webhook")
 _STEP_KEYS = ("setup", "until", "timeout", "initial", "until_closed", "bookmark_required")
 
 
@@ -64,15 +68,16 @@ class _Expansion:
         if has_namespace:
             steps = [*self._namespace_steps(), *steps]
             cleanup += _namespace_cleanup(self._namespace)
-        return {"case": name, "topic": topic, "about": script["about"], "steps": steps, "cleanup": cleanup}
+        more = {key: script[key] for key in _CASE_KEYS if key in script}
+        return {"case": name, "topic": topic, "about": script["about"], **more, "steps": steps, "cleanup": cleanup}
 
     def _namespace_steps(self) -> Iterator[Json]:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
         yield {"request": {"method": "POST", "path": "/api/v1/namespaces", "body": body}, "setup": True}
 
     def _step(self, step: Mapping[str, Json]) -> dict[str, Json]:
-        if "sleep" in step:
-            return {"sleep": step["sleep"]}
+        if any(key in step for key in _WITHOUT_REQUEST):
+            return dict(step)
         kept = {key: step[key] for key in _STEP_KEYS if key in step}
         if "watch" in step:
             request = {"path": self._target(step["watch"]).path, **_request_parts(step)}
@@ -146,6 +151,8 @@ def _wants_kind(body: Mapping[str, Json]) -> bool:
 def _resources() -> dict[str, Resource]:
     """Every built-in resource as targets call it: `pods`, `deployments.apps`; of the preferred version."""
     table = KindTable.builtin()
+    for version in table.on_request:
+        table.serve(*version.split("/"))
     preferred = {group.name: group.preferred for group in table.groups()}
     known: dict[str, Resource] = {}
     for resource in table.resources():

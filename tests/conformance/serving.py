@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -49,8 +49,8 @@ class Serving:
 
 
 @contextlib.contextmanager
-def serving(history_limit: int = 10_000) -> Iterator[Serving]:
-    """Run a bare server on a free loopback port."""
+def serving(history_limit: int = 10_000, more_versions: Sequence[str] = ()) -> Iterator[Serving]:
+    """Run a bare server on a free loopback port; `more_versions` are served as well."""
     started: threading.Event = threading.Event()
     servers: list[Serving] = []
     stops: list[Callable[[], object]] = []
@@ -63,7 +63,7 @@ def serving(history_limit: int = 10_000) -> Iterator[Serving]:
             return Instant(start + int((loop.time() - began) * 1e9))
 
         store = Store(history_limit)
-        api = Api(store, now, LoopTimers(loop), Streams(1), USERS, bare=True, ask=ask)
+        api = Api(store, now, LoopTimers(loop), Streams(1), USERS, bare=True, ask=ask, more_versions=more_versions)
         api.bootstrap(now(), 6443)
         crowd = Crowd(loop)
         server = await loop.create_server(lambda: LoopConnection(api, crowd), "127.0.0.1", 0)

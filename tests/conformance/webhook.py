@@ -7,6 +7,7 @@ import contextlib
 import http.server
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,8 +35,8 @@ class Hook:
                 review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.paths.append(self.path)
                 outer.asked.append(review)
-                body = json.dumps(outer.answer(review)).encode()
-                self.send_response(outer.status)
+                status, body = outer.respond(self.path, review)
+                self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -53,6 +54,10 @@ class Hook:
         self._server.socket = credentials.context.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_address[1]
 
+    def respond(self, path: str, review: Json) -> tuple[int, bytes]:
+        """Return the status and the body of the answer to a review."""
+        return self.status, json.dumps(self.answer(review)).encode()
+
     @contextlib.contextmanager
     def listening(self) -> Iterator[Hook]:
         thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -62,3 +67,38 @@ class Hook:
         finally:
             self._server.shutdown()
             self._server.server_close()
+
+
+class ScriptedHook(Hook):
+    """The webhook of a case, which does on each path what the case says: docs/reference/conformance.md."""
+
+    def __init__(self, script: Json) -> None:
+        super().__init__(lambda review: review)
+        self._script = script
+
+    def respond(self, path: str, review: Json) -> tuple[int, bytes]:
+        """Return the status and the body of the answer to a review."""
+        script: Json = self._script[path.partition("?")[0]]
+        time.sleep(script.get("sleep", 0))
+        status = script.get("status", 200)
+        if "text" in script:
+            return status, script["text"].encode()
+        response = {**_consent(review), **script.get("response", {})}
+        if "patch" in script:
+            encoded = base64.b64encode(json.dumps(script["patch"]).encode()).decode()
+            response = {"patch": encoded, "patchType": "JSONPatch", **response}
+        answer = {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}
+        return status, json.dumps({**answer, **script.get("answer", {})}).encode()
+
+    def asked_at(self, path: str) -> list[Json]:
+        """Return the reviews that were sent to a path."""
+        return [review for at, review in zip(self.paths, self.asked, strict=True) if at.partition("?")[0] == path]
+
+
+def _consent(review: Json) -> Json:
+    """Return the response that lets everything pass, and converts objects by name."""
+    request = review["request"]
+    if "objects" not in request:
+        return {"uid": request["uid"], "allowed": True}
+    converted = [{**each, "apiVersion": request["desiredAPIVersion"]} for each in request["objects"]]
+    return {"uid": request["uid"], "convertedObjects": converted, "result": {"status": "Success"}}

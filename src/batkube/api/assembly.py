@@ -14,6 +14,7 @@ from batkube.api.access.token_requests import TokenRequests
 from batkube.api.access.tokens import ServiceAccountTokens
 from batkube.api.admission.bootstrap import bootstrap_objects
 from batkube.api.admission.conditions import Expressions
+from batkube.api.admission.mutating_policies import MutatingPolicies
 from batkube.api.admission.plugins import Admission
 from batkube.api.admission.policies import Policies
 from batkube.api.admission.webhooks import Webhooks
@@ -27,6 +28,7 @@ from batkube.api.discovery.paths import Paths
 from batkube.api.inprocess import InProcessClient
 from batkube.api.manifests import Manifests
 from batkube.api.openapi.documents import Describe, OpenApi
+from batkube.api.requests.broken_off import Apart, BrokenOff
 from batkube.api.requests.messages import Request, Response, Stream, Timers
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.outside import Ask, Inquiries
@@ -50,6 +52,7 @@ from batkube.api.verbs.watches import Watches
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Key, Store
+from batkube.cluster.waiting import Breaks
 from batkube.kernel.fidelity import FidelityNotes
 from batkube.kernel.instants import Instant
 from batkube.kernel.streams import Streams
@@ -70,28 +73,34 @@ class Api:
         use: PodUse | None = None,
         specials: dict[str, Special] | None = None,
         notes: FidelityNotes | None = None,
-        old_versions: Sequence[str] = (),
+        more_versions: Sequence[str] = (),
         describe: Describe = lambda _: {},
         ask: Ask | None = None,
+        apart: Apart | None = None,
+        breaks: Breaks | None = None,
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods.
 
-        `use` tells what pods use; without it there are no metrics. `old_versions` are versions of the past
-        (`policy/v1beta1`) to serve as well. `describe` finds the words for types and fields, when somebody asks for
-        them. `ask` calls webhooks; without it they are stored only.
+        `use` tells what pods use; without it there are no metrics. `more_versions` are served as well: some of the past
+        (`policy/v1beta1`), some that are off by default. `describe` finds the words for types and fields, when somebody
+        asks for them. `ask` calls webhooks; without it they are stored only. With `apart`, components that `breaks`
+        allows it do not hold up others meanwhile.
         """
         self._store = store
         self._table = table = KindTable.builtin(metrics=use is not None)
-        for group_version in old_versions:
-            table.revive(*group_version.split("/"))
+        for group_version in more_versions:
+            table.serve(*group_version.split("/"))
         authorizer = Authorizer(store, aggregates=not bare)
         accounts = None if bare else streams.named("api service accounts")
         notes = FidelityNotes() if notes is None else notes
         expressions = Expressions(notes)
-        policies = Policies(store, table.of_kind, expressions)
-        outside = _outside(store, notes, expressions, ask, lambda: self._served)
+        versions = ShownVersions(lambda: self._served)
+        policies = Policies(store, expressions, versions), MutatingPolicies(store, expressions, versions)
+        outside = _outside(store, notes, expressions, ask, versions)
         self._inquiries = outside.inquiries
-        admitting = Admitting(store, Admission(store, accounts, policies, outside.webhooks), authorizer)
+        self._breaks = breaks
+        self._broken_off = None if apart is None else BrokenOff(apart, now)
+        admitting = Admitting(store, Admission(store, accounts, *policies, outside.webhooks), authorizer)
         note_unmodelled(store, notes, webhooks=ask is not None)
         custom = CustomKinds(table, store, notes, outside.conversions)
         parts = (store, admitting, PolicyParameters(store, table, authorizer))
@@ -146,7 +155,8 @@ class Api:
 
     def client(self, component: str) -> InProcessClient:
         """Return the API for a component within the process."""
-        return InProcessClient(component, self._served, self._registry, self._deleter, self._inquiries)
+        parts = self._served, self._registry, self._deleter, self._inquiries, self._breaks, self._broken_off
+        return InProcessClient(component, *parts)
 
     def manifests(self, token: str, manager: str = "kubectl") -> Manifests:
         """Return the API for somebody who has manifests to apply, and this token."""
@@ -193,12 +203,12 @@ class _Outside(NamedTuple):
 
 
 def _outside(
-    store: Store, notes: FidelityNotes, expressions: Expressions, ask: Ask | None, served: Callable[[], Served]
+    store: Store, notes: FidelityNotes, expressions: Expressions, ask: Ask | None, versions: ShownVersions
 ) -> _Outside:
     if ask is None:
         return _Outside()
     inquiries, clients = Inquiries(ask, lambda: store.version), WebhookClients(store, notes)
-    webhooks = Webhooks(store, inquiries, expressions, clients, ShownVersions(served))
+    webhooks = Webhooks(store, inquiries, expressions, clients, versions)
     return _Outside(inquiries, webhooks, ConversionWebhooks(inquiries, clients))
 
 

@@ -6,12 +6,13 @@ Their writes go the way of everybody's, without the bytes: defaults, admission, 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import msgspec
 
+from batkube.api.requests.broken_off import BrokenOff
 from batkube.api.requests.options import DeleteOptions, WriteOptions
-from batkube.api.requests.outside import Inquiries
+from batkube.api.requests.outside import Inquiries, Outside
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.users import User
 from batkube.api.requests.writes import Deleting, Write
@@ -22,6 +23,7 @@ from batkube.api.verbs.served import Served
 from batkube.cluster.client import Refused
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.waiting import Breaks
 from batkube.kernel.errors import Bug
 from batkube.kernel.instants import Instant
 
@@ -44,19 +46,24 @@ class InProcessClient:
         registry: Registry,
         deleter: Deleter,
         inquiries: Inquiries | None = None,
+        breaks: Breaks | None = None,
+        broken_off: BrokenOff | None = None,
     ) -> None:
+        """`inquiries` is None where nobody outside is asked, `broken_off` where nobody is broken off for it."""
         self._user = User(f"system:{component}", "", _MASTERS, is_master=True)
         self._options = WriteOptions(False, component, "Ignore", None)
         self._served = served
         self._registry = registry
         self._deleter = deleter
         self._inquiries = inquiries
+        self._broken_off = None if breaks is None else broken_off
+        self._breaks = breaks or Breaks()
         #: Kinds by their name in the store, as far as they were needed; custom ones come and go.
         self._built_in: dict[str, Resource] = {}
 
     def create(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Create an object, or post it to a sub-resource of the object it names."""
-        with self._acting():
+        with self._acting("create", storage, obj, subresource):
             write = self._write(storage, obj, now, subresource)
             if subresource == "binding":
                 return subresources.bind(self._registry, write, obj)
@@ -70,7 +77,7 @@ class InProcessClient:
     def update(self, storage: str, obj: KubeObject, now: Instant, *, subresource: str = "") -> KubeObject:
         """Put `obj` in the place of what is there, whatever its version."""
         value = _copied(obj)
-        with self._acting():
+        with self._acting("update", storage, obj, subresource):
             write = self._write(storage, obj, now, subresource)
             # Nobody else acts meanwhile, so the present version is the one that was read; some kinds insist on one.
             value["metadata"]["resourceVersion"] = str(self._registry.store.version_of(storage, write.key) or "")
@@ -90,20 +97,41 @@ class InProcessClient:
         """Delete the object at `key`; only if it is the one with this `uid`, when one is given."""
         namespace, _, name = key.rpartition("/")
         options = DeleteOptions(grace_s, uid, None, propagation)
-        with self._acting():
+        with self._acting("delete", storage, {"metadata": {"name": key}}):
             self._deleter.delete(self._resource(storage), namespace, name, options, Deleting(now, self._user))
 
     @contextlib.contextmanager
-    def _acting(self) -> Iterator[None]:
+    def _acting(self, verb: str, storage: str, obj: KubeObject, subresource: str = "") -> Iterator[None]:
         """Write on the component's own account; a failure is told as a refusal."""
         try:
             if self._inquiries is None:
                 yield
-            else:
+            elif self._broken_off is None or not self._breaks.are_allowed:
                 with self._inquiries.aside():
+                    yield
+            else:
+                meta = obj["metadata"]
+                name = meta.get("name") or meta.get("generateName", "")
+                place = self._user.name, verb, storage, subresource, meta.get("namespace", ""), name
+                with self._interrupted(self._inquiries, self._broken_off, place, msgspec.json.encode(obj)):
                     yield
         except Failure as failure:
             raise Refused(failure.code, failure.reason, failure.message) from failure
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _interrupted(inquiries: Inquiries, broken_off: BrokenOff, place: Hashable, content: bytes) -> Iterator[None]:
+        """Break off a write for which somebody outside has to be asked; it finds the answer when it is made again."""
+        answers = broken_off.answers(place, content)
+        try:
+            with inquiries.aside(answers):
+                yield
+        except Outside as outside:
+            raise broken_off.ask(place, outside.works) from None
+        except Failure:
+            broken_off.done(place)
+            raise
+        broken_off.done(place)
 
     def _write(self, storage: str, obj: KubeObject, now: Instant, subresource: str) -> Write:
         resource, meta = self._resource(storage), obj["metadata"]

@@ -71,6 +71,13 @@ _Controllers = Annotated[
         "run's clock; unless said, ours where a workload has any.",
     ),
 ]
+_Api = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VERSION",
+        help="A version of the API that is off by default, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
+    ),
+]
 _Until = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="End the run at this virtual time, e.g. 3d; needed where something never ends."),
@@ -178,6 +185,7 @@ def run(
     catalogue: _Catalogue = None,
     attach: _Attach = None,
     controllers: _Controllers = None,
+    api: _Api = None,
     until: _Until = None,
     audit: _Audit = None,
     deterministic: _Deterministic = None,

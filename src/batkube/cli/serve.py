@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from batkube.cli.run import build_scheduler, policy_arguments
+from batkube.cluster.kinds import checked_versions
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import load_policy
 from batkube.policies.interface import Policy
@@ -57,6 +58,13 @@ _Tokens = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Users and their tokens, as kube-apiserver's option of this name."),
 ]
+_Api = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VERSION",
+        help="A version of the API that is off by default, e.g. admissionregistration.k8s.io/v1beta1; may be repeated.",
+    ),
+]
 _Bare = Annotated[bool, typer.Option("--bare", help="The API alone: no nodes, kubelets, controllers or scheduler.")]
 
 
@@ -72,6 +80,7 @@ def serve(
     latencies: _Latencies = None,
     rules: _Rules = None,
     token_auth_file: _Tokens = None,
+    api: _Api = None,
     bare: _Bare = False,
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of every random stream.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the output folder of an earlier run.")] = False,
@@ -98,6 +107,7 @@ def serve(
         latencies=None if latencies is None else read_latencies(latencies),
         rules=() if rules is None else read_rules(rules),
         token_file=token_auth_file,
+        api=checked_versions(api or [], "--api"),
         seed=seed,
         command=["batkube", *sys.argv[1:]],
     )

@@ -39,6 +39,7 @@ class EventRecorder:
         self._host = host
         self._as_series = as_series
         self._has_readers = world.has_readers
+        self._breaks = world.breaks
         #: The keys of the latest events by what makes them equal, least recent first.
         self._known: OrderedDict[tuple[str, ...], Key] = OrderedDict()
         #: The nanosecond in the name of the latest event; names only go up.
@@ -65,12 +66,14 @@ class EventRecorder:
         key = self._known.get(identity)
         known = None if key is None else self._store.get(EVENT, key)
         try:
-            if known is not None:
-                self._client.update(EVENT, self._repeated(known, now), now)
-                self._known.move_to_end(identity)
-                return
-            event = self._event(about, storage, event_type, reason, message, now, field_path, action, host)
-            self._known[identity] = key_of(self._client.create(EVENT, event, now))
+            # Whoever tells an event has done what it tells of, and would not tell it again.
+            with self._breaks.allowed(False):
+                if known is not None:
+                    self._client.update(EVENT, self._repeated(known, now), now)
+                    self._known.move_to_end(identity)
+                    return
+                event = self._event(about, storage, event_type, reason, message, now, field_path, action, host)
+                self._known[identity] = key_of(self._client.create(EVENT, event, now))
         except Refused:
             self._known.pop(identity, None)
         if len(self._known) > _REMEMBERED:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ class Resource(msgspec.Struct, eq=False):
     group_resource: str = ""
     #: The kind as validation errors name it: `Pod`, `Deployment.apps`.
     qualified_kind: str = ""
-    #: Of a version of the past (`KindTable.revive`): the same in today's version.
+    #: Of a version of the past or one that a better one is beside (`KindTable.serve`): the same in today's version.
     today: Resource | None = None
 
     def __post_init__(self) -> None:
@@ -116,21 +117,27 @@ class KindTable:
         self.kubernetes: str = raw["kubernetes"]
         #: The built-in groups in the order of discovery, with the order of their versions.
         self._groups: dict[str, list[str]] = raw["groups"]
+        #: Resources that are off by default, by group and version.
+        self._on_request: dict[tuple[str, str], list[_RawResource]] = {}
         #: Counts additions and removals, so that what is computed from the table can be kept until it changes.
         self.revision = 0
         self._by_path: dict[tuple[str, str, str], Resource] = {}
         self._by_kind: dict[tuple[str, str, str], Resource] = {}
         #: How many resources of each group there are.
         self._served: Counter[str] = Counter()
-        for entry in raw["resources"]:
-            if metrics or entry["group"] != METRICS_GROUP:
-                definition = self._kinds[f"{entry['group']}/{entry['version']}/{entry['kind']}"]
-                self.add(msgspec.convert(entry, _RawResource).resource(self.definition(definition)))
+        for entry in msgspec.convert(raw["resources"], list[_RawResource]):
+            if entry.version not in self._groups[entry.group]:
+                self._on_request.setdefault((entry.group, entry.version), []).append(entry)
+            elif metrics or entry.group != METRICS_GROUP:
+                self.add(self._resource(entry))
 
     @classmethod
     def builtin(cls, *, metrics: bool = False) -> KindTable:
         """Return a table of the built-in kinds of Kubernetes, with or without those of a metrics server."""
         return cls(_derived(), metrics=metrics)
+
+    def _resource(self, entry: _RawResource) -> Resource:
+        return entry.resource(self.definition_of(entry.group, entry.version, entry.kind))
 
     def resource(self, group: str, version: str, plural: str) -> Resource | None:
         """Return the resource that a path names, or None."""
@@ -173,6 +180,25 @@ class KindTable:
         self._served[resource.group] += 1
         self._by_kind[resource.group, resource.version, resource.kind] = resource
         self.revision += 1
+
+    @property
+    def on_request(self) -> list[str]:
+        """The versions that are off by default and can be asked for, the best first: `example.com/v1beta1`."""
+        ranked = sorted(self._on_request, key=lambda each: (each[0], version_rank(each[1])))
+        return [f"{group}/{version}" for group, version in ranked]
+
+    def serve(self, group: str, version: str) -> None:
+        """Serve a version that is not served by default: one that is off, or else one of the past (`revive`).
+
+        Objects are stored in the best of the versions that are off; the fields of all are the same.
+        """
+        if (group, version) not in self._on_request:
+            self.revive(group, version)
+            return
+        better = next(each for each in self.groups() if each.name == group).versions
+        for entry in self._on_request[group, version]:
+            today = next((one for each in better if (one := self.of_kind(group, each, entry.kind))), None)
+            self.add(msgspec.structs.replace(self._resource(entry), today=today))
 
     def revive(self, group: str, version: str) -> None:
         """Serve a version that Kubernetes has given up, for programs of that time: today's fields under its name."""
@@ -227,6 +253,16 @@ class KindTable:
         """Return the versions of a group, the preferred one first."""
         builtin = [version for version in self._groups.get(group, []) if version in versions]
         return builtin + sorted((each for each in versions if each not in builtin), key=version_rank)
+
+
+def checked_versions(texts: Sequence[str], source: str | Path, at: str = "") -> tuple[str, ...]:
+    """Return versions that somebody wants served beside the usual ones. Raises InputError for one that cannot be."""
+    known = KindTable.builtin().on_request if texts else []
+    for text in texts:
+        if text not in known:
+            problem = f"{text!r} is no version that is off by default"
+            raise InputError(source, at=at, problem=problem, remedy=f"one of {', '.join(known)}")
+    return tuple(sorted(dict.fromkeys(texts), key=known.index))
 
 
 class _RawResource(msgspec.Struct):

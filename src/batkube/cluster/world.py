@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from batkube.cluster.heartbeats import Heartbeats
 from batkube.cluster.store import Store
+from batkube.cluster.waiting import Breaks
 from batkube.kernel.agenda import Agenda
 from batkube.kernel.clock import Clock
 from batkube.kernel.fidelity import FidelityNotes
@@ -31,6 +32,8 @@ class World:
     notes: FidelityNotes = field(default_factory=FidelityNotes)
     #: Whether anybody reads the events that components tell of objects; in a run nobody does.
     has_readers: bool = True
+    #: Whether whoever acts now may be broken off while somebody outside is asked.
+    breaks: Breaks = field(default_factory=Breaks)
     #: Which nodes are alive.
     heartbeats: Heartbeats = field(init=False)
 

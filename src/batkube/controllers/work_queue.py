@@ -1,7 +1,8 @@
 """The keys of objects that a controller must look at again, and when.
 
 As client-go's workqueue: a key that waits already is not queued twice, a look that fails is tried again after 5 ms,
-10 ms, … up to a thousand seconds, and one that succeeds forgets its failures.
+10 ms, … up to a thousand seconds, and one that succeeds forgets its failures. One that is broken off, because a webhook
+is asked, is tried again when the answer is there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 
 from batkube.cluster.client import Refused
 from batkube.cluster.store import Key
+from batkube.cluster.waiting import Waits
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant, seconds
@@ -32,6 +34,7 @@ class WorkQueue:
 
     def __init__(self, world: World, reconcile: Reconcile, reaction: Duration = REACTION) -> None:
         self._agenda = world.agenda
+        self._breaks = world.breaks
         self._reconcile = reconcile
         self._reaction = reaction
         #: When each waiting key is due, and the number of its appointment.
@@ -56,7 +59,10 @@ class WorkQueue:
     def _look(self, key: Key, now: Instant) -> None:
         del self._waiting[key]
         try:
-            self._reconcile(key, now)
+            with self._breaks.allowed(True):
+                self._reconcile(key, now)
+        except Waits as wait:
+            wait.until(functools.partial(self.add, key))
         except Refused as refusal:
             log.debug("%s will be looked at again: %s", key, refusal.message)
             failures = self._failures.get(key, 0)

@@ -153,10 +153,10 @@ def start_all(
 def make_server(
     world: World,
     use: PodUse | None = None,
-    old_versions: Sequence[str] = (),
+    more_versions: Sequence[str] = (),
     collisions: Collisions | None = None,
 ) -> RunServer:
-    """Return the API server of a run; `old_versions` are served as well, and `collisions` hears of bindings.
+    """Return the API server of a run; `more_versions` are served as well, and `collisions` hears of bindings.
 
     `use` tells what pods use.
     """
@@ -172,7 +172,7 @@ def make_server(
         bare=True,
         use=use,
         notes=world.notes,
-        old_versions=old_versions,
+        more_versions=more_versions,
     )
     api.bootstrap(clock.now, 6443)
     return RunServer(api, token, [], collisions)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from batkube.cluster.forms import SubmissionForm
+from batkube.cluster.kinds import checked_versions
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration
 from batkube.kernel.windows import NO_TRIM, TRIM_WORDS, Trim, parse_trim
@@ -97,6 +98,7 @@ def make_scenario(values: Mapping[str, object], source: str | Path) -> Scenario:
         attach=_programs(values, scheduler, source),
         catalogue=_path(values, "catalogue"),
         controllers=_controllers(values, scheduler, source),
+        api=checked_versions([str(one) for one in as_list(values.get("api") or [])], source, "api"),
         until=_duration(values, "until", None, source),
         audit=_duration(values, "audit", None, source),
         energy=energy is True,

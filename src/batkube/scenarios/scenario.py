@@ -99,6 +99,8 @@ class Scenario:
     #: Who looks after objects: `ours`, `none` or `kube-controller-manager@1.34.4`, on the run's clock, with its
     #: arguments; None for ours where a workload has any.
     controllers: str | None = None
+    #: Versions of the API that are off by default, and served in this run: `admissionregistration.k8s.io/v1beta1`.
+    api: tuple[str, ...] = ()
     #: Whether the energy of machines and jobs is counted.
     energy: bool = False
     #: Who lets jobs arrive and executes them: None for ourselves, `batsim` or `batsim:ENDPOINT` for a real Batsim.
@@ -166,6 +168,7 @@ class Scenario:
             "attach": list(self.attach),
             "catalogue": None if self.catalogue is None else str(self.catalogue),
             "controllers": self.controllers,
+            "api": list(self.api),
             "energy": self.energy,
             "engine": self.engine,
             "until": None if self.until is None else format_seconds(self.until),

@@ -20,7 +20,7 @@ from batkube.api.admission.usage import usage_by_storage
 from batkube.api.assembly import Api
 from batkube.api.connections.http import LoopTimers
 from batkube.api.connections.listening import DualListener, listen_both
-from batkube.api.connections.outside_calls import ask
+from batkube.api.connections.outside_calls import ask, do_apart
 from batkube.api.requests.users import MASTERS, User, authenticated
 from batkube.api.verbs.logs import Logs
 from batkube.cluster.courses import Courses
@@ -89,6 +89,8 @@ class Service:
     #: What containers do.
     rules: tuple[ContainerRule, ...] = ()
     token_file: Path | None = None
+    #: Versions of the API that are off by default.
+    api: tuple[str, ...] = ()
     seed: int = 0
     #: The command line, for the manifest.
     command: Sequence[str] = ()
@@ -134,7 +136,7 @@ async def _serve(
     store, clock, streams, notes, start = world.store, world.clock, world.streams, world.notes, time_of_day()
     time = LiveTime(world, Loop(world), start, service.speed)
     credentials = make_credentials(service.host, start)
-    timers = LoopTimers(asyncio.get_running_loop(), service.speed)
+    timers = LoopTimers(asyncio.get_running_loop())
     is_bare = service.platform is None
     use = None if is_bare else PodUse(store, rules, clock.now)
     if service.latencies is not None and service.latencies.only_for_runs:
@@ -150,8 +152,11 @@ async def _serve(
         use=use,
         specials={} if is_bare else {"pods/log": Logs(store).answer},
         notes=notes,
+        more_versions=service.api,
         describe=describe,
         ask=ask,
+        apart=functools.partial(do_apart, asyncio.get_running_loop()),
+        breaks=world.breaks,
     )
     listener = _listen(api, service, credentials.context)
     try:

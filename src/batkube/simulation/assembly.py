@@ -37,7 +37,7 @@ from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDead
 from batkube.simulation.batsim_parts import connected, outcome_listener
 from batkube.simulation.engine import EngineParts, PartnerLink, engine_of_run, length_to_plan_with
 from batkube.simulation.happening_parts import start_happenings, watch_machines
-from batkube.simulation.inputs import Inputs, note_inputs
+from batkube.simulation.inputs import Inputs, note_inputs, versions_served
 from batkube.simulation.manners import admitted_kinds, maker_of
 from batkube.simulation.passed_over import note_passed_over
 from batkube.simulation.work import Work
@@ -227,12 +227,11 @@ def _server(world: World, inputs: Inputs, use: PodUse) -> RunServer | None:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
     from batkube.programs.collisions import Collisions
-    from batkube.programs.command_lines import old_versions
     from batkube.programs.foundations import lay
     from batkube.programs.launch import make_server
 
     collisions = Collisions(world) if inputs.scenario.more_schedulers else None
-    server = make_server(world, use, old_versions(inputs.outside), collisions)
+    server = make_server(world, use, versions_served(inputs.scenario, inputs.outside), collisions)
     lay(inputs.foundations, server.api.manifests(server.token))
     return server
 

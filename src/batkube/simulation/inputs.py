@@ -134,7 +134,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
     foundations = _foundations(outside, platform, model)
-    check_objects(objects, scenario.until, later_objects, foundations)
+    check_objects(objects, scenario.until, later_objects, foundations, versions_served(scenario, outside))
     check_kinds(timetable, all_objects)
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in all_objects])
@@ -169,6 +169,13 @@ def _workloads(scenario: Scenario) -> Iterator[Workload]:
             yield source.make(scenario.seed, name)
         else:
             yield read_workload(source, name=name, with_objects=True)
+
+
+def versions_served(scenario: Scenario, outside: Sequence[OutsideScheduler]) -> list[str]:
+    """Return the versions of the API that are served beyond the usual ones: those asked for, and those programs need."""
+    from batkube.programs.command_lines import old_versions
+
+    return [*scenario.api, *old_versions(outside)]
 
 
 def _more_controllers(timetable: Timetable, objects: Sequence[ObjectManifest]) -> tuple[str, ...]:

@@ -43,10 +43,11 @@ def check_objects(
     until: Duration | None,
     others: Sequence[ObjectManifest] = (),
     foundations: Foundations = (),
+    more_versions: Sequence[str] = (),
 ) -> None:
     """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end.
 
-    `foundations` are there before all of them.
+    `foundations` are there before all of them, and `more_versions` of the API are served.
     """
     if not objects and not others and not foundations:
         return
@@ -60,7 +61,7 @@ def check_objects(
     from batkube.programs.launch import make_server
 
     world = World(Streams(0))
-    server = make_server(world)
+    server = make_server(world, more_versions=more_versions)
     manifests = server.api.manifests(server.token)
     lay(foundations, manifests)
     for manifest in heapq.merge(objects, others, key=lambda manifest: manifest.at):
@@ -69,7 +70,8 @@ def check_objects(
             manifests.apply(manifest.fields)
         except Refused as refusal:
             if refusal.code != _FORBIDDEN:
-                remedy = "define its kind before" if refusal.message.startswith("no matches") else None
+                is_unknown = refusal.message.startswith("no matches")
+                remedy = "define its kind before, or have its version served (--api)" if is_unknown else None
                 # Some of its messages are lists of several lines.
                 _refuse(manifest, f"is refused by the API: {' '.join(refusal.message.split())}", remedy)
 

@@ -196,8 +196,8 @@ def test_what_cannot_be_asked_is_refused_unless_failures_are_ignored(client: Cli
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (lambda review: {}, "webhook response was absent"),
-        (lambda review: {**reviewed(review, True), "kind": "Pod"}, "expected webhook response of"),
+        (lambda review: {}, "received invalid webhook response: webhook response was absent"),
+        (lambda review: {**reviewed(review, True), "kind": "Pod"}, 'no kind "Pod" is registered for version'),
         (lambda review: reviewed(review, True, uid="other"), "expected response.uid="),
         (lambda review: patch(review, {"op": "remove", "path": "/data"}), "validating webhook may not return"),
     ],
@@ -208,7 +208,7 @@ def test_an_answer_that_is_none_counts_as_a_failure(client: Client, answer: Answ
         refused = client.ask("POST", MAPS, config())
 
     assert refused["status"] == 500
-    assert f"received invalid webhook response: {problem}" in refused["body"]["message"]
+    assert problem in refused["body"]["message"]
 
 
 def test_a_certificate_of_somebody_else_and_an_error_of_the_webhook_are_failures(client: Client) -> None:
@@ -226,7 +226,8 @@ def test_a_certificate_of_somebody_else_and_an_error_of_the_webhook_are_failures
         failed = client.ask("POST", MAPS, config())["body"]["message"]
 
     assert unknown.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
-    assert failed.endswith("""an error on the server ("{"oops": true}") has prevented the request from succeeding""")
+    told = r"""an error on the server ("{\"oops\": true}") has prevented the request from succeeding"""
+    assert failed.endswith(told)
 
 
 def test_others_are_served_while_a_webhook_takes_its_time_which_is_limited(client: Client, server: Serving) -> None:

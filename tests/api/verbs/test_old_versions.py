@@ -18,7 +18,7 @@ BUDGET = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"m
 
 @pytest.fixture
 def server() -> Direct:
-    return Direct(old_versions=["policy/v1beta1"])
+    return Direct(more_versions=["policy/v1beta1"])
 
 
 def test_they_are_not_there_unless_asked_for() -> None:
@@ -84,11 +84,11 @@ def test_discovery_and_documents_name_the_old_version_after_todays(server: Direc
 
 
 def test_a_version_that_is_served_anyway_is_left_as_it_is() -> None:
-    server = Direct(old_versions=["policy/v1", "policy/v1"])
+    server = Direct(more_versions=["policy/v1", "policy/v1"])
 
     assert [each["version"] for each in server.ask("GET", "/apis/policy").body["versions"]] == ["v1"]
 
 
 def test_a_group_that_never_was_is_bad_input() -> None:
     with pytest.raises(InputError, match="no such group"):
-        Direct(old_versions=["batkube.io/v1"])
+        Direct(more_versions=["batkube.io/v1"])

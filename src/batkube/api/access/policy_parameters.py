@@ -1,8 +1,8 @@
 """Who writes an admission policy, or binds one, must be able to read the parameters that it is evaluated with.
 
 Otherwise a policy would tell its author, by what it refuses, what is in objects that the author cannot read
-(Kubernetes: pkg/registry/admissionregistration/validatingadmissionpolicy{,binding}/authz.go). What is judged here has
-passed validation, and so is complete.
+(Kubernetes: pkg/registry/admissionregistration/{validating,mutating}admissionpolicy{,binding}/authz.go). What is judged
+here has passed validation, and so is complete.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from batkube.api.requests.writes import Write
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, KubeObject, Store
 
-_POLICIES = "validatingadmissionpolicies.admissionregistration.k8s.io"
-_BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
+_GROUP = "admissionregistration.k8s.io"
+_POLICIES = tuple(f"{sort}admissionpolicies.{_GROUP}" for sort in ("validating", "mutating"))
+#: The policies that each sort of binding is about.
+_BINDINGS = {each.replace("policies", "policybindings"): each for each in _POLICIES}
 _ALL = "*"
 
 
@@ -30,14 +32,14 @@ class PolicyParameters:
 
     def judge(self, write: Write, value: KubeObject, old: KubeObject | None) -> list[FieldError]:
         """Return what is wrong with a policy or binding that is valid by itself; nothing for all other kinds."""
-        if write.user.is_master or write.stored.storage not in (_POLICIES, _BINDINGS):
+        if write.user.is_master or write.stored.storage not in (*_POLICIES, *_BINDINGS):
             return []
         spec, before = value["spec"], (old or {"spec": {}})["spec"]
         kind, reference = spec.get("paramKind"), spec.get("paramRef")
         if kind is not None and kind != before.get("paramKind"):
             return self._judge_kind(write.user, kind)
         if reference is not None and any(spec[part] != before.get(part) for part in ("paramRef", "policyName")):
-            return self._judge_reference(write.user, reference, spec["policyName"])
+            return self._judge_reference(write, reference, spec["policyName"])
         return []
 
     def _judge_kind(self, user: User, kind: KubeObject) -> list[FieldError]:
@@ -48,8 +50,9 @@ class PolicyParameters:
         problem = f'user {_go(user)} must have "get" permission on all objects of the referenced paramKind {named}'
         return [field_errors.forbidden("spec.paramKind", problem)]
 
-    def _judge_reference(self, user: User, reference: KubeObject, policy_name: str) -> list[FieldError]:
-        policy = self._store.get(_POLICIES, Key(policy_name))
+    def _judge_reference(self, write: Write, reference: KubeObject, policy_name: str) -> list[FieldError]:
+        user, policies = write.user, _BINDINGS[write.stored.storage]
+        policy = self._store.get(policies, Key(policy_name))
         kind = None if policy is None else (policy.get("spec") or {}).get("paramKind")
         group, version, resource = (_ALL, _ALL, _ALL) if kind is None else self._resolved(kind)
         name, namespace = reference.get("name", ""), reference.get("namespace", "")
@@ -65,7 +68,9 @@ class PolicyParameters:
             kind_text = f"&{{{kind['apiVersion']} {kind['kind']}}}"
             problem = f"unable to resolve paramKind {kind_text} {unknown} {lacks} {everything}"
         else:
-            problem = f"{lacks} on the object referenced by paramRef"
+            # Of a mutating policy the real server confuses who and what (mutatingadmissionpolicybinding/authz.go).
+            who, what = (_go(user), verb) if policies == _POLICIES[0] else (verb, _go(user))
+            problem = f'user {who} does not have "{what}" permission on the object referenced by paramRef'
         return [field_errors.forbidden("spec.paramRef", problem)]
 
     def _resolved(self, kind: KubeObject) -> tuple[str, str, str]:

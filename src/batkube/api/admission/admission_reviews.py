@@ -7,14 +7,32 @@ from __future__ import annotations
 
 import base64
 import binascii
+import string
 from typing import Any, NamedTuple
 
-from batkube.api.admission.attempts import Attempt, kind_named, resource_named
+from batkube.api.admission.attempts import Attempt, kind_named, resource_named, user_named
+from batkube.api.requests.outside import Reply
 from batkube.api.requests.statuses import Failure
+from batkube.api.requests.webhook_answers import BadAnswer, checked_fields, review_in
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 
 _GROUP = "admission.k8s.io"
+REVIEW_VERSIONS = ("v1", "v1beta1")
+"""The versions in which webhooks may be asked."""
+
+_WHERE = "AdmissionResponse.response"
+#: The fields of a response, with their types here and in Go.
+_FIELDS: dict[str, tuple[type, str]] = {
+    "uid": (str, "types.UID"),
+    "allowed": (bool, "bool"),
+    "status": (dict, "v1.Status"),
+    "patch": (str, "[]uint8"),
+    "patchType": (str, "{}.PatchType"),
+    "auditAnnotations": (dict, "map[string]string"),
+    "warnings": (list, "[]string"),
+}
+_BASE64 = frozenset(string.ascii_letters + string.digits + "+/=\r\n")
 _BAD_REQUEST = 400
 
 
@@ -56,7 +74,7 @@ def review_of(
         **({"name": name} if name else {}),
         **({"namespace": attempt.namespace} if attempt.namespace else {}),
         "operation": attempt.operation,
-        "userInfo": {} if user is None else _user(user.name, user.uid, user.groups, user.extra),
+        "userInfo": {} if user is None else user_named(user),
         "object": value,
         "oldObject": old,
         "dryRun": attempt.dry_run,
@@ -65,34 +83,36 @@ def review_of(
     return {"kind": "AdmissionReview", "apiVersion": f"{_GROUP}/{version}", "request": request}
 
 
-def _user(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    user: dict[str, Any] = {"username": name}
-    if uid:
-        user["uid"] = uid
-    if groups:
-        user["groups"] = list(groups)
-    if extra:
-        user["extra"] = {key: list(values) for key, values in extra.items()}
-    return user
+def answered_review(reply: Reply, review: dict[str, Any]) -> dict[str, Any]:
+    """Return the review that a webhook sent back. Raises BadAnswer for what cannot be read as one."""
+    version = review["apiVersion"].rpartition("/")[2]
+    answer = review_in(reply, "AdmissionReview", _GROUP, version, REVIEW_VERSIONS)
+    checked_fields(answer, {"response": (dict, f"{version}.AdmissionResponse")}, "AdmissionReview")
+    response = answer.get("response") or {}
+    checked_fields(response, {name: (kind, go.format(version)) for name, (kind, go) in _FIELDS.items()}, _WHERE)
+    _check_base64(response.get("patch") or "")
+    return answer
 
 
-def read_response(answer: object, review: dict[str, Any], *, mutates: bool) -> WebhookVerdict:
+def read_response(answer: dict[str, Any], review: dict[str, Any], *, mutates: bool) -> WebhookVerdict:
     """Return what a webhook answered to a review. Raises ValueError for what is no proper answer."""
-    if not isinstance(answer, dict) or not isinstance(answer.get("response"), dict):
+    response = answer.get("response")
+    if response is None:
         raise ValueError("webhook response was absent")
-    response: dict[str, Any] = answer["response"]
-    patch, patch_type = _patch(response), response.get("patchType")
+    patch, patch_type = base64.b64decode(response.get("patch") or ""), response.get("patchType")
     # Of v1beta1 neither the uid nor the kind were ever checked.
     if review["apiVersion"] == f"{_GROUP}/v1":
         _check_identity(answer, response, review)
         _check_patch(patch, patch_type, mutates)
     elif patch:
         patch_type = "JSONPatch"
-    status = response.get("status")
     warnings = [str(each) for each in response.get("warnings") or ()]
-    status = status if isinstance(status, dict) else {}
     return WebhookVerdict(
-        response.get("allowed") is True, status, warnings, patch if mutates else b"", patch_type or ""
+        response.get("allowed") is True,
+        response.get("status") or {},
+        warnings,
+        patch if mutates else b"",
+        patch_type or "",
     )
 
 
@@ -121,8 +141,10 @@ def _check_patch(patch: bytes, patch_type: str | None, mutates: bool) -> None:
         raise ValueError('webhook returned invalid response.patchType of ""')
 
 
-def _patch(response: dict[str, Any]) -> bytes:
+def _check_base64(text: str) -> None:
+    """Refuse what is no base64, as Go does: at the first byte that does not belong there."""
     try:
-        return base64.b64decode(response.get("patch") or "", validate=True)
-    except (binascii.Error, TypeError) as problem:
-        raise ValueError(f"the patch is not base64: {problem}") from problem
+        base64.b64decode(text, validate=True)
+    except binascii.Error as problem:
+        wrong = next((place for place, letter in enumerate(text) if letter not in _BASE64), len(text))
+        raise BadAnswer(f"illegal base64 data at input byte {wrong}") from problem

@@ -26,6 +26,17 @@ def resource_named(resource: Resource) -> dict[str, str]:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
+def user_named(user: User) -> dict[str, Any]:
+    """Return a user as webhooks and expressions are told of it (authentication/v1.UserInfo)."""
+    told = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": list(user.groups),
+        "extra": {key: list(values) for key, values in user.extra.items()},
+    }
+    return {key: value for key, value in told.items() if value}
+
+
 class Attempt(msgspec.Struct):
     """A create, an update or a deletion that has not happened yet."""
 

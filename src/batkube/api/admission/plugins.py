@@ -13,8 +13,10 @@ from typing import Any
 
 from batkube.api.admission import classes, limits, namespaces, pod_security, priorities, runtime_classes, tolerations
 from batkube.api.admission.attempts import Attempt
+from batkube.api.admission.mutating_policies import MutatingPolicies
 from batkube.api.admission.policies import Policies
 from batkube.api.admission.quotas import Charges, charge_quotas
+from batkube.api.admission.reinvocations import Turns
 from batkube.api.admission.service_accounts import ServiceAccounts
 from batkube.api.admission.webhooks import Webhooks
 from batkube.api.requests.users import User
@@ -71,11 +73,13 @@ class Admission:
         store: Store,
         service_accounts: random.Random | None = None,
         policies: Policies | None = None,
+        mutating_policies: MutatingPolicies | None = None,
         webhooks: Webhooks | None = None,
     ) -> None:
         """`service_accounts` gives pods an account and its token, drawing volume names from it; None does not."""
         self._store = store
         self._policies = policies
+        self._mutating_policies = mutating_policies
         self._webhooks = webhooks
         self._accounts = None if service_accounts is None else ServiceAccounts(service_accounts)
 
@@ -104,8 +108,21 @@ class Admission:
         """Let the plugins change the object, or refuse it with a Failure."""
         namespaces.check_namespace(attempt)
         self._fill(attempt)
+        if self._mutating_policies is None and self._webhooks is None:
+            return
+        by_policies, by_webhooks = Turns(), Turns()
+        self._change(attempt, by_policies, by_webhooks)
+        if by_policies.has_changed or by_webhooks.has_changed:
+            by_policies.round = by_webhooks.round = 1
+            self._fill(attempt)
+            self._change(attempt, by_policies, by_webhooks)
+
+    def _change(self, attempt: Attempt, by_policies: Turns, by_webhooks: Turns) -> None:
+        """Let policies and webhooks of users change the object, those whose turn it is."""
+        if self._mutating_policies is not None:
+            self._mutating_policies.mutate(attempt, by_policies)
         if self._webhooks is not None:
-            self._webhooks.mutate(attempt, lambda: self._fill(attempt))
+            self._webhooks.mutate(attempt, by_webhooks)
 
     def _fill(self, attempt: Attempt) -> None:
         """Let our own plugins change the object."""
@@ -139,7 +156,7 @@ class Admission:
     def review_deletion(self, attempt: Attempt) -> None:
         """Let webhooks and policies refuse a deletion; the former may not change anything, but are asked."""
         if self._webhooks is not None:
-            self._webhooks.mutate(attempt, lambda: None)
+            self._webhooks.mutate(attempt, Turns())
         self._judge(attempt)
 
     def _judge(self, attempt: Attempt) -> None:

@@ -6,8 +6,11 @@ Kubernetes: apiserver/pkg/admission/plugin/policy/matching and plugin/webhook/pr
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Protocol
 
 from batkube.api.admission.attempts import Attempt
+from batkube.cluster.kinds import Resource
+from batkube.cluster.references import with_metadata
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import Key, KubeObject
 
@@ -23,6 +26,51 @@ def matches(scope: KubeObject, attempt: Attempt) -> bool:
         return False
     rules = scope.get("resourceRules")
     return not rules or any(rule_matches(rule, attempt, any_version) for rule in rules)
+
+
+class KindVersions(Protocol):
+    """The versions of kinds, as far as admission needs them."""
+
+    def of_kind(self, group: str, version: str, kind: str) -> Resource | None:
+        """Return a kind in a version, or None."""
+
+    def shown(self, value: KubeObject, written_in: Resource, target: Resource) -> KubeObject:
+        """Return an object in the version of `target`: one in the version of a request, or a stored one."""
+
+    def completed(self, resource: Resource, value: KubeObject, *, strict: bool = False) -> KubeObject:
+        """Return an object that somebody changed in canonical form, with defaults; `strict` refuses unknown fields."""
+
+
+def shown_objects(
+    attempt: Attempt, target: Resource, versions: KindVersions
+) -> tuple[KubeObject | None, KubeObject | None]:
+    """Return the object of an attempt, and the one before it, as others see them: in a version, and with their own."""
+    old, value = attempt.old, None if attempt.deletes else versions.shown(attempt.value, attempt.resource, target)
+    if old is None:
+        return value, None
+    version = str(attempt.store.version_of(attempt.resource.storage, attempt.key) or "")
+    old = with_metadata(versions.shown(old, attempt.resource, target), resourceVersion=version)
+    if value is not None and "resourceVersion" not in (value.get("metadata") or {}):
+        value = with_metadata(value, resourceVersion=version)
+    return value, old
+
+
+def target_of(scope: KubeObject, field: str, attempt: Attempt, versions: KindVersions) -> Resource | None:
+    """Return the kind in the version that a rule in `field` names: that of the request if any does, or an equivalent.
+
+    None if no rule means the write at all.
+    """
+    rules, resource = scope.get(field) or (), attempt.resource
+    if any(rule_matches(rule, attempt, any_version=False) for rule in rules):
+        return resource
+    if scope.get("matchPolicy", "Equivalent") == "Equivalent":
+        for rule in rules:
+            if rule_matches(rule, attempt, any_version=True):
+                for version in rule["apiVersions"]:
+                    other = versions.of_kind(resource.group, version, resource.kind)
+                    if other is not None:
+                        return other
+    return None
 
 
 def selectors_match(scope: KubeObject, attempt: Attempt) -> bool:

@@ -10,21 +10,27 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 
-from batkube.api.admission.admission_reviews import WebhookVerdict, read_response, review_of
+from batkube.api.admission.admission_reviews import (
+    REVIEW_VERSIONS,
+    WebhookVerdict,
+    answered_review,
+    read_response,
+    review_of,
+)
 from batkube.api.admission.attempts import Attempt
-from batkube.api.admission.conditions import Expressions, seen_by_expressions
-from batkube.api.admission.policy_matching import rule_matches, selectors_match
-from batkube.api.cel.costs import CostExceeded
-from batkube.api.cel.values import CelError
-from batkube.api.patches.json_patches import PatchError, json_patch
+from batkube.api.admission.conditions import Expressions, NoValue, conditions_hold, seen_by_expressions
+from batkube.api.admission.policy_matching import KindVersions, selectors_match, shown_objects, target_of
+from batkube.api.admission.reinvocations import Turns
+from batkube.api.decoding.objects import ParseError, parse_json
+from batkube.api.patches.json_patches import PatchError, json_patch, unchecked_operations
 from batkube.api.requests import statuses
 from batkube.api.requests.outside import Inquiries, Question, Reply
-from batkube.api.requests.statuses import Failure
+from batkube.api.requests.webhook_answers import BadAnswer, no_object
 from batkube.api.requests.webhook_clients import WebhookClients
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
@@ -32,21 +38,7 @@ from batkube.cluster.store import KubeObject, Store
 _GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
 _DRY_RUN = ("None", "NoneOnDryRun")
-_KNOWN_REVIEWS = ("v1", "v1beta1")
 _NOT_SHOWN = ("binding", "eviction")
-
-
-class KindVersions(Protocol):
-    """The versions of kinds, as far as webhooks need them."""
-
-    def of_kind(self, group: str, version: str, kind: str) -> Resource | None:
-        """Return a kind in a version, or None."""
-
-    def shown(self, value: KubeObject, written_in: Resource, target: Resource) -> KubeObject:
-        """Return an object in the version of `target`: one in the version of a request, or a stored one."""
-
-    def completed(self, resource: Resource, value: KubeObject) -> KubeObject:
-        """Return an object that somebody changed in canonical form, with defaults."""
 
 
 class Hook(NamedTuple):
@@ -100,35 +92,22 @@ class Webhooks:
 
     # Changing
 
-    def mutate(self, attempt: Attempt, refill: Callable[[], None]) -> None:
-        """Let webhooks change an object; `refill` lets those of our plugins act again that change objects."""
+    def mutate(self, attempt: Attempt, turns: Turns) -> None:
+        """Let webhooks change an object, those whose turn it is."""
         if not self._concerns(attempt, MUTATING):
             return
-        asked_before: set[tuple[str, str]] = set()
-        again: set[tuple[str, str]] = set()
-        has_changed = False
+        turns.begin(attempt.value)
         for hook in self._hooks(MUTATING, attempt):
-            if self._change(hook, attempt, 0):
-                has_changed = True
-                again |= asked_before
-                asked_before = set()
-            if hook.spec.get("reinvocationPolicy") == "IfNeeded":
-                asked_before.add(hook.identity)
-        if not has_changed:
-            return
-        before = msgspec.json.encode(attempt.value)
-        refill()
-        if msgspec.json.encode(attempt.value) != before:
-            again |= asked_before
-        for hook in self._hooks(MUTATING, attempt):
-            if hook.identity in again:
-                self._change(hook, attempt, 1)
+            if turns.is_due(hook.identity):
+                changed = self._change(hook, attempt, turns.round)
+                turns.acted(hook.identity, changed=changed, again=hook.spec.get("reinvocationPolicy") == "IfNeeded")
+        turns.end(attempt.value)
 
     def _change(self, hook: Hook, attempt: Attempt, round_: int) -> bool:
         """Ask a webhook; return whether it has changed the object."""
         _check_dry_run(hook, attempt)
         try:
-            reviewed, question = self._question(hook, attempt, round_, is_stored=False)
+            reviewed, question = self._question(hook, attempt, round_)
             (reply,) = self._inquiries.replies([((hook.identity, round_, *_place(attempt)), question)])
             verdict = _verdict(reply, reviewed, mutates=True)
             operations = _operations(verdict)
@@ -142,17 +121,23 @@ class Webhooks:
             return False
         if attempt.deletes:
             text = f'admission webhook "{hook.name}" attempted to modify the object, which is not supported'
-            raise _internal(f"{text} for this operation")
+            raise statuses.internal(f"{text} for this operation")
         return self._patch(hook, attempt, reviewed["request"]["object"], operations)
 
     def _patch(self, hook: Hook, attempt: Attempt, reviewed: KubeObject, operations: list[Any]) -> bool:
         try:
-            changed = json_patch(reviewed, operations)
+            changed = json_patch(reviewed, operations, checks=False)
         except PatchError as problem:
-            raise _internal(str(problem)) from problem
+            raise statuses.internal(str(problem)) from problem
         if not isinstance(changed, dict):
-            raise _internal("a patch left no object")
+            raise statuses.internal(no_object(changed))
+        if (changed.get("apiVersion"), changed.get("kind")) != (hook.target.api_version, hook.target.kind):
+            told = f"{changed.get('apiVersion', '')}, Kind={changed.get('kind', '')}"
+            raise statuses.internal(f"converting ({told}) to ({hook.target.schema.go}): unknown conversion")
         value = self._versions.completed(hook.target, changed)
+        if "resourceVersion" not in attempt.value.get("metadata", {}):
+            # It was only shown.
+            value["metadata"].pop("resourceVersion", None)
         if hook.target is not attempt.resource:
             value = self._versions.shown(value, hook.target, attempt.resource)
         if value == attempt.value:
@@ -170,7 +155,7 @@ class Webhooks:
         hooks = list(self._hooks(VALIDATING, attempt))
         for hook in hooks:
             _check_dry_run(hook, attempt)
-        prepared = [self._question(hook, attempt, 0, is_stored=True) for hook in hooks]
+        prepared = [self._question(hook, attempt, 0) for hook in hooks]
         place = _place(attempt)
         questions = [
             ((hook.identity, 0, *place), question) for hook, (_, question) in zip(hooks, prepared, strict=True)
@@ -200,55 +185,24 @@ class Webhooks:
             for spec in configuration.get("webhooks") or ():
                 if not selectors_match(spec, attempt):
                     continue
-                target = self._target(spec, attempt)
-                if target is not None and self._conditions_hold(spec, attempt):
+                target = target_of(spec, "rules", attempt, self._versions)
+                if target is not None and self._conditions_hold(spec, attempt, target):
                     yield Hook((configuration["metadata"]["uid"], spec["name"]), spec, target)
 
-    def _target(self, spec: dict[str, Any], attempt: Attempt) -> Resource | None:
-        """Return the kind in the version that a rule names: that of the request if any does, or an equivalent one."""
-        rules, resource = spec.get("rules") or (), attempt.resource
-        if any(rule_matches(rule, attempt, any_version=False) for rule in rules):
-            return resource
-        if spec.get("matchPolicy") == "Equivalent":
-            for rule in rules:
-                if rule_matches(rule, attempt, any_version=True):
-                    for version in rule["apiVersions"]:
-                        other = self._versions.of_kind(resource.group, version, resource.kind)
-                        if other is not None:
-                            return other
-        return None
-
-    def _conditions_hold(self, spec: dict[str, Any], attempt: Attempt) -> bool:
+    def _conditions_hold(self, spec: dict[str, Any], attempt: Attempt, target: Resource) -> bool:
         """Return whether all conditions hold; one that cannot be evaluated refuses, unless failures are ignored."""
-        conditions = spec.get("matchConditions") or ()
-        if not conditions:
+        if not spec.get("matchConditions"):
             return True
-        seen, problems = seen_by_expressions(attempt), []
-        for condition in conditions:
-            try:
-                if self._expressions.value(condition["expression"], seen) is False:
-                    return False
-            except (CelError, CostExceeded) as problem:
-                problems.append(str(problem))
-        if not problems:
-            return True
-        if spec.get("failurePolicy") == "Ignore":
-            return False
-        told = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-        raise statuses.forbidden(attempt.resource, attempt.name, told)
+        value, old = shown_objects(attempt, target, self._versions)
+        try:
+            return conditions_hold(spec, self._expressions, seen_by_expressions(attempt, target, value, old, None))
+        except NoValue as problem:
+            raise statuses.forbidden(attempt.resource, attempt.name, str(problem)) from problem
 
-    def _question(
-        self, hook: Hook, attempt: Attempt, round_: int, *, is_stored: bool
-    ) -> tuple[dict[str, Any], Question]:
+    def _question(self, hook: Hook, attempt: Attempt, round_: int) -> tuple[dict[str, Any], Question]:
         """Return the review that a webhook is sent, and the whole question."""
-        version = next((each for each in hook.spec["admissionReviewVersions"] if each in _KNOWN_REVIEWS), "v1")
-        written_in = attempt.resource
-        value = None if attempt.deletes else attempt.value
-        if value is not None and (is_stored or hook.target is not written_in):
-            value = self._versions.shown(value, written_in, hook.target)
-        old = attempt.old
-        if old is not None:
-            old = self._versions.shown(old, written_in, hook.target)
+        version = next((each for each in hook.spec["admissionReviewVersions"] if each in REVIEW_VERSIONS), "v1")
+        value, old = shown_objects(attempt, hook.target, self._versions)
         identity = (hook.identity, round_, "uid", *_place(attempt))
         uid = self._inquiries.once(identity, self._new_uid)
         review = review_of(version, uid, attempt, hook.target, value, old)
@@ -258,7 +212,7 @@ class Webhooks:
     @staticmethod
     def _not_asked(hook: Hook, problem: NotAsked) -> None:
         if hook.spec.get("failurePolicy") != "Ignore":
-            raise _internal(f'failed calling webhook "{hook.name}": {problem}') from problem
+            raise statuses.internal(f'failed calling webhook "{hook.name}": {problem}') from problem
 
 
 def _place(attempt: Attempt) -> tuple[str, str, str, str]:
@@ -273,15 +227,10 @@ def _check_dry_run(hook: Hook, attempt: Attempt) -> None:
 
 
 def _verdict(reply: Reply, review: dict[str, Any], *, mutates: bool) -> WebhookVerdict:
-    if reply.problem:
-        raise NotAsked(f"failed to call webhook: {reply.problem}")
     try:
-        answer = msgspec.json.decode(reply.body)
-    except msgspec.DecodeError as problem:
-        text = f"couldn't get version/kind; json parse error: {problem}"
-        raise NotAsked(f"failed to call webhook: {text}") from problem
-    try:
-        return read_response(answer, review, mutates=mutates)
+        return read_response(answered_review(reply, review), review, mutates=mutates)
+    except BadAnswer as problem:
+        raise NotAsked(f"failed to call webhook: {problem}") from problem
     except ValueError as problem:
         raise NotAsked(f"received invalid webhook response: {problem}") from problem
 
@@ -290,13 +239,10 @@ def _operations(verdict: WebhookVerdict) -> list[Any]:
     """Return the operations of a JSON patch."""
     if not verdict.patch or not verdict.is_allowed:
         return []
-    if verdict.patch_type != "JSONPatch":
-        raise NotAsked(f'unsupported patch type "{verdict.patch_type}"')
     try:
-        return msgspec.json.decode(verdict.patch, type=list[Any])
-    except msgspec.MsgspecError as problem:
+        operations = unchecked_operations(parse_json(verdict.patch)[0])
+    except (ParseError, PatchError) as problem:
         raise NotAsked(f"received undecodable patch in webhook response: {problem}") from problem
-
-
-def _internal(text: str) -> Failure:
-    return Failure(500, "InternalError", f"Internal error occurred: {text}", {"causes": [{"message": text}]})
+    if operations and verdict.patch_type != "JSONPatch":
+        raise NotAsked(f'unsupported patch type "{verdict.patch_type}"')
+    return operations

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from batkube.api.cel import patterns, time_functions
-from batkube.api.cel.functions import ELSEWHERE, FUNCTIONS, TYPES, called
+from batkube.api.cel.functions import ELSEWHERE, FUNCTIONS, PATCHING, TYPES, called
 from batkube.api.cel.lexing import Unsigned
 from batkube.api.cel.operators import SIGNATURES
 from batkube.api.cel.trees import (
@@ -20,6 +20,7 @@ from batkube.api.cel.trees import (
     ListOf,
     Macro,
     MapOf,
+    Message,
     Name,
     Node,
     Select,
@@ -27,11 +28,13 @@ from batkube.api.cel.trees import (
     Unsupported,
 )
 from batkube.api.cel.types import (
+    BEYOND,
     BOOL,
     DOUBLE,
     DYN,
     INT,
     NULL,
+    OPEN,
     TEXT,
     CelType,
     Signature,
@@ -43,6 +46,23 @@ from batkube.api.cel.values import CelError
 
 Scope = dict[str, CelType]
 """The variables with their types."""
+
+OBJECT, PATCH = "Object", "JSONPatch"
+"""The messages that expressions of mutating policies make (Kubernetes: apiserver/pkg/cel/mutation)."""
+
+PATCH_TYPE = CelType(PATCH, fields={"op": TEXT, "path": TEXT, "from": TEXT, "value": DYN})
+MESSAGES: Scope = {OBJECT: CelType("type", (CelType(OBJECT),)), PATCH: CelType("type", (PATCH_TYPE,))}
+"""The names of their types, which are in the scope of such expressions only."""
+
+
+def message_type(name: str, scope: Scope) -> CelType | None:
+    """Return the type of messages of this name, or None; below `Object` there are types for all fields, unchecked."""
+    root, dot, _ = name.partition(".")
+    known = scope.get(root)
+    if known is None or known.name != "type" or not known.parts or (dot and root != OBJECT):
+        return None
+    return CelType(name) if dot else known.parts[0]
+
 
 _OPERATORS = {name: [read_signature(text) for text in texts] for name, texts in SIGNATURES.items()}
 _LITERALS: dict[type, CelType] = {
@@ -97,6 +117,7 @@ class _Checker:
             Index: self._index,
             ListOf: self._list,
             MapOf: self._map,
+            Message: self._message,
             Macro: self._macro,
             FunctionCall: self._call,
         }
@@ -142,7 +163,7 @@ class _Checker:
             return kind or self._wrong(node.at, f"undefined field '{node.field}'")
         if operand.name == "map":
             return operand.parts[1]
-        if operand.name == "dyn":
+        if operand.name == "dyn" or operand.name.partition(".")[0] == OBJECT:
             return DYN
         return self._wrong(node.at, f"type '{operand}' does not support field selection")
 
@@ -168,7 +189,9 @@ class _Checker:
                 common = kind
             elif kind != common and not mixed:
                 self._wrong(node.at, f"expected type '{common}' but found '{kind}'")
-        return DYN if common is None or mixed else common
+        if mixed:
+            return DYN
+        return OPEN if common is None else common
 
     def _list(self, node: ListOf, scope: Scope) -> CelType:
         return list_of(self._elements(zip(node.items, node.optional, strict=True), scope))
@@ -177,6 +200,17 @@ class _Checker:
         keys = self._elements(((key, False) for key, _ in node.entries), scope)
         values = zip((value for _, value in node.entries), node.optional, strict=True)
         return map_of(self._elements(values, scope), keys)
+
+    def _message(self, node: Message, scope: Scope) -> CelType:
+        kind = message_type(node.name, scope)
+        if kind is None:
+            return self._wrong(node.at, f"undeclared reference to '{node.name}' (in container '')")
+        for (field, value, colon), optional in zip(node.fields, node.optional, strict=True):
+            actual = self._elements([(value, optional)], scope)
+            wanted = DYN if kind.fields is None else kind.fields.get(field, DYN)
+            if wanted != actual and "dyn" not in (wanted.name, actual.name):
+                self._wrong(colon, f"expected type of field '{field}' is '{wanted}' but provided type is '{actual}'")
+        return kind
 
     # Macros
 
@@ -222,6 +256,10 @@ class _Checker:
 
     def _call(self, node: FunctionCall, scope: Scope) -> CelType:
         name, target = called(node)
+        if target is not None and self._is_beyond(target, scope):
+            raise Unsupported(f"the function {name} is not known here")
+        if name in PATCHING and PATCH not in scope:
+            name, target = node.function, node.target
         of = [self.type(target, scope)] if target is not None else []
         types = of + [self._argument(name, argument, scope) for argument in node.arguments]
         if name in ("_&&_", "_||_"):
@@ -238,6 +276,14 @@ class _Checker:
         kind = self._applied(node.at, name, signatures, types, is_method=bool(of))
         self._check_constant(name, node)
         return kind
+
+    def _is_beyond(self, target: Node, scope: Scope) -> bool:
+        """Return whether a chain of calls begins with a variable whose functions are not known here."""
+        while isinstance(target, FunctionCall) and target.target is not None:
+            target = target.target
+        while isinstance(target, Select):
+            target = target.operand
+        return isinstance(target, Name) and scope.get(target.name, DYN).name == BEYOND
 
     def _argument(self, function: str, node: Node, scope: Scope) -> CelType:
         if function == "format" and isinstance(node, ListOf):

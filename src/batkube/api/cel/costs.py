@@ -20,8 +20,8 @@ CALL_LIMIT = 1_000_000
 OBJECT_BUDGET = 10_000_000
 """What all rules of one object may cost together (RuntimeCELCostBudget)."""
 
-LIST, MAP = 10, 30
-"""What making a list or a map costs (cel-go: common/cost.go)."""
+LIST, MAP, MESSAGE = 10, 30, 40
+"""What making a list, a map or a message costs (cel-go: common/cost.go)."""
 
 #: What a macro costs for each element, beside its expressions: the call, the variables and the list it adds to.
 PER_ELEMENT = {"all": 3, "exists": 4, "exists_one": 2, "existsOne": 2, "filter": 13}

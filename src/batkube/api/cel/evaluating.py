@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from batkube.api.cel.costs import LIST, MAP, PER_ELEMENT, PER_ELEMENT_ELSE, Meter, price
+from batkube.api.cel.costs import LIST, MAP, MESSAGE, PER_ELEMENT, PER_ELEMENT_ELSE, Meter, price
 from batkube.api.cel.functions import FUNCTIONS, TYPES, call, called
 from batkube.api.cel.lexing import Value
 from batkube.api.cel.macros import MACROS, Elements, Evaluate, Variables
@@ -21,12 +21,13 @@ from batkube.api.cel.trees import (
     ListOf,
     Macro,
     MapOf,
+    Message,
     Name,
     Node,
     Select,
     Unsupported,
 )
-from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, CelObject, Optional, is_number, type_name
+from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, CelMessage, CelObject, Optional, is_number, type_name
 
 
 def compiled(node: Node, meter: Meter) -> Evaluate:
@@ -155,6 +156,26 @@ def _map(node: MapOf, meter: Meter) -> Evaluate:
     return evaluate
 
 
+def _message(node: Message, meter: Meter) -> Evaluate:
+    fields = [
+        (field, compiled(value, meter), optional)
+        for (field, value, _), optional in zip(node.fields, node.optional, strict=True)
+    ]
+
+    def evaluate(variables: Variables) -> Value:
+        meter.spend(MESSAGE)
+        made = {}
+        for field, value_of, optional in fields:
+            value = value_of(variables)
+            if not optional:
+                made[field] = value
+            elif _optional(value).has:
+                made[field] = value.value
+        return CelMessage(node.name, made)
+
+    return evaluate
+
+
 def _call(node: FunctionCall, meter: Meter) -> Evaluate:
     if node.function in _CONNECTIVES:
         return _CONNECTIVES[node.function](*(compiled(argument, meter) for argument in node.arguments))
@@ -235,6 +256,7 @@ _COMPILERS: dict[type[Node], Callable[[Any, Meter], Evaluate]] = {
     Index: _index,
     ListOf: _list,
     MapOf: _map,
+    Message: _message,
     FunctionCall: _call,
     Macro: _macro,
 }

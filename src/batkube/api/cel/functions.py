@@ -16,7 +16,7 @@ from batkube.api.cel.trees import FunctionCall, Name, Node
 from batkube.api.cel.types import Signature, read_signature
 from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, Optional, TypeName, type_name
 
-NAMESPACES = frozenset(("optional", "sets", "strings", "ip", "format"))
+NAMESPACES = frozenset(("optional", "sets", "strings", "ip", "format", "jsonpatch"))
 """What stands before a dot in the name of a function without being a value."""
 
 ELSEWHERE = frozenset(("semver", "isSemver", "major", "minor", "patch"))
@@ -28,12 +28,20 @@ TYPES: dict[str, TypeName] = {
 }
 """The types that are also names."""
 
-_TYPE_NAMES = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp", "null": "null_type"}
+PATCHING = frozenset(("jsonpatch.escapeKey",))
+"""Functions that only expressions know which make patches (Kubernetes: admission/plugin/cel/compile.go)."""
+
+FULL_TYPE_NAMES = {
+    "duration": "google.protobuf.Duration",
+    "timestamp": "google.protobuf.Timestamp",
+    "null": "null_type",
+}
+"""Types with a longer name than the one that cel-go's messages have."""
 
 
 def _type_of(value: Value) -> TypeName:
     name = type_name(value)
-    return TypeName(_TYPE_NAMES.get(name, name))
+    return TypeName(FULL_TYPE_NAMES.get(name, name))
 
 
 def _value_of(optional: Optional) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from batkube.api.cel.lexing import END, Token, tokens
 from batkube.api.cel.trees import (
@@ -13,12 +14,14 @@ from batkube.api.cel.trees import (
     ListOf,
     Macro,
     MapOf,
+    Message,
     Name,
     Node,
     Select,
     SourceError,
-    Unsupported,
 )
+
+_Part = TypeVar("_Part")
 
 _RELATIONS = {"<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
@@ -46,6 +49,7 @@ _MACROS = {
 _EXPECTED = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
+_EXPECTED_FIELD = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
 _OPENING, _CLOSING = "[{(.-!", ")]}"
 _DEEPEST = 250
 #: The longest expression (cel-go: parser/options.go, expressionSizeCodePointLimit).
@@ -57,7 +61,7 @@ TOO_DEEP = f"expression recursion limit exceeded: {_DEEPEST}"
 
 
 def parsed(text: str) -> Node:
-    """Return the tree of an expression; raises SourceError, or Unsupported for what is valid and not known here."""
+    """Return the tree of an expression; raises SourceError."""
     if len(text) > _LONGEST:
         problem = f"expression code point size exceeds limit: size: {len(text)}, limit {_LONGEST}"
         raise SourceError("", [(NOWHERE, problem)])
@@ -249,9 +253,9 @@ class _ExpressionParser:
             self._need(")")
             return node
         if self._take("["):
-            return self._list_literal(token)
+            return ListOf(token.at, *self._literal_parts("]", self.expression))
         if self._take("{"):
-            return self._map_literal(token)
+            return MapOf(token.at, *self._literal_parts("}", self._entry))
         self._take(".")
         token = self.token
         if token.kind != "word":
@@ -259,8 +263,9 @@ class _ExpressionParser:
         self.position += 1
         if token.text in _RESERVED:
             raise _Wrong(token.at, f"reserved identifier: {token.text}")
-        if self._is("{"):
-            raise Unsupported("messages cannot be made here")
+        length = self._message_name_length()
+        if length:
+            return self._message(token.text, length)
         opening = self._take("(")
         if opening is not None:
             return self._call(token.text, opening.at, None, self._list(")"))
@@ -274,27 +279,42 @@ class _ExpressionParser:
         self._skip(f"extraneous input '{token.text}' expecting {_EXPECTED}")
         return self._primary()
 
-    def _list_literal(self, opening: Token) -> Node:
-        items, optional = [], []
-        while not self._is("]"):
+    def _literal_parts(self, closing: str, read: Callable[[], _Part]) -> tuple[tuple[_Part, ...], tuple[bool, ...]]:
+        """Parse what stands in a literal of a list, a map or a message, and whether a question mark is before each."""
+        parts, optional = [], []
+        while not self._is(closing):
             optional.append(self._take("?") is not None)
-            items.append(self.expression())
+            parts.append(read())
             if not self._take(","):
                 break
-        self._need("]")
-        return ListOf(opening.at, tuple(items), tuple(optional))
+        self._need(closing)
+        return tuple(parts), tuple(optional)
 
-    def _map_literal(self, opening: Token) -> Node:
-        entries, optional = [], []
-        while not self._is("}"):
-            optional.append(self._take("?") is not None)
-            key = self.expression()
-            self._need(":")
-            entries.append((key, self.expression()))
-            if not self._take(","):
-                break
-        self._need("}")
-        return MapOf(opening.at, tuple(entries), tuple(optional))
+    def _entry(self) -> tuple[Node, Node]:
+        key = self.expression()
+        self._need(":")
+        return key, self.expression()
+
+    def _field(self) -> tuple[str, Node, int]:
+        name = self.token
+        if name.kind not in ("word", "quoted"):
+            raise self._error(f"mismatched input '{name.text}' expecting {_EXPECTED_FIELD}")
+        self.position += 1
+        colon = self._need(":")
+        return name.value or name.text, self.expression(), colon.at
+
+    def _message_name_length(self) -> int:
+        """Return how many tokens after a first word lead to the brace of a message (`.spec{`); 0 if none does."""
+        at = self.position
+        while self.tokens[at].text == "." and self.tokens[at + 1].kind == "word":
+            at += 2
+        token = self.tokens[at]
+        return at + 1 - self.position if token.kind == "symbol" and token.text == "{" else 0
+
+    def _message(self, first: str, length: int) -> Node:
+        name = first + "".join(token.text for token in self.tokens[self.position : self.position + length - 1])
+        self.position += length
+        return Message(self.tokens[self.position - 1].at, name, *self._literal_parts("}", self._field))
 
     # Macros
 

@@ -157,5 +157,6 @@ FUNCTIONS: list[tuple[str, str, Callable[..., Any]]] = [
     ("trim", "string.() -> string", str.strip),
     ("format", "string.(list(dyn)) -> string", _format),
     ("strings.quote", "(string) -> string", go_quote),
+    ("jsonpatch.escapeKey", "(string) -> string", lambda key: key.replace("~", "~0").replace("/", "~1")),
 ]
 """Each function with its signature."""

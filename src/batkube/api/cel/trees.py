@@ -98,6 +98,15 @@ class MapOf(Node, frozen=True):
     optional: tuple[bool, ...]
 
 
+class Message(Node, frozen=True):
+    """`Object.spec{field: value, ?other: optional}`: a message of a named type."""
+
+    name: str
+    #: Each with where its colon is, which is where cel-go places errors about it.
+    fields: tuple[tuple[str, Node, int], ...]
+    optional: tuple[bool, ...]
+
+
 class Macro(Node, frozen=True):
     """`target.all(x, body)` and its kin: `body` is evaluated for each element with `variables` bound to it."""
 

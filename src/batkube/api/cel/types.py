@@ -24,12 +24,19 @@ class CelType(msgspec.Struct, frozen=True):
     parts: tuple[CelType, ...] = ()
     #: Of an object; two objects are of the same type only if they are the same dictionary.
     fields: dict[str, CelType] | None = None
+    #: Of `dyn`: nothing is known because nothing is there, as of the items of `[]`; anything may take its place.
+    is_open: bool = False
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.parts))})" if self.parts else self.name
 
 
 DYN, INT, DOUBLE, TEXT, BOOL, NULL = map(CelType, ("dyn", "int", "double", "string", "bool", "null"))
+BEYOND = "kubernetes.authorization.Authorizer"
+"""The type of a variable that real CEL has functions for and this interpreter has not."""
+OPEN = CelType("dyn", is_open=True)
+"""The type of the items of an empty list."""
+
 #: What is a message in Go, so that null may stand in its place.
 _NULLABLE = frozenset(("object", "duration", "timestamp", "list", "map"))
 
@@ -89,19 +96,33 @@ def read_signature(text: str) -> Signature:
     return Signature(bool(target), (*target, *arguments), read_type(match["result"]))
 
 
+def _is_nullable(kind: CelType) -> bool:
+    return kind.name in _NULLABLE or kind.fields is not None
+
+
 def _fits(actual: CelType, wanted: CelType, bound: dict[str, CelType]) -> bool:
     """Return whether a value of one type may stand where another is wanted; binds the letters in `wanted`."""
     if _is_variable(wanted.name):
         known = bound.get(wanted.name)
-        if known is None or known.name == "dyn" or (known.name == "null" and actual.name in _NULLABLE):
+        if known is None or known.name == "dyn" or (known.name == "null" and _is_nullable(actual)):
             bound[wanted.name] = actual
             return True
+        bound[wanted.name] = _closed(known, actual)
         return _fits(actual, known, bound)
-    if "dyn" in (actual.name, wanted.name) or (actual.name == "null" and wanted.name in _NULLABLE):
+    if "dyn" in (actual.name, wanted.name) or (actual.name == "null" and _is_nullable(wanted)):
         return True
     if actual.name != wanted.name or actual.fields is not wanted.fields:
         return False
     return all(_fits(one, other, bound) for one, other in zip(actual.parts, wanted.parts, strict=False))
+
+
+def _closed(known: CelType, actual: CelType) -> CelType:
+    """Return a type with what another one of its form knows of the items of empty lists."""
+    if known.is_open:
+        return actual
+    if not known.parts or known.name != actual.name:
+        return known
+    return CelType(known.name, tuple(map(_closed, known.parts, actual.parts)))
 
 
 def _filled(kind: CelType, bound: dict[str, CelType]) -> CelType:

@@ -59,6 +59,14 @@ class CelObject(dict[str, Any]):
     """An object with properties: its fields are known, and one that is null is absent."""
 
 
+class CelMessage(dict[str, Any]):
+    """A message that an expression made, `Object.spec{…}`: its fields, and the name of its type."""
+
+    def __init__(self, name: str, fields: dict[str, Any]) -> None:
+        super().__init__(fields)
+        self.name = name
+
+
 class NamedFormat(msgspec.Struct, frozen=True):
     """A format that texts can be validated against."""
 
@@ -127,6 +135,8 @@ def type_name(value: Value) -> str:
     """Return the CEL type of a value."""
     if value is None:
         return "null"
+    if isinstance(value, CelMessage):
+        return value.name
     for python, name in _TYPES:
         if isinstance(value, python):
             return name
@@ -145,6 +155,8 @@ def equal(left: Value, right: Value) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return _equal_lists(left, right)
     if isinstance(left, dict) and isinstance(right, dict):
+        if type_name(left) != type_name(right):
+            return False
         return len(left) == len(right) and all(key in right and equal(value, right[key]) for key, value in left.items())
     if isinstance(left, Optional) and isinstance(right, Optional):
         return left.has == right.has and equal(left.value, right.value)

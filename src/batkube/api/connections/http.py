@@ -156,12 +156,11 @@ class Crowd:
 
 
 class LoopTimers:
-    """Timers on the real clock of the event loop, divided by the speed of the virtual clock."""
+    """Timers on the real clock of the event loop: how long a watch lasts is agreed with a client, who lives there."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, speed: float = 1.0) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._speed = speed
 
     def after(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` in `seconds` of virtual time."""
-        return self._loop.call_later(seconds / self._speed, callback).cancel
+        """Call `callback` in `seconds` of real time, whatever the speed of the virtual clock."""
+        return self._loop.call_later(seconds, callback).cancel

@@ -14,17 +14,27 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
+import msgspec
+
 from batkube.api.requests.outside import Question, Reply
+from batkube.kernel.go_text import go_quote
 
 #: Longer replies are not read; the largest object is half of it.
 _MAX_REPLY = 6 * 1024 * 1024
 _STATUSES = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",
-    403: "forbidden",
     404: "the server could not find the requested resource",
     405: "the server does not allow this method on the requested resource",
+    406: "the server was unable to respond with a content type that the client supports",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
 }
+#: Refusals that are told in the words of whoever refuses.
+_IN_ITS_WORDS = (403, 415)
 
 
 def ask(question: Question) -> Reply:
@@ -76,8 +86,8 @@ def _exchange(question: Question) -> Reply:
     if watchdog.has_bitten:
         raise TimeoutError
     if response.status // 100 != 2:
-        return Reply(response.status, body, _refusal(response.status, body))
-    return Reply(response.status, body)
+        return Reply(response.status, body, _refusal(response.status, body, response.getheader("Content-Type") or ""))
+    return Reply(response.status, body, "", response.getheader("Content-Type") or "application/json")
 
 
 class _Watchdog(threading.Timer):
@@ -105,12 +115,32 @@ def _context(authorities: str) -> ssl.SSLContext:
     return context
 
 
-def _refusal(status: int, body: bytes) -> str:
+def _refusal(status: int, body: bytes, content_type: str) -> str:
+    """Return what client-go makes of an answer that is none (errors.NewGenericServerResponse)."""
+    told = _status_message(body)
+    if told:
+        return told
+    is_text = not content_type or content_type.startswith("text/")
+    text = body[:2048].decode(errors="replace").strip() if is_text else "unknown"
+    if status in _IN_ITS_WORDS:
+        return text
+    if status in _STATUSES:
+        return _STATUSES[status]
     if status >= 500:
-        text = body[:2048].decode(errors="replace").strip() or "unknown"
-        return f'an error on the server ("{text}") has prevented the request from succeeding'
-    other = f"the server responded with the status code {status} but did not return more information"
-    return _STATUSES.get(status, other)
+        return f"an error on the server ({go_quote(text)}) has prevented the request from succeeding"
+    return f"the server responded with the status code {status} but did not return more information"
+
+
+def _status_message(body: bytes) -> str:
+    """Return the message of a Status in a body, which says more than the status of HTTP; "" if there is none."""
+    try:
+        status = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    if isinstance(status, dict) and (status.get("apiVersion"), status.get("kind")) == ("v1", "Status"):
+        message = status.get("message")
+        return message if isinstance(message, str) and status.get("status") != "Success" else ""
+    return ""
 
 
 def do_apart(loop: AbstractEventLoop, works: Sequence[Callable[[], None]], then: Callable[[], None]) -> None:

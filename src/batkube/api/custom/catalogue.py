@@ -6,6 +6,7 @@ that the next request sees it. It never writes; what the server does with a defi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from batkube.api.custom.structural import Structural, structural
 from batkube.api.custom.versions import deprecation_warning, storage_version
 from batkube.api.groups.autoscaling.scales import ScalePaths
 from batkube.api.printing.printers import Printer
+from batkube.api.requests.statuses import Failure
 from batkube.cluster.kinds import KindTable, Resource, SubResource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import DELETED, Batch, KubeObject, Store
@@ -123,10 +125,14 @@ class CustomKinds:
             self._converted(values, definition, target)
 
     def prepare_all_versions(self, value: KubeObject, resource: Resource) -> None:
-        """Have an object that is to be stored converted into all versions that it may be shown in."""
+        """Have an object that is to be stored converted into all versions that it may be shown in.
+
+        Where that fails it is stored all the same; whoever reads it in such a version is told.
+        """
         for kind in self._definitions[resource.storage].kinds.values():
             if kind.is_served:
-                self.prepare([value], kind.resource)
+                with contextlib.suppress(Failure):
+                    self.prepare([value], kind.resource)
 
     def bring_into_stored_version(self, value: KubeObject, resource: Resource) -> None:
         """Convert an object of a request, in place, prune and complete it, as a later read will find it."""

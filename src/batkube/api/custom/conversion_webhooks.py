@@ -17,6 +17,7 @@ import msgspec
 
 from batkube.api.requests import statuses
 from batkube.api.requests.outside import Inquiries
+from batkube.api.requests.webhook_answers import BadAnswer, checked_fields, review_in
 from batkube.api.requests.webhook_clients import WebhookClients
 from batkube.cluster.store import KubeObject
 
@@ -60,14 +61,20 @@ class ConversionWebhooks:
         digest = hashlib.sha256(b"".join(_key(definition, value, api_version) for value in values)).digest()
         uid = str(uuid.UUID(bytes=digest[:16], version=4))
         request = {"uid": uid, "desiredAPIVersion": api_version, "objects": values}
-        review = {"kind": "ConversionReview", "apiVersion": f"{_GROUP}/{version}", "request": request}
+        review = {
+            "kind": "ConversionReview",
+            "apiVersion": f"{_GROUP}/{version}",
+            "request": request,
+            # The real server leaves room for the answer.
+            "response": {"uid": "", "convertedObjects": None, "result": {"metadata": {}}},
+        }
         question = self._clients.question(webhook["clientConfig"], msgspec.json.encode(review), _TIMEOUT_S)
         (reply,) = self._inquiries.replies([((digest, "conversion"), question)])
         try:
-            if reply.problem:
-                raise ValueError(reply.problem)
-            objects = _objects(msgspec.json.decode(reply.body), uid, version)
-        except (ValueError, msgspec.MsgspecError) as problem:
+            answer = review_in(reply, "ConversionReview", _GROUP, version, _KNOWN_REVIEWS)
+            checked_fields(answer, {"response": (dict, f"{version}.ConversionResponse")}, "ConversionReview")
+            objects = _objects(answer, uid, version)
+        except (ValueError, BadAnswer) as problem:
             raise statuses.internal_error(f"conversion webhook for {_kind(values[0])} failed: {problem}") from problem
         if len(objects) != len(values):
             told = f"returned {len(objects)} objects, expected {len(values)}"
@@ -94,10 +101,8 @@ def _key(definition: KubeObject, value: KubeObject, api_version: str) -> bytes:
     return hashlib.sha256(msgspec.json.encode([shown, rest], order="sorted")).digest()
 
 
-def _objects(answer: object, uid: str, version: str) -> list[Any]:
+def _objects(answer: dict[str, Any], uid: str, version: str) -> list[Any]:
     """Return the objects of an answer. Raises ValueError."""
-    if not isinstance(answer, dict):
-        raise ValueError("no response provided")
     response, kind = answer.get("response"), f"{answer.get('apiVersion', '')}, Kind={answer.get('kind', '')}"
     # Of v1beta1 neither the kind nor the uid were ever checked.
     if version == "v1" and kind != f"{_GROUP}/v1, Kind=ConversionReview":
@@ -115,13 +120,15 @@ def _objects(answer: object, uid: str, version: str) -> list[Any]:
 
 def _check(value: KubeObject, answer: Any, api_version: str) -> None:  # noqa: ANN401 - any JSON
     """Refuse an answer that is not the same object in the version wanted."""
-    problem = ""
+    problem, place = "", ""
     meta = answer.get("metadata") if isinstance(answer, dict) else None
     if not isinstance(meta, dict):
         problem = "metadata is missing"
     elif answer.get("apiVersion") != api_version:
+        place = " at index 0"
         problem = f"invalid groupVersion (expected {api_version}, received {answer.get('apiVersion', '')})"
     elif answer.get("kind") != value["kind"]:
+        place = " at index 0"
         problem = f"invalid kind (expected {value['kind']}, received {answer.get('kind', '')})"
     else:
         for field in ("name", "namespace", "uid"):
@@ -130,7 +137,7 @@ def _check(value: KubeObject, answer: Any, api_version: str) -> None:  # noqa: A
                 problem = f"must have the same {field}: {before} != {after}"
                 break
     if problem:
-        told = f"conversion webhook for {_kind(value)} returned invalid object: {problem}"
+        told = f"conversion webhook for {_kind(value)} returned invalid object{place}: {problem}"
         raise statuses.internal_error(told)
 
 

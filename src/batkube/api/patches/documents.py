@@ -15,8 +15,10 @@ import msgspec
 from batkube.api.checks.field_errors import invalid
 from batkube.api.decoding.json_syntax import ParseError
 from batkube.api.decoding.json_text import parse_json
+from batkube.api.decoding.json_types import json_type
 from batkube.api.decoding.objects import DecodeError
-from batkube.api.patches.json_patches import Json, PatchError, json_patch, json_type, merge_patch, unknown_in_json_patch
+from batkube.api.patches.json_patches import Json, PatchError, json_patch, unknown_in_json_patch
+from batkube.api.patches.merge_patches import merge_patch
 from batkube.api.patches.restoring import restore_problem, with_whole_numbers
 from batkube.api.patches.strategic import strategic_patch
 from batkube.api.requests import statuses

@@ -1,20 +1,22 @@
-"""JSON Patch (RFC 6902) and JSON merge patch (RFC 7386), with the habits of the library that Kubernetes uses.
+"""JSON Patch (RFC 6902), with the habits of the library that Kubernetes uses.
 
-Both take an object and return a new one; what a patch does not touch is shared with the old one, which is never
+It takes an object and returns a new one; what a patch does not touch is shared with the old one, which is never
 edited. Where the library (github.com/evanphx/json-patch, v4) departs from the RFCs, so do we: an index may be negative
-or have leading zeros, `replace` may create a field, `copy` of a missing field gives null, and a merge patch drops nulls
-inside the lists it brings.
+or have leading zeros, `replace` may create a field, and `copy` of a missing field gives null.
 
-A JSON Patch that does not apply is answered without the reason, so none is kept here.
+A JSON Patch that does not apply is answered without the reason; that of a webhook or of a policy is told with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import msgspec
 
+from batkube.api.decoding.json_types import json_type
+from batkube.kernel.go_text import go_quote
 from batkube.kernel.numbers import int_of
 
 Json = Any
@@ -24,6 +26,9 @@ Json = Any
 OPERATIONS_LIMIT = 10_000
 #: By how many bytes the `copy` operations of one patch may make an object grow (JSONPatchMaxCopyBytes).
 COPIED_BYTES_LIMIT = 3 * 1024 * 1024
+
+
+_MISSING = "missing value"
 
 
 class PatchError(Exception):
@@ -39,8 +44,18 @@ class PatchError(Exception):
         self.message = message
 
 
-def _rejected() -> NoReturn:
-    raise PatchError(422, "the patch does not apply")
+class TestFailed(PatchError):
+    """A `test` of the patch found another value."""
+
+    __test__ = False
+
+
+class _Absent(Exception):
+    """There is nothing where a path leads through."""
+
+
+def _rejected(problem: str) -> NoReturn:
+    raise PatchError(422, problem)
 
 
 # JSON Patch
@@ -51,7 +66,7 @@ def json_patch(value: Json, patch: Json, checks: bool = True) -> Json:
 
     `checks`: fields are validated, and so the patch is read twice by the real server; the first time it says more.
     """
-    operations = _operations(patch) if checks else _unchecked_operations(patch)
+    operations = _operations(patch) if checks else unchecked_operations(patch)
     if len(operations) > OPERATIONS_LIMIT:
         problem = f"The allowed maximum operations in a JSON patch is {OPERATIONS_LIMIT}, got {len(operations)}"
         raise PatchError(413, problem)
@@ -60,7 +75,7 @@ def json_patch(value: Json, patch: Json, checks: bool = True) -> Json:
         kind = operation.get("op")
         apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
         if apply is None:
-            _rejected()
+            _rejected(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
         apply(document, operation)
     return document.value
 
@@ -91,7 +106,8 @@ def _operations(patch: Json) -> list[dict[str, Json]]:
     return [operation or {} for operation in patch]
 
 
-def _unchecked_operations(patch: Json) -> list[dict[str, Json]]:
+def unchecked_operations(patch: Json) -> list[dict[str, Json]]:
+    """Return the operations of a patch as far as the library itself insists on them. Raises PatchError."""
     if patch is None:
         return []
     if not isinstance(patch, list):
@@ -100,9 +116,6 @@ def _unchecked_operations(patch: Json) -> list[dict[str, Json]]:
         if item is not None and not isinstance(item, dict):
             raise PatchError(400, f"json: cannot unmarshal {json_type(item)} into Go value of type jsonpatch.Operation")
     return [operation or {} for operation in patch]
-
-
-_JSON_TYPES = {dict: "object", list: "array", str: "string", bool: "bool"}
 
 
 def not_an_object(patch: Json) -> str:
@@ -114,17 +127,19 @@ def _undecodable(value: Json, target: str) -> PatchError:
     return PatchError(400, f"error decoding patch: json: cannot unmarshal {json_type(value)} into Go {target}")
 
 
-def json_type(value: Json) -> str:
-    """Return what Go's JSON calls the type of a value."""
-    return _JSON_TYPES.get(type(value), "number")
-
-
-def _pointer(operation: dict[str, Json], name: str) -> list[str]:
-    """Return the parts of a JSON pointer; what stands before the first slash is ignored, as the library does."""
+def _path(operation: dict[str, Json], name: str) -> str:
+    """Return the text of a pointer."""
     text = operation.get(name)
-    if not isinstance(text, str) or "/" not in text:
-        _rejected()
-    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+    if not isinstance(text, str):
+        _rejected(f"{operation.get('op')} operation failed to decode {name}: {_MISSING}")
+    return text
+
+
+def _parts(path: str) -> list[str]:
+    """Return the parts of a JSON pointer; what stands before the first slash is ignored, as the library does."""
+    if "/" not in path:
+        raise _Absent
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
 
 
 def _index(text: str, length: int) -> int:
@@ -132,19 +147,17 @@ def _index(text: str, length: int) -> int:
     try:
         index = int_of(text)
     except ValueError:
-        _rejected()
-    if index is None or not -length <= index < length:
-        _rejected()
+        _rejected(f"strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
+    if index is None:
+        _rejected(f"strconv.Atoi: parsing {go_quote(text)}: value out of range")
+    if not -length <= index < length:
+        _rejected(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + length if index < 0 else index
 
 
 def _child(value: Json, part: str) -> Json:
     """Return what `part` names in `value`, None if a dict does not have it."""
-    if isinstance(value, dict):
-        return value.get(part)
-    if isinstance(value, list):
-        return value[_index(part, len(value))]
-    return _rejected()
+    return value.get(part) if isinstance(value, dict) else value[_index(part, len(value))]
 
 
 class _Document:
@@ -160,58 +173,35 @@ class _Document:
         self._own: dict[int, Json] = {}
         self._copied_bytes = 0
 
-    def at(self, parts: list[str]) -> Json:
-        """Return what a pointer points to."""
-        value = self.value
-        for part in parts:
-            value = _child(value, part)
-        return value
-
-    def container(self, parts: list[str]) -> Json:
-        """Return the container that the last part of a pointer names something in, ready to be edited."""
+    def place(self, path: str) -> tuple[Json, str]:
+        """Return the container that a pointer names something in, ready to be edited, and the name. Raises _Absent."""
+        parts = _parts(path)
         container = self.value = self._owned(self.value)
         for part in parts[:-1]:
-            child = _child(container, part)
-            if child is None:
-                _rejected()
+            try:
+                child = _child(container, part)
+            except PatchError:
+                raise _Absent from None
             child = self._owned(child)
             container[part if isinstance(container, dict) else _index(part, len(container))] = child
             container = child
-        return container
+        return container, parts[-1]
 
     def _owned(self, value: Json) -> Json:
         if not isinstance(value, dict | list):
-            _rejected()
+            raise _Absent
         if id(value) in self._own:
             return value
         copied = value.copy()
         self._own[id(copied)] = copied
         return copied
 
-    def add(self, parts: list[str], new: Json) -> None:
-        """Put `new` at a place of its own."""
-        container, part = self.container(parts), parts[-1]
-        if isinstance(container, dict):
-            container[part] = new
-        else:
-            container.insert(len(container) if part == "-" else _index(part, len(container) + 1), new)
-
-    def remove(self, parts: list[str]) -> None:
-        """Take out what is at a place."""
-        container, part = self.container(parts), parts[-1]
-        if isinstance(container, list):
-            del container[_index(part, len(container))]
-        elif part in container:
-            del container[part]
-        else:
-            _rejected()
-
-    def copy_of(self, parts: list[str]) -> Json:
-        """Return a copy of what is at a place, which no edit of the original will change."""
-        value = self.at(parts)
+    def copy_of(self, value: Json) -> Json:
+        """Return a copy of a part of the object, which no edit of the original will change."""
         self._copied_bytes += len(msgspec.json.encode(value))
         if self._copied_bytes > COPIED_BYTES_LIMIT:
-            _rejected()
+            problem = f"Unable to complete the copy, the accumulated size increase of copy is {self._copied_bytes}"
+            _rejected(f"{problem}, exceeding the limit {COPIED_BYTES_LIMIT}")
         return self._detached(value)
 
     def _detached(self, value: Json) -> Json:
@@ -222,39 +212,113 @@ class _Document:
         return [self._detached(item) for item in value]
 
 
+def _put(container: Json, part: str, new: Json) -> None:
+    """Put `new` at a place of its own."""
+    if isinstance(container, dict):
+        container[part] = new
+    elif part == "-":
+        container.append(new)
+    else:
+        container.insert(_new_index(part, len(container) + 1), new)
+
+
+def _new_index(part: str, length: int) -> int:
+    try:
+        return _index(part, length)
+    except PatchError as problem:
+        is_number = "strconv" not in problem.message
+        raise problem if is_number else _within(f"value was not a proper array index: '{part}'", problem) from None
+
+
+def _take(container: Json, part: str) -> None:
+    """Take out what is at a place."""
+    if isinstance(container, list):
+        del container[_index(part, len(container))]
+    elif part in container:
+        del container[part]
+    else:
+        _rejected(f"Unable to remove nonexistent key: {part}: {_MISSING}")
+
+
+def _within(what: str, problem: PatchError) -> PatchError:
+    return PatchError(problem.code, f"{what}: {problem.message}")
+
+
+@contextlib.contextmanager
+def _telling(what: str) -> Iterator[None]:
+    """Let a problem say what was being done."""
+    try:
+        yield
+    except PatchError as problem:
+        raise _within(what, problem) from None
+
+
+def _found(document: _Document, path: str, problem: str) -> tuple[Json, str]:
+    try:
+        return document.place(path)
+    except _Absent:
+        _rejected(f"{problem}: {_MISSING}")
+
+
 def _add(document: _Document, operation: dict[str, Json]) -> None:
-    document.add(_pointer(operation, "path"), operation.get("value"))
+    path = _path(operation, "path")
+    place = _found(document, path, f'add operation does not apply: doc is missing path: "{path}"')
+    with _telling(f"error in add for path: '{path}'"):
+        _put(*place, operation.get("value"))
 
 
 def _remove(document: _Document, operation: dict[str, Json]) -> None:
-    document.remove(_pointer(operation, "path"))
+    path = _path(operation, "path")
+    place = _found(document, path, f'remove operation does not apply: doc is missing path: "{path}"')
+    with _telling(f"error in remove for path: '{path}'"):
+        _take(*place)
 
 
 def _replace(document: _Document, operation: dict[str, Json]) -> None:
-    new = operation.get("value")
-    if operation.get("path") == "":
+    path, new = _path(operation, "path"), operation.get("value")
+    if path == "":
         document.value = new if isinstance(new, dict | list) else document.value
         return
-    parts = _pointer(operation, "path")
-    container = document.container(parts)
-    container[parts[-1] if isinstance(container, dict) else _index(parts[-1], len(container))] = new
+    container, part = _found(document, path, f"replace operation does not apply: doc is missing path: {path}")
+    try:
+        container[part if isinstance(container, dict) else _index(part, len(container))] = new
+    except PatchError:
+        _rejected(f"replace operation does not apply: doc is missing key: {path}: {_MISSING}")
 
 
 def _move(document: _Document, operation: dict[str, Json]) -> None:
-    source = _pointer(operation, "from")
-    moved = document.at(source)
-    document.remove(source)
-    document.add(_pointer(operation, "path"), moved)
+    source = _path(operation, "from")
+    container, part = _found(document, source, f"move operation does not apply: doc is missing from path: {source}")
+    with _telling(f"error in move for path: '{part}'"):
+        moved = _child(container, part)
+        _take(container, part)
+    path = _path(operation, "path")
+    place = _found(document, path, f"move operation does not apply: doc is missing destination path: {path}")
+    with _telling(f"error in move for path: '{path}'"):
+        _put(*place, moved)
 
 
 def _copy(document: _Document, operation: dict[str, Json]) -> None:
-    document.add(_pointer(operation, "path"), document.copy_of(_pointer(operation, "from")))
+    source = _path(operation, "from")
+    origin = _found(document, source, f"copy operation does not apply: doc is missing from path: {source}")
+    with _telling(f"error in copy for from: '{source}'"):
+        value = _child(*origin)
+    path = _path(operation, "path")
+    place = _found(document, path, f"copy operation does not apply: doc is missing destination path: {path}")
+    copied = document.copy_of(value)
+    with _telling("error while adding value during copy"):
+        _put(*place, copied)
 
 
 def _test(document: _Document, operation: dict[str, Json]) -> None:
-    actual = document.value if operation.get("path") == "" else document.at(_pointer(operation, "path"))
+    path = _path(operation, "path")
+    actual = document.value
+    if path:
+        place = _found(document, path, f"test operation does not apply: is missing path: {path}")
+        with _telling(f"error in test for path: '{path}'"):
+            actual = _child(*place)
     if not same(actual, operation.get("value")):
-        _rejected()
+        raise TestFailed(422, f"testing value {path} failed: test failed")
 
 
 _OPERATIONS: dict[str, Callable[[_Document, dict[str, Json]], None]] = {
@@ -276,43 +340,3 @@ def same(one: Json, other: Json) -> bool:
     if isinstance(one, list):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)
-
-
-# Merge patch
-
-
-def merge_patch(value: dict[str, Json], patch: Json, checks: bool = True) -> Json:
-    """Return `value` with what `patch` has in place of what it had; a null removes a field. Raises PatchError.
-
-    `checks`: fields are validated, and so the real server makes sure that the patch is an object. Else a list takes
-    the place of the object, for decoding to refuse.
-    """
-    if isinstance(patch, dict):
-        return _merged(value, patch)
-    if patch is not None and checks:
-        raise PatchError(400, f"error decoding patch: {not_an_object(patch)}")
-    if isinstance(patch, list):
-        return _without_nulls(patch)
-    raise PatchError(400, "Invalid JSON Patch")
-
-
-def _merged(value: dict[str, Json], patch: dict[str, Json]) -> dict[str, Json]:
-    merged = dict(value)
-    for key, new in patch.items():
-        if new is None:
-            merged.pop(key, None)
-            continue
-        old = merged.get(key)
-        if isinstance(old, dict):
-            merged[key] = _merged(old, new) if isinstance(new, dict) else new
-        else:
-            merged[key] = _without_nulls(new)
-    return merged
-
-
-def _without_nulls(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value

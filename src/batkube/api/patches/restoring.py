@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from batkube.api.patches.json_patches import Json, json_type
+from batkube.api.decoding.json_types import json_type
+from batkube.api.patches.json_patches import Json
 from batkube.cluster.schemas import Schema, Shape
 
 _KINDS = {str: "string", int: "int64", float: "float64", bool: "bool", dict: "map", list: "slice"}

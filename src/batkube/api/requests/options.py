@@ -200,6 +200,8 @@ class WriteOptions(msgspec.Struct):
     manager: str
     validation: str
     force: bool | None
+    #: What the client itself has said of the two before, by name.
+    given: dict[str, str] = {}
 
     def document(self, kind: str) -> dict[str, Any]:
         """Return the options as clients write them, `kind` being `CreateOptions` or another of its like."""
@@ -208,11 +210,7 @@ class WriteOptions(msgspec.Struct):
             document["dryRun"] = ["All"]
         if self.force is not None:
             document["force"] = self.force
-        if self.manager:
-            document["fieldManager"] = self.manager
-        if self.validation:
-            document["fieldValidation"] = self.validation
-        return document
+        return {**document, **self.given}
 
 
 _PRINTABLE_LIMIT = 128
@@ -241,7 +239,14 @@ def write_options(request: Request, kind: str) -> WriteOptions:
         problems.append(FieldError("FieldValueNotSupported", "fieldValidation", text))
     if problems:
         raise invalid_options(kind, problems)
-    return WriteOptions(bool(request.query.get("dryRun")), manager or agent, validation or "Warn", force)
+    given = {"fieldManager": manager, "fieldValidation": validation}
+    return WriteOptions(
+        bool(request.query.get("dryRun")),
+        manager or agent,
+        validation or "Warn",
+        force,
+        {name: text for name, text in given.items() if text},
+    )
 
 
 def _judge_manager(manager: str) -> list[FieldError]:

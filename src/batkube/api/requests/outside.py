@@ -5,8 +5,8 @@ is broken off (`Outside`), which is safe as long as it has written nothing; the 
 and then the request is handled again from its beginning, with the answer at hand. What it draws by chance must be the
 same the second time, since somebody outside has seen it: `Inquiries.once`.
 
-Components within the process cannot be broken off, nor can a request that has written. They wait for the answer, and
-everybody with them.
+Components within the process are broken off where they can begin anew (`requests.broken_off`). Others cannot be, nor
+can a request that has written: they wait for the answer, and everybody with them.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Reply(NamedTuple):
     body: bytes
     #: Why there was none, in the words of Go's net/http.
     problem: str = ""
+    content_type: str = "application/json"
 
 
 Ask = Callable[[Question], Reply]
@@ -66,7 +67,7 @@ class Inquiries:
         """`version` grows with every write."""
         self._ask = ask
         self._version = version
-        #: Of the request at hand; None while a component within the process acts.
+        #: Of the request at hand; None while a component within the process acts that cannot be broken off.
         self.answers: Answers | None = None
         #: The version when the request first came to where it may be broken off; None if it has not.
         self._began_at: int | None = None
@@ -80,9 +81,12 @@ class Inquiries:
         self.answers = None
 
     @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Let a component within the process act, perhaps because time went on: nothing it does is the request's."""
-        before, self.answers, self._began_at = (self.answers, self._began_at), None, None
+    def aside(self, answers: Answers | None = None) -> Iterator[None]:
+        """Let a component within the process act, perhaps because time went on: nothing it does is the request's.
+
+        With `answers` it may be broken off.
+        """
+        before, self.answers, self._began_at = (self.answers, self._began_at), answers, None
         try:
             yield
         finally:

@@ -115,6 +115,11 @@ def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError])
     return Failure(422, "Invalid", f'{what} "{name}" is invalid: {problem}', details)
 
 
+def internal(problem: str) -> Failure:
+    """Return what the real server says of a fault of its own, or of somebody it relies on (errors.NewInternalError)."""
+    return Failure(500, "InternalError", f"Internal error occurred: {problem}", {"causes": [{"message": problem}]})
+
+
 def internal_error(message: str) -> Failure:
     """What the real server answers with 500."""
     return Failure(500, "", message)

@@ -1,16 +1,18 @@
-"""Objects in the versions that webhooks wish to see them in."""
+"""Objects in the versions that webhooks and policies wish to see them in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from batkube.api.decoding.objects import DecodeError
+from batkube.api.requests import statuses
 from batkube.api.verbs.served import Served
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 
 
 class ShownVersions:
-    """The versions of kinds, as admission needs them (`admission.webhooks.KindVersions`)."""
+    """The versions of kinds, as admission needs them (`admission.policy_matching.KindVersions`)."""
 
     def __init__(self, served: Callable[[], Served]) -> None:
         """`served` is asked at the time: what is served needs admission itself."""
@@ -31,9 +33,14 @@ class ShownVersions:
         elsewhere = None if convert is None else convert(value, target.api_version)
         return value if elsewhere is None else elsewhere[0]
 
-    def completed(self, resource: Resource, value: KubeObject) -> KubeObject:
-        """Return an object that somebody changed in canonical form, with defaults."""
+    def completed(self, resource: Resource, value: KubeObject, *, strict: bool = False) -> KubeObject:
+        """Return an object that somebody changed in canonical form, with defaults; `strict` refuses unknown fields."""
         behaviour = self._served().behaviour(resource)
-        whole = behaviour.decode(resource, value).object
+        try:
+            whole, unknown = behaviour.decode(resource, value)
+        except DecodeError as problem:
+            raise statuses.internal(str(problem)) from problem
+        if strict and unknown and not resource.custom:
+            raise statuses.internal(f"strict decoding error: {', '.join(unknown)}")
         behaviour.default(resource, whole)
         return whole

@@ -1,6 +1,6 @@
 """Configurations of admission webhooks (Kubernetes: pkg/apis/admissionregistration/validation).
 
-Webhooks are stored and never called, but they are judged as the real server judges them.
+They are judged as the real server judges them, whether anybody will call the webhooks or not.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batkube.api.cel.checking import Scope
 from batkube.api.checks.metadata import check_metadata, check_selector
 from batkube.api.checks.names import dns_1035_label, dns_subdomain, qualified_name, subdomain_name
 from batkube.api.checks.problems import Problems, repeats
 from batkube.api.checks.rules import Object, Rules, no_more
 from batkube.api.checks.webhooks import check_webhook_client
+from batkube.api.groups.admissionregistration.scope import SCOPE
 from batkube.api.groups.expressions import check_expression
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
 REINVOCATION_POLICIES = ("IfNeeded", "Never")
-#: What expressions of admission may talk of.
-VARIABLES = ("object", "oldObject", "request", "namespaceObject", "authorizer")
 _SIDE_EFFECTS = ("None", "NoneOnDryRun")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES = ("*", "Cluster", "Namespaced")
@@ -93,7 +93,7 @@ def _check_resources(resources: list[str], path: str, problems: Problems) -> Non
 
 
 def check_match_conditions(
-    conditions: Sequence[Mapping[str, Any]], variables: Sequence[str], path: str, problems: Problems
+    conditions: Sequence[Mapping[str, Any]], scope: Scope, path: str, problems: Problems
 ) -> None:
     """Check expressions that a request must satisfy to be looked at."""
     if len(conditions) > 64:
@@ -104,7 +104,7 @@ def check_match_conditions(
         if not text:
             problems.required(f"{at}.expression")
         else:
-            check_expression(text, variables, f"{at}.expression", problems)
+            check_expression(text, scope, f"{at}.expression", problems, "bool")
         if not name:
             problems.required(f"{at}.name")
             continue
@@ -132,7 +132,7 @@ def _check_hook(hook: Mapping[str, Any], path: str, problems: Problems, *, condi
     check_choice(hook.get("reinvocationPolicy"), REINVOCATION_POLICIES, f"{path}.reinvocationPolicy", problems)
     check_webhook_client(hook.get("clientConfig") or {}, f"{path}.clientConfig", problems)
     if conditions:
-        check_match_conditions(hook.get("matchConditions") or (), VARIABLES, f"{path}.matchConditions", problems)
+        check_match_conditions(hook.get("matchConditions") or (), SCOPE, f"{path}.matchConditions", problems)
 
 
 def _check_reviews(versions: list[str], path: str, problems: Problems) -> None:

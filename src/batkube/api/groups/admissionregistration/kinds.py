@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.admissionregistration import checks, columns, defaults, policy_checks
+from batkube.api.groups.admissionregistration import checks, columns, defaults, mutating_policy_checks, policy_checks
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import FAR_APART, SPEC, counted
+
+#: The versions in which mutating policies may be served.
+_OFF_BY_DEFAULT = ("v1alpha1", "v1beta1")
 
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "mutatingadmissionpolicies.admissionregistration.k8s.io": Kind(
+        defaults=dict.fromkeys(_OFF_BY_DEFAULT, defaults.fill_admission_policy),
+        strategy=counted(SPEC, unconditional=False),
+        rules=mutating_policy_checks.MUTATING_ADMISSION_POLICY_RULES,
         cells=columns.mutating_policy_cells,
     ),
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": Kind(
+        defaults=dict.fromkeys(_OFF_BY_DEFAULT, defaults.fill_admission_policy_binding),
+        strategy=counted(SPEC, unconditional=False),
+        rules=mutating_policy_checks.MUTATING_ADMISSION_POLICY_BINDING_RULES,
         cells=columns.policy_binding_cells,
     ),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": Kind(

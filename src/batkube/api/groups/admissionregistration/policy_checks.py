@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batkube.api.cel.checking import Scope
+from batkube.api.cel.types import DYN, CelType
 from batkube.api.checks.metadata import check_conditions, check_metadata, check_selector
 from batkube.api.checks.names import dns_1035_label, dns_subdomain, path_segment, qualified_name, size, subdomain_name
 from batkube.api.checks.problems import Problems, repeats
@@ -13,10 +15,10 @@ from batkube.api.checks.rules import Object, Rules
 from batkube.api.groups.admissionregistration.checks import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
-    VARIABLES,
     check_match_conditions,
     check_rule,
 )
+from batkube.api.groups.admissionregistration.scope import with_parameters, with_variables
 from batkube.api.groups.expressions import check_expression
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -50,14 +52,16 @@ _is_identifier = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
 _NOTHING_TO_DO = "validations or auditAnnotations must contain at least one item"
 
 
-def _check_chosen(value: str | None, allowed: Sequence[str], path: str, problems: Problems) -> None:
+def check_chosen(value: str | None, allowed: Sequence[str], path: str, problems: Problems) -> None:
+    """Object to a choice that is not given, or none of those allowed."""
     if value is None:
         problems.required(path)
     elif value not in allowed:
         problems.not_supported(path, value, allowed)
 
 
-def _check_param_kind(kind: Mapping[str, Any], path: str, problems: Problems) -> None:
+def check_param_kind(kind: Mapping[str, Any], path: str, problems: Problems) -> None:
+    """Check the kind of a policy's parameters."""
     version = kind.get("apiVersion", "")
     group, _, number = version.rpartition("/")
     if not version:
@@ -78,8 +82,9 @@ def _check_param_kind(kind: Mapping[str, Any], path: str, problems: Problems) ->
         problems.invalid(f"{path}.kind", name, detail)
 
 
-def _check_match_resources(match: Mapping[str, Any], path: str, problems: Problems) -> None:
-    _check_chosen(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", problems)
+def check_match_resources(match: Mapping[str, Any], path: str, problems: Problems) -> None:
+    """Check which requests a policy or binding is about."""
+    check_chosen(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", problems)
     for field in ("namespaceSelector", "objectSelector"):
         if match.get(field) is None:
             problems.required(f"{path}.{field}")
@@ -97,22 +102,19 @@ def _check_match_resources(match: Mapping[str, Any], path: str, problems: Proble
 
 def _check_spec(value: Object, problems: Problems, *, conditions: bool = True) -> None:
     spec = value.get("spec", {})
-    _check_chosen(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
-    known = (*VARIABLES, "params") if spec.get("paramKind") is not None else VARIABLES
+    check_chosen(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
+    known = with_parameters(spec.get("paramKind") is not None)
     if (kind := spec.get("paramKind")) is not None:
-        _check_param_kind(kind, "spec.paramKind", problems)
+        check_param_kind(kind, "spec.paramKind", problems)
     if (match := spec.get("matchConstraints")) is None:
         problems.required("spec.matchConstraints")
     else:
-        _check_match_resources(match, "spec.matchConstraints", problems)
+        check_match_resources(match, "spec.matchConstraints", problems)
         if not match.get("resourceRules"):
             problems.required("spec.matchConstraints.resourceRules")
     if conditions:
         check_match_conditions(spec.get("matchConditions") or (), known, "spec.matchConditions", problems)
-    for index, variable in enumerate(spec.get("variables") or ()):
-        _check_variable(variable, known, f"spec.variables[{index}]", problems)
-    if spec.get("variables"):
-        known = (*known, "variables")
+    known = check_variables(spec, known, problems)
     checks, notes = spec.get("validations") or (), spec.get("auditAnnotations") or []
     if not checks and not notes:
         problems.required("spec.validations", _NOTHING_TO_DO)
@@ -122,7 +124,16 @@ def _check_spec(value: Object, problems: Problems, *, conditions: bool = True) -
     _check_annotations(notes, value["metadata"].get("name", ""), known, problems)
 
 
-def _check_variable(variable: Mapping[str, Any], known: Sequence[str], path: str, problems: Problems) -> None:
+def check_variables(spec: Mapping[str, Any], known: Scope, problems: Problems) -> Scope:
+    """Check the variables of a policy, each of which may use those before it; return the scope with all of them."""
+    types: dict[str, CelType] = {}
+    for index, variable in enumerate(spec.get("variables") or ()):
+        kind = _check_variable(variable, with_variables(known, dict(types)), f"spec.variables[{index}]", problems)
+        types[variable.get("name", "")] = kind
+    return with_variables(known, types)
+
+
+def _check_variable(variable: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> CelType:
     name, text = variable.get("name", ""), variable.get("expression", "")
     if not name.strip():
         problems.required(f"{path}.name", "name is not specified")
@@ -130,16 +141,16 @@ def _check_variable(variable: Mapping[str, Any], known: Sequence[str], path: str
         problems.invalid(f"{path}.name", name, "must be a valid CEL identifier")
     if not text.strip():
         problems.required(f"{path}.expression", "expression is not specified")
-    else:
-        check_expression(text, (*known, "variables"), f"{path}.expression", problems, "")
+        return DYN
+    return check_expression(text, known, f"{path}.expression", problems)
 
 
-def _check_validation(check: Mapping[str, Any], known: Sequence[str], path: str, problems: Problems) -> None:
+def _check_validation(check: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> None:
     text, words, message = (check.get(field, "") for field in ("expression", "messageExpression", "message"))
     if not text.strip():
         problems.required(f"{path}.expression", "expression is not specified")
     else:
-        check_expression(text, known, f"{path}.expression", problems)
+        check_expression(text, known, f"{path}.expression", problems, "bool")
     if words and not words.strip():
         problems.invalid(f"{path}.messageExpression", words, "must be non-empty if specified")
     elif words:
@@ -152,9 +163,7 @@ def _check_validation(check: Mapping[str, Any], known: Sequence[str], path: str,
         problems.not_supported(f"{path}.reason", reason, _REASONS)
 
 
-def _check_annotations(
-    notes: Sequence[Mapping[str, Any]], policy: str, known: Sequence[str], problems: Problems
-) -> None:
+def _check_annotations(notes: Sequence[Mapping[str, Any]], policy: str, known: Scope, problems: Problems) -> None:
     if len(notes) > 20:
         problems.invalid("spec.auditAnnotations", list(notes), "must not have more than 20 auditAnnotations")
     seen: set[str] = set()
@@ -169,7 +178,7 @@ def _check_annotations(
         elif size(text.strip()) > 5 * 1024:
             problems.required(f"{path}.valueExpression", "must not exceed 5120 bytes in length")
         else:
-            check_expression(text.strip(), known, f"{path}.valueExpression", problems, "string")
+            check_expression(text.strip(), known, f"{path}.valueExpression", problems, "string", "null_type")
         if key in seen:
             problems.duplicate(f"{path}.key", key)
         seen.add(key)
@@ -198,7 +207,8 @@ def _policy_status(new: Object, old: Object, problems: Problems) -> None:
     check_conditions(status.get("conditions") or (), "status.conditions", problems)
 
 
-def _binding(value: Object, problems: Problems) -> None:
+def check_binding(value: Object, problems: Problems) -> None:
+    """Check what bindings of all policies have."""
     check_metadata(value["metadata"], subdomain_name, False, problems)
     spec = value.get("spec", {})
     if not (name := spec.get("policyName")):
@@ -206,13 +216,18 @@ def _binding(value: Object, problems: Problems) -> None:
     else:
         problems.all_invalid("spec.policyName", name, subdomain_name(name, False))
     if (reference := spec.get("paramRef")) is not None:
-        _check_param_reference(reference, "spec.paramRef", problems)
+        check_param_reference(reference, "spec.paramRef", problems)
     if (match := spec.get("matchResources")) is not None:
-        _check_match_resources(match, "spec.matchResources", problems)
-    _check_actions(spec.get("validationActions") or [], problems)
+        check_match_resources(match, "spec.matchResources", problems)
 
 
-def _check_param_reference(reference: Mapping[str, Any], path: str, problems: Problems) -> None:
+def _binding(value: Object, problems: Problems) -> None:
+    check_binding(value, problems)
+    _check_actions(value.get("spec", {}).get("validationActions") or [], problems)
+
+
+def check_param_reference(reference: Mapping[str, Any], path: str, problems: Problems) -> None:
+    """Check which parameters a binding means."""
     name, selector = reference.get("name", ""), reference.get("selector")
     both = "name and selector are mutually exclusive"
     if name:
@@ -226,7 +241,7 @@ def _check_param_reference(reference: Mapping[str, Any], path: str, problems: Pr
     if not name and selector is None:
         problems.required(path, "one of name or selector must be specified")
     action = reference.get("parameterNotFoundAction") or None
-    _check_chosen(action, ("Deny", "Allow"), f"{path}.parameterNotFoundAction", problems)
+    check_chosen(action, ("Deny", "Allow"), f"{path}.parameterNotFoundAction", problems)
 
 
 def _check_actions(actions: list[str], problems: Problems) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.requests.statuses import Failure
+from batkube.api.requests import statuses
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import selector_of
 from batkube.cluster.store import KubeObject
@@ -84,8 +84,7 @@ class CustomScale(Scale):
         if not isinstance(wanted, int):
             path = ".".join(self._paths.spec_replicas)
             problem = f'the spec replicas field ".{path}" does not exist'
-            details = {"causes": [{"message": problem}]}
-            raise Failure(500, "InternalError", f"Internal error occurred: {problem}", details)
+            raise statuses.internal(problem)
         return self._scale_of(value, wanted)
 
     def read_for_update(self, value: KubeObject) -> KubeObject:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from batkube.api.cel.types import DYN
 from batkube.api.checks.go_values import go_struct
 from batkube.api.checks.metadata import check_label_name
 from batkube.api.checks.names import c_identifier, dns_subdomain, label_value, size
@@ -102,7 +103,11 @@ def _check_selector(selector: Mapping[str, Any], path: str, problems: Problems) 
     if size(text) > 10 * 1024:
         problems.too_long(f"{path}.cel.expression", 10 * 1024)
     else:
-        check_expression(text, ("device",), f"{path}.cel.expression", problems)
+        kind = check_expression(text, {"device": DYN}, f"{path}.cel.expression", problems)
+        # Kubernetes: dynamic-resource-allocation/cel/compile.go; what is only known when it is evaluated is our `dyn`.
+        if kind.name not in ("bool", "dyn"):
+            detail = f"must evaluate to bool or the unknown type, not {kind}"
+            problems.invalid(f"{path}.cel.expression", text, detail)
 
 
 def check_configuration(config: Mapping[str, Any], path: str, problems: Problems) -> None:

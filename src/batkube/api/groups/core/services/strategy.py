@@ -14,6 +14,7 @@ from batkube.api.checks.field_errors import FieldError, invalid
 from batkube.api.checks.problems import Problems
 from batkube.api.groups.context import Context
 from batkube.api.groups.core.services.addresses import check_cluster_ips
+from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.store import Store
 
@@ -157,7 +158,7 @@ def _free_address(store: Store) -> str:
             address = str(CLUSTER_RANGE[number])
             if (number <= _RESERVED_ADDRESSES) is reserved and address not in taken:
                 return address
-    raise _internal_error("failed to allocate a serviceIP: range is full")
+    raise statuses.internal("failed to allocate a serviceIP: range is full")
 
 
 def _taken_addresses(store: Store) -> frozenset[str]:
@@ -214,7 +215,7 @@ def _give_health_port(service: dict[str, Any], store: Store) -> None:
         problem = _port_problem(wanted, taken)
         if problem:
             text = f"failed to allocate requested HealthCheck NodePort {wanted}: {problem}"
-            raise _internal_error(text)
+            raise statuses.internal(text)
     else:
         spec["healthCheckNodePort"] = _free_port(taken, _ports_of(spec))
 
@@ -236,7 +237,7 @@ def _free_port(taken: frozenset[int], granted: list[int]) -> int:
     for number in NODE_PORTS:
         if number not in taken and number not in granted:
             return number
-    raise _internal_error("failed to allocate a nodePort: range is full")
+    raise statuses.internal("failed to allocate a nodePort: range is full")
 
 
 def _taken_ports(store: Store) -> frozenset[int]:
@@ -322,8 +323,3 @@ def _refusal(service: dict[str, Any], problems: list[FieldError]) -> Failure:
     causes = [{"reason": each.reason, "message": each.message, "field": each.field} for each in problems]
     details = {"name": name, "kind": "Service", "causes": causes}
     return Failure(422, "Invalid", f'Service "{name}" is invalid: {text}', details)
-
-
-def _internal_error(text: str) -> Failure:
-    """What the real server takes for its own fault (apierrors.NewInternalError)."""
-    return Failure(500, "InternalError", f"Internal error occurred: {text}", {"causes": [{"message": text}]})
