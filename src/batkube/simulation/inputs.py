@@ -172,7 +172,7 @@ def _workloads(scenario: Scenario) -> Iterator[Workload]:
 
 
 def versions_served(scenario: Scenario, outside: Sequence[OutsideScheduler]) -> list[str]:
-    """Return the versions of the API that are served beyond the usual ones: those asked for, and those programs need."""
+    """Return which versions of the API are served beyond the usual ones: those asked for, and those programs need."""
     from batkube.programs.command_lines import old_versions
 
     return [*scenario.api, *old_versions(outside)]
