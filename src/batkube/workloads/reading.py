@@ -17,7 +17,8 @@ from batkube.workloads.manifests import read_manifests
 from batkube.workloads.model import Workload
 from batkube.workloads.openb import read_openb
 from batkube.workloads.pod_lists import read_pod_list
-from batkube.workloads.sacct import JOB_ID, SEPARATOR, read_sacct
+from batkube.workloads.sacct import read_sacct
+from batkube.workloads.sacct_rows import REMEDY, delimiter_of
 from batkube.workloads.swf import FIELDS, read_swf
 
 _READERS: dict[str, Callable[[Path, str], Workload]] = {
@@ -101,7 +102,7 @@ def _format_by_content(path: Path) -> str | None:
     with opened(path) as stream:
         head = stream.read(_HEAD).decode("utf-8", errors="replace")
     first = head.partition("\n")[0]
-    if SEPARATOR in first and JOB_ID in first.split(SEPARATOR):
+    if delimiter_of(first) is not None:
         return "sacct"
     if first.startswith("{") and GROUP in first:
         return "audit"
@@ -109,11 +110,19 @@ def _format_by_content(path: Path) -> str | None:
         return "alibaba"
     if is_task_events(first) or is_instance_events(first):
         return "google"
+    if _ACCOUNTING.search(head):
+        raise InputError(
+            path, problem="is what sacct --json writes, which changes from version to version", remedy=REMEDY
+        )
     return "pods" if _LIST.search(head) else None
 
 
 #: Both stand at the beginning of a list that kubectl writes, and in none of Batsim's workloads.
 _LIST = re.compile(r'^\s*\{\s*"apiVersion"\s*:\s*"[^"]*"\s*,\s*"(?:items"\s*:|kind"\s*:\s*"\w*List")')
+
+
+#: How sacct's JSON begins, with Slurm 22.05 and with later ones.
+_ACCOUNTING = re.compile(r'^\s*\{\s*"(?:meta"\s*:\s*\{\s*"plugin"|jobs"\s*:\s*\[\s*\{\s*"account")')
 
 
 def _looks_like_swf(path: Path) -> bool:
