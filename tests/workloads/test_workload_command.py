@@ -304,6 +304,7 @@ def test_sizes_are_clipped_and_walltimes_raised_and_both_are_told(trace: Path, t
     assert [jobs[name].walltime for name in "1234"] == [seconds(51), seconds(50), seconds(600), None]
     assert "got that much (2 times)" in result.output
     assert "was raised above it (1 times)" in result.output
+    assert "here it is killed" not in result.output
 
 
 def test_swf_with_parts_of_seconds_says_so(trace: Path, tmp_path: Path) -> None:

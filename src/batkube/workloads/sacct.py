@@ -30,6 +30,7 @@ from batkube.workloads.files import lines
 from batkube.workloads.model import Job, Requests, Workload
 from batkube.workloads.names import unfit
 from batkube.workloads.sacct_rows import JOB_ID, REMEDY, Rows
+from batkube.workloads.walltimes import OVERRUN
 
 #: What stands in the place of a time that there is none of.
 _NO_TIME = ("", "Unknown", "None", "N/A")
@@ -53,9 +54,6 @@ SUSPENDED = FidelityNote(
 HETEROGENEOUS = FidelityNote(
     "workload",
     "a part of a heterogeneous job of the trace (17+0, 17+1, …) is a job of its own; here parts start singly",
-)
-OVER_LIMIT = FidelityNote(
-    "workload", "a job of the trace ran at least as long as its time limit; here it is killed at its walltime"
 )
 
 
@@ -115,7 +113,7 @@ class _AccountedJobs:
         size, requests = self._size(line, cells)
         limit = self._limit(line, cells)
         if limit is not None and run >= limit:
-            self._note(OVER_LIMIT)
+            self._note(OVERRUN)
         self._jobs.append(
             Job(
                 workload=self._name,
