@@ -116,10 +116,10 @@ def test_the_readme_is_short_and_links_lead_somewhere() -> None:
 
 
 def test_the_readme_names_the_tests_that_show_its_tables() -> None:
-    """They are marked `headline`; one that shows something else would fail in CI for nothing if it were skipped."""
+    """Those that are marked `headline`: a line that nobody tells of would fail in CI, skipped, for nothing."""
     named = set(re.findall(r"test_\w+\.py", (ROOT / "README.md").read_text(encoding="utf-8")))
     marked = {path.name for path in TESTS.rglob("test_*.py") if "pytest.mark.headline" in path.read_text()}
-    assert marked - {"test_skipped.py", "test_tidy.py"} == named
+    assert marked - {"test_skipped.py", "test_tidy.py"} <= named
 
 
 def test_nothing_of_this_machine_is_in_the_repository() -> None:

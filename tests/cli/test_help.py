@@ -7,14 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 from batkube.cli.app import command_line
+from batkube.cli.completion import places
 
 
 @pytest.mark.parametrize("group", [[], ["workload"], ["schedulers"]])
 def test_no_summary_of_a_command_is_cut(group: list[str]) -> None:
-    told = CliRunner().invoke(command_line(), [*group, "--help"], terminal_width=80).output
+    told = CliRunner().invoke(command_line(), [*group, "--help"], env={"COLUMNS": "78"}).output
 
     assert "Commands:" in told
     assert not [line for line in told.splitlines() if line.endswith(("...", "…")) and not line.startswith("Usage")]
@@ -27,6 +29,13 @@ def test_options_name_what_they_take_and_not_its_python_type(command: str) -> No
     options = told.partition("Options:")[2]
     assert "--help" in options
     assert not [word for word in ("<str>", "<path>", "<list[", "<int", "<float>") if word in options]
+
+
+def test_no_help_shows_a_mark_that_was_meant_for_its_layout() -> None:
+    """In a raw docstring a backspace is two characters, and the examples below it become one paragraph."""
+    for place in places(typer.main.get_command(command_line())):
+        told = CliRunner().invoke(command_line(), [*place.words, "--help"]).output
+        assert "\\b" not in told, place.words
 
 
 @pytest.mark.parametrize("command", ["", "run", "workload", "workload show", "schedulers build"])

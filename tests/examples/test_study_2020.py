@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 import yaml
@@ -81,6 +82,21 @@ def test_the_published_realistic_runs_are_of_two_kinds_those_that_over_allocate_
 
     assert (len(short), len(long)) == (9, 11)
     assert max(short) < 1900 < 2300 < min(long)
+
+
+def test_the_published_columns_of_the_page_are_those_of_the_files(shared_data: Path) -> None:
+    page = (REPOSITORY / "docs" / "explanation" / "study-2020.md").read_text(encoding="utf-8")
+    names = {"200_delay170": "burst", "spaced_200_delay170": "spaced", "KIT_10h_80": "realistic"}
+    for workload, name in names.items():
+        spans, waits = [], []
+        for path in (shared_data / "batkube" / "simulated").glob(f"{workload}_simu_*_jobs.csv"):
+            with path.open(newline="") as file:
+                rows = list(csv.DictReader(file))
+            spans.append(max(float(row["finish_time"]) for row in rows))
+            waits.append(fmean(float(row["waiting_time"]) for row in rows))
+        digits = 0 if name == "realistic" else 1
+        assert f"| {name}, makespan | {fmean(spans):.1f} ± {stdev(spans):.1f} |" in page
+        assert f"| {name}, mean wait | {fmean(waits):.{digits}f} ± {stdev(waits):.{digits}f} |" in page
 
 
 def _published_runs(shared_data: Path, workload: str, capacity: float) -> list[tuple[int, float]]:

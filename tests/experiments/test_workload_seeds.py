@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,23 @@ def test_a_bare_reference_within_braces_is_told_how_to_write(tmp_path: Path) -> 
         batkube.experiment(file, tmp_path / "out")
 
     assert "in quotes, or leave it out" in str(error.value)
+
+
+def test_a_report_tells_how_far_windows_of_a_trace_overlap(tmp_path: Path) -> None:
+    """Of sixty jobs, windows of twenty have some in common; by what the files say of the jobs, not by the draws."""
+    (tmp_path / "trace.swf").write_text(
+        "".join(f"{n} {n * 60} 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 61)), encoding="utf-8"
+    )
+    base = {"workload": {"resample": str(tmp_path / "trace.swf"), "window": "20jobs"}, "platform": "4x1"}
+    axes = {"scheduler": ["policy:fcfs", "policy:sjf"]}
+    found = batkube.experiment({"base": base, "axes": axes, "seeds": 4}, tmp_path / "out", jobs=1)
+    first = [found.run(run["run"]) for run in found.runs if run["axes"]["scheduler"] == "policy:fcfs"]
+    windows = [set(run.jobs["job_id"]) for run in first]
+    common = [len(one & other) for one, other in itertools.combinations(windows, 2)]
+
+    page = found.report().read_text(encoding="utf-8")
+
+    assert sum(count > 0 for count in common) not in (0, 6)
+    told = f"{sum(count > 0 for count in common)} of 6 pairs of windows of"
+    assert told in page
+    assert f"have jobs in common, up to {max(common) * 5} % of them" in page

@@ -66,6 +66,19 @@ def test_the_official_python_client_works_on_the_virtual_clock_and_the_same_way_
     ]
 
 
+def test_a_program_in_python_finds_the_modules_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheduler of the examples as a module on PYTHONPATH, and a program that only names it."""
+    pytest.importorskip("kubernetes")
+    (tmp_path / "modules").mkdir()
+    shutil.copy(PROGRAMS / "random_scheduler.py", tmp_path / "modules" / "mine.py")
+    (tmp_path / "program.py").write_text("import runpy\nrunpy.run_module('mine', run_name='__main__')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
+
+    run = batkube.run(workload=workload(tmp_path, 3), platform="3x1", scheduler=f"python:{tmp_path / 'program.py'}")
+
+    assert set(run.jobs["starting_time"]) == {0.0}
+
+
 @pytest.mark.skipif(not (shutil.which("jq") and shutil.which("curl")), reason="needs bash, curl and jq")
 def test_a_scheduler_in_bash_places_twenty_pods_and_the_same_way_each_time(tmp_path: Path) -> None:
     jobs = workload(tmp_path, 20)

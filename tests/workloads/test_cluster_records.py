@@ -197,3 +197,37 @@ def test_an_audit_log_that_cannot_be_used_is_told_with_its_line(tmp_path: Path) 
         with pytest.raises(InputError) as error:
             read_workload(logged(tmp_path, *events))
         assert problem in str(error.value)
+
+
+RECORDED = Path(__file__).parent / "cluster"
+#: The pods of the recording that ended by themselves, and for how long they ran by their statuses.
+ENDED = {
+    "job-0": "delay7",
+    "job-1": "delay11",
+    "job-2": "delay14",
+    "job-3": "delay6",
+    "worker-6mrjn": "delay8",
+    "fails": "delay6_exit3",
+}
+
+
+def test_the_audit_log_of_a_real_server_tells_the_lives_of_pods() -> None:
+    workload = read_workload(RECORDED / "audit.log")
+
+    told = {job.name: job.profile.name for job in workload.jobs}
+    # Deleted, it ran from 07:47:01 until the kubelet's deletion was answered; evicted, it ended as its status says.
+    assert told == {**ENDED, "deleted": "delay15.93682", "evicted": "delay14_exit137"}
+    assert dict(workload.notes) == {DELETED: 1, WAITING: 1}
+    assert [dict(job.requests)["cpu"] for job in workload.jobs if job.name == "worker-6mrjn"] == [500]
+
+
+def test_the_list_of_the_same_pods_tells_the_same_of_those_that_are_left() -> None:
+    workload = read_workload(RECORDED / "pods.json")
+    logged = {job.name: job for job in read_workload(RECORDED / "audit.log").jobs}
+
+    assert {job.name: job.profile.name for job in workload.jobs} == ENDED
+    assert dict(workload.notes) == {WAITING: 1, GONE: 2}
+    for job in workload.jobs:
+        # The API tells creations in whole seconds, the first pod's, which is 0 here, among them.
+        assert abs(job.submit - logged[job.name].submit) < 10**9
+        assert job.requests == logged[job.name].requests

@@ -13,7 +13,8 @@ import batkube
 from batkube.cli.app import command_line
 from batkube.kernel.errors import InputError
 from batkube.workloads.reading import read_workload
-from batkube.workloads.sacct import FAILED, NEVER_RAN, OVER_LIMIT, RUNNING
+from batkube.workloads.sacct import FAILED, NEVER_RAN, RUNNING
+from batkube.workloads.walltimes import OVERRUN
 
 HEADER = "JobID|JobName|User|Partition|State|Submit|Start|End|Timelimit|NNodes|AllocCPUS|AllocTRES|ExitCode"
 LIST = f"""{HEADER}
@@ -46,7 +47,7 @@ def test_jobs_have_the_nodes_times_and_shares_that_slurm_gave_them(tmp_path: Pat
     assert dict(first.requests) == {"cpu": 4000, "memory": 1000 << 20, "nvidia.com/gpu": 2}
     assert dict(second.requests) == {"cpu": 8000, "memory": 32 << 30}
     assert (first.walltime, second.walltime, third.walltime) == (86400 * 10**9, 7200 * 10**9, None)
-    assert dict(workload.notes) == {NEVER_RAN: 2, OVER_LIMIT: 1, FAILED: 2, RUNNING: 1}
+    assert dict(workload.notes) == {NEVER_RAN: 2, OVERRUN: 1, FAILED: 2, RUNNING: 1}
 
 
 def test_a_list_runs_and_converts(tmp_path: Path) -> None:

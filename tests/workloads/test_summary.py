@@ -29,8 +29,8 @@ def test_the_numbers_of_a_small_workload(delays_at: MakeWorkload) -> None:
     assert summary.run_time.mean == pytest.approx(40e9 / 3)
     assert summary.gaps is not None
     assert (summary.gaps.least, summary.gaps.most) == (seconds(10), seconds(30))
-    # 1 × 10 + 2 × 30 core-seconds; on 4 processors during 40 seconds.
-    assert summary.work_core_ns == seconds(70)
+    # 1 × 10 + 2 × 30 machine-seconds; on 4 machines during 40 seconds.
+    assert (summary.work_ns, summary.work_core_ns) == (seconds(70), None)
     assert summary.offered_load == pytest.approx(70 / 160)
     # Walltime over run time: 2 and 2/3; the job that does not run has none.
     assert summary.overestimation is not None
@@ -61,6 +61,15 @@ def test_the_offered_load_of_pods_that_share_machines_is_not_told(delays_at: Mak
     assert summarise(workload).offered_load is None
 
 
+def test_the_work_of_pods_is_told_in_cores_where_all_ask_for_some(delays_at: MakeWorkload) -> None:
+    sharing = summarise(delays_at((0, 10, 1), (10, 30, 2), requests=(("cpu", 2500),)))
+    without = summarise(delays_at((0, 10, 1), (10, 30, 2), requests=(("memory", 1 << 20),)))
+
+    # 2.5 cores × (1 × 10 s + 2 × 30 s).
+    assert dict(facts(sharing))["work"] == "175 core-seconds"
+    assert dict(facts(without))["work"] == "70 pod-seconds"
+
+
 def test_run_times_that_depend_on_the_machines_are_counted_apart() -> None:
     profile = ParallelHomogeneous(name="flops", cpu_flops=1e9, com_bytes=0)
     job = Job(workload="w0", name="1", submit=Instant(0), size=1, profile=profile)
@@ -79,7 +88,7 @@ def test_the_work_of_some_jobs_is_not_taken_for_that_of_all(delays_at: MakeWorkl
 
     summary = summarise(dataclasses.replace(known, jobs=[*known.jobs, job]))
 
-    assert dict(facts(summary))["work"] == "20 core-seconds of 1 jobs; that of the others is not known"
+    assert dict(facts(summary))["work"] == "20 machine-seconds of 1 jobs; that of the others is not known"
     assert summary.offered_load is None
 
 
@@ -100,7 +109,7 @@ def test_the_numbers_of_a_real_trace(shared_data: Path) -> None:
 
     # Counted with awk over fields 2, 4, 5, 9 and 12.
     assert (summary.jobs, summary.users, summary.size_machines, summary.overruns) == (28489, 214, 100, 513)
-    assert summary.work_core_ns == seconds(2_024_618_666)
+    assert summary.work_ns == seconds(2_024_618_666)
     assert summary.offered_load == pytest.approx(2_024_618_666 / (100 * 29_363_618))
 
 

@@ -12,6 +12,7 @@ from batkube.kernel.instants import seconds
 from batkube.workloads import swf
 from batkube.workloads.model import Delay, Workload
 from batkube.workloads.reading import read_workload
+from batkube.workloads.walltimes import OVERRUN
 
 FIELDS = ("number", "submit", "wait", "run", "allocated", "cpu", "memory", "requested", "time", "mem", "status", "user")
 
@@ -78,7 +79,7 @@ def test_a_run_time_of_zero_is_kept(tmp_path: Path) -> None:
     assert read(tmp_path, line(run=0)).jobs[0].profile == Delay(name="delay0", duration=seconds(0))
 
 
-@pytest.mark.parametrize(("run", "noted"), [(59, {}), (60, {swf.OVERRUN.message: 1}), (61, {swf.OVERRUN.message: 1})])
+@pytest.mark.parametrize(("run", "noted"), [(59, {}), (60, {OVERRUN.message: 1}), (61, {OVERRUN.message: 1})])
 def test_a_job_that_ran_as_long_as_it_requested_is_noted(tmp_path: Path, run: int, noted: dict[str, int]) -> None:
     assert counts(read(tmp_path, line(run=run, time=60))) == noted
 
@@ -93,7 +94,7 @@ def test_parts_of_preempted_jobs_are_left_out_and_counted(tmp_path: Path) -> Non
 def test_what_a_run_will_not_show_is_noted(tmp_path: Path) -> None:
     trace = read(tmp_path, line(1, status=5), line(2, run=20, time=10), line(3, preceding=1))
 
-    assert trace.notes == ((swf.CANCELLED, 1), (swf.OVERRUN, 1), (swf.DEPENDENT, 1))
+    assert trace.notes == ((swf.CANCELLED, 1), (OVERRUN, 1), (swf.DEPENDENT, 1))
 
 
 def test_unsorted_lines_are_sorted_and_ties_keep_their_order(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_show_prints_every_number_a_user_asks_for(trace: Path) -> None:
         "users 1",
         "machine size 8",
         "span 30 s",
-        "work 1,430 core-seconds",
+        "work 1,430 machine-seconds",
         "with walltime 3 of 4 jobs (75.0%)",
         "size (machines or pods) 1 3.75 3 8",
         "run time 0 s 2 min 25 s 40 s 8 min 20 s",
@@ -52,7 +52,7 @@ def test_show_prints_every_number_a_user_asks_for(trace: Path) -> None:
 def test_show_prints_json_for_programs(trace: Path) -> None:
     numbers = json.loads(batkube_workload("show", trace, "--json").stdout)
 
-    assert (numbers["jobs"], numbers["size"]["most"], numbers["work_core_ns"]) == (4, 8, 1430 * 10**9)
+    assert (numbers["jobs"], numbers["size"]["most"], numbers["work_ns"]) == (4, 8, 1430 * 10**9)
     assert numbers["offered_load"] == pytest.approx(1430 / (8 * 30))
 
 
@@ -304,6 +304,7 @@ def test_sizes_are_clipped_and_walltimes_raised_and_both_are_told(trace: Path, t
     assert [jobs[name].walltime for name in "1234"] == [seconds(51), seconds(50), seconds(600), None]
     assert "got that much (2 times)" in result.output
     assert "was raised above it (1 times)" in result.output
+    assert "here it is killed" not in result.output
 
 
 def test_swf_with_parts_of_seconds_says_so(trace: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def cite(
     latex: Annotated[bool, typer.Option("--latex", help="Write LaTeX that cites `batkube`.")] = False,
     bibtex: Annotated[bool, typer.Option("--bibtex", help="Write the BibTeX entry alone.")] = False,
 ) -> None:
-    r"""Write the methods paragraph of runs, and how to cite.
+    """Write the methods paragraph of runs, and how to cite.
 
     \b
     batkube cite fcfs easy

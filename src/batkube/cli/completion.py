@@ -29,7 +29,7 @@ class Shell(enum.StrEnum):
 def completion(
     shell: Annotated[Shell, typer.Argument(help="The shell to write for.", metavar="bash|zsh|fish")],
 ) -> None:
-    r"""Print what a shell needs to complete `batkube`.
+    """Print what a shell needs to complete `batkube`.
 
     \b
     batkube completion bash > ~/.local/share/bash-completion/completions/batkube

@@ -33,7 +33,7 @@ def kubeflux(
         ),
     ] = None,
 ) -> None:
-    """Schedule pods by matching them on a graph, until a signal comes."""
+    """Schedule pods by matching them on a graph, until ended."""
     from batkube.emulation.access import Access
     from batkube.graph.match_policy import match_policy as known_match_policy
     from batkube.joining.audit_files import AuditFiles
@@ -67,7 +67,7 @@ def scheduler(
     ] = "batkube",
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of what the policy draws by lot.")] = 0,
 ) -> None:
-    """Schedule pods as a policy of ours decides, until a signal comes."""
+    """Schedule pods as a policy of ours decides, until ended."""
     from batkube.emulation.access import Access
     from batkube.joining.schedulers import joined_policy
 

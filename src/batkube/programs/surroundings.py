@@ -15,7 +15,7 @@ from typing import NamedTuple
 from batkube.programs.command_lines import names_served
 from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.clocks import ClockKind
-from batkube.schedulers.installed import cache_folder, search_path
+from batkube.schedulers.installed import cache_folder, module_path, search_path
 from batkube.schedulers.preloaded import clock_library
 from batkube.timing.mounts import standing_at
 
@@ -67,7 +67,7 @@ def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, to
 
 def _variables(scheduler: OutsideScheduler, folder: Path, port: int, seed: int) -> dict[str, str]:
     """Return the variables of a program that may be anything: a user's usual ones, and where the API is."""
-    return {
+    return module_path() | {
         "PATH": search_path(),
         "LANG": "C.UTF-8",
         "HOME": str(folder),

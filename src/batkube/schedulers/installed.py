@@ -33,6 +33,12 @@ def search_path() -> str:
     return os.environ.get("PATH") or os.defpath  # noqa: TID251 - as above
 
 
+def module_path() -> dict[str, str]:
+    """Return the variable by which the user's programs in Python find his modules, if he has set it."""
+    name = "PYTHONPATH"
+    return {name: os.environ[name]} if os.environ.get(name) else {}  # noqa: TID251 - as above
+
+
 def _folder(variable: str, default: str) -> Path:
     folder = os.environ.get(variable)  # noqa: TID251 - where a user keeps things is not a scenario's business
     return (Path(folder) if folder else Path.home() / default) / "batkube"

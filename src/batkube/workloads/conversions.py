@@ -18,6 +18,7 @@ from batkube.kernel.instants import LATEST_NS, NANOSECONDS_PER_SECOND, Duration,
 from batkube.kernel.quantities import CPU
 from batkube.workloads.model import Delay, Job, Profile, Requests, Workload
 from batkube.workloads.run_times import run_time
+from batkube.workloads.walltimes import OVERRUN
 
 NOT_TRIMMED = FidelityNote("workload", "a job's run time depends on the machines and could not be trimmed")
 NOT_COMPRESSED = FidelityNote("workload", "a job's run time depends on the machines and stayed as it is")
@@ -86,7 +87,7 @@ def raise_walltimes(workload: Workload) -> Workload:
         above = (length // NANOSECONDS_PER_SECOND + 1) * NANOSECONDS_PER_SECOND
         return replace_fields(job, walltime=Duration(_timed(above)))
 
-    return _noted(_each(workload, raise_one), RAISED, short)
+    return _noted(_without(_each(workload, raise_one), OVERRUN), RAISED, short)
 
 
 def drop_zero_run_times(workload: Workload) -> Workload:
@@ -205,12 +206,12 @@ def walltimes_from_run_times(workload: Workload, factor: Fraction) -> Workload:
             return job
         return replace_fields(job, walltime=Duration(_timed(length * factor) or NANOSECONDS_PER_SECOND))
 
-    return _noted(_each(workload, limit), NO_WALLTIME_MADE, unknown)
+    return _noted(_without(_each(workload, limit), OVERRUN), NO_WALLTIME_MADE, unknown)
 
 
 def without_walltimes(workload: Workload) -> Workload:
     """Let every job run to its end."""
-    return _each(workload, lambda job: replace_fields(job, walltime=None))
+    return _without(_each(workload, lambda job: replace_fields(job, walltime=None)), OVERRUN)
 
 
 def with_scheduler(workload: Workload, scheduler: str) -> Workload:
@@ -237,6 +238,11 @@ def _with_jobs(workload: Workload, jobs: Iterable[Job], wanted: str) -> Workload
 
 def _noted(workload: Workload, note: FidelityNote, count: int) -> Workload:
     return replace(workload, notes=(*workload.notes, (note, count))) if count else workload
+
+
+def _without(workload: Workload, note: FidelityNote) -> Workload:
+    """Return a workload of which what was noted is not so any more."""
+    return replace(workload, notes=tuple((one, count) for one, count in workload.notes if one != note))
 
 
 def _refuse_unless_positive(workload: Workload, factor: Fraction, name: str) -> None:

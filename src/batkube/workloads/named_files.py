@@ -8,9 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batkube.workloads.alibaba import table_beside
 from batkube.workloads.files import read_bytes
-from batkube.workloads.google import collections_beside
 from batkube.workloads.reading import format_of
 from batkube.workloads.usage_traces import traces_named
 
@@ -22,8 +20,7 @@ def files_named_by(workload: Path) -> list[Path]:
 
     So are those that a trace in several tables is read with, which it names by its own name.
     """
-    beside = table_beside(workload) or collections_beside(workload)
-    if beside is not None:
+    if (beside := _table_beside(workload)) is not None:
         return [beside]
     if format_of(workload) != "batsim":
         return []
@@ -32,6 +29,19 @@ def files_named_by(workload: Path) -> list[Path]:
         return []
     traces = list(dict.fromkeys(workload.parent / name for name in _trace_names(content)))
     return [file for trace in traces if trace.is_file() for file in (trace, *traces_named(trace)) if file.is_file()]
+
+
+def _table_beside(workload: Path) -> Path | None:
+    """Return the other table of a trace of Alibaba's or Google's; few runs have such, so their readers load late."""
+    if "batch_instance" in workload.name:
+        from batkube.workloads.alibaba import table_beside
+
+        return table_beside(workload)
+    if "instance_events" in workload.name:
+        from batkube.workloads.google import collections_beside
+
+        return collections_beside(workload)
+    return None
 
 
 def _trace_names(content: bytes) -> Iterator[str]:

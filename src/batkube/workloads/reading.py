@@ -8,17 +8,29 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
-from batkube.workloads.alibaba import is_alibaba, read_alibaba
 from batkube.workloads.audit_logs import GROUP, read_audit_log
 from batkube.workloads.batsim import read_batsim
 from batkube.workloads.files import lines, opened
-from batkube.workloads.google import is_instance_events, is_task_events, read_google
 from batkube.workloads.manifests import read_manifests
 from batkube.workloads.model import Workload
 from batkube.workloads.openb import read_openb
 from batkube.workloads.pod_lists import read_pod_list
-from batkube.workloads.sacct import JOB_ID, SEPARATOR, read_sacct
+from batkube.workloads.sacct import read_sacct
+from batkube.workloads.sacct_rows import REMEDY, delimiter_of
 from batkube.workloads.swf import FIELDS, read_swf
+
+
+def _read_alibaba(path: Path, name: str) -> Workload:
+    from batkube.workloads.alibaba import read_alibaba
+
+    return read_alibaba(path, name)
+
+
+def _read_google(path: Path, name: str) -> Workload:
+    from batkube.workloads.google import read_google
+
+    return read_google(path, name)
+
 
 _READERS: dict[str, Callable[[Path, str], Workload]] = {
     "batsim": read_batsim,
@@ -28,8 +40,8 @@ _READERS: dict[str, Callable[[Path, str], Workload]] = {
     "sacct": read_sacct,
     "pods": read_pod_list,
     "audit": read_audit_log,
-    "alibaba": read_alibaba,
-    "google": read_google,
+    "alibaba": _read_alibaba,
+    "google": _read_google,
 }
 FORMATS = tuple(_READERS)
 _FORMAT_OF_SUFFIX = {".json": "batsim", ".swf": "swf", ".yaml": "manifests", ".yml": "manifests", ".csv": "openb"}
@@ -101,19 +113,37 @@ def _format_by_content(path: Path) -> str | None:
     with opened(path) as stream:
         head = stream.read(_HEAD).decode("utf-8", errors="replace")
     first = head.partition("\n")[0]
-    if SEPARATOR in first and JOB_ID in first.split(SEPARATOR):
+    if delimiter_of(first) is not None:
         return "sacct"
     if first.startswith("{") and GROUP in first:
         return "audit"
+    if (cloud := _cloud_format(first)) is not None:
+        return cloud
+    if _ACCOUNTING.search(head):
+        raise InputError(
+            path, problem="is what sacct --json writes, which changes from version to version", remedy=REMEDY
+        )
+    return "pods" if _LIST.search(head) else None
+
+
+def _cloud_format(first: str) -> str | None:
+    """Say whose trace begins with such a line. Few runs have one, so the readers load only where it may be."""
+    if "," not in first or (first.startswith("{") and '"collection_id"' not in first):
+        return None
+    from batkube.workloads.alibaba import is_alibaba
+    from batkube.workloads.google import is_instance_events, is_task_events
+
     if is_alibaba(first):
         return "alibaba"
-    if is_task_events(first) or is_instance_events(first):
-        return "google"
-    return "pods" if _LIST.search(head) else None
+    return "google" if is_task_events(first) or is_instance_events(first) else None
 
 
 #: Both stand at the beginning of a list that kubectl writes, and in none of Batsim's workloads.
 _LIST = re.compile(r'^\s*\{\s*"apiVersion"\s*:\s*"[^"]*"\s*,\s*"(?:items"\s*:|kind"\s*:\s*"\w*List")')
+
+
+#: How sacct's JSON begins, with Slurm 22.05 and with later ones.
+_ACCOUNTING = re.compile(r'^\s*\{\s*"(?:meta"\s*:\s*\{\s*"plugin"|jobs"\s*:\s*\[\s*\{\s*"account")')
 
 
 def _looks_like_swf(path: Path) -> bool:

@@ -2,9 +2,9 @@
 
     sacct -a -X -P -S 2026-01-01 -o JobID,User,Partition,State,Submit,Start,End,Timelimit,NNodes,AllocCPUS,AllocTRES
 
-A line is a job; steps (`17.batch`, `17.0`), which `-X` leaves out, are passed over. Columns may stand in any order, and
-others beside them. A job becomes one of as many pods as it had nodes, each with its share of the job's cores, memory
-and GPUs, so that jobs pack as they did under Slurm; without such columns it takes whole machines.
+A line (`sacct_rows`) is a job; steps (`17.batch`, `17.0`), which `-X` leaves out, are passed over. A job becomes one of
+as many pods as it had nodes, each with its share of the job's cores, memory and GPUs, so that jobs pack as they did
+under Slurm; without such columns it takes whole machines.
 
 Slurm: man sacct, "Job Accounting Fields"; src/common/slurm_time and parse_time.c for how times are written. Times are
 of the cluster's own time zone and say nothing of it, so an hour is lost or gained where clocks were changed.
@@ -12,7 +12,6 @@ of the cluster's own time zone and say nothing of it, so an hour is lost or gain
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -30,16 +29,17 @@ from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.files import lines
 from batkube.workloads.model import Job, Requests, Workload
 from batkube.workloads.names import unfit
+from batkube.workloads.sacct_rows import JOB_ID, REMEDY, Rows
+from batkube.workloads.walltimes import OVERRUN
 
-SEPARATOR = "|"
-JOB_ID = "JobID"
-_REMEDY = "write it with: sacct -a -X -P -o JobID,User,Partition,State,Submit,Start,End,Timelimit,NNodes,AllocCPUS"
 #: What stands in the place of a time that there is none of.
 _NO_TIME = ("", "Unknown", "None", "N/A")
 #: Of a limit.
 _NO_LIMIT = ("", "UNLIMITED", "Partition_Limit", "INVALID", "NOT_SET")
 _LENGTH = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.(\d+))?")
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)")
+#: What --units makes of an amount that is far smaller.
+_ROUNDED_AWAY = re.compile(r"0\.0+[KMGTP]")
 _BYTES = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 
 NEVER_RAN = FidelityNote("workload", "a job of the trace never began (pending, or cancelled before) and is left out")
@@ -47,21 +47,23 @@ RUNNING = FidelityNote("workload", "a job of the trace has not ended and is left
 FAILED = FidelityNote(
     "workload", "a job did not complete in the trace (failed, cancelled, timed out, …); here it runs as long"
 )
-OVER_LIMIT = FidelityNote(
-    "workload", "a job of the trace ran at least as long as its time limit; here it is killed at its walltime"
+SUSPENDED = FidelityNote(
+    "workload",
+    "a job was suspended for a time in the trace; here it is not (Elapsed leaves that time out, End does not)",
+)
+HETEROGENEOUS = FidelityNote(
+    "workload",
+    "a part of a heterogeneous job of the trace (17+0, 17+1, …) is a job of its own; here parts start singly",
 )
 
 
 def read_sacct(path: Path, name: str) -> Workload:
     """Return the jobs of an accounting list as a workload called `name`. Raises InputError."""
     with lines(path) as text:
-        rows = csv.DictReader(text, delimiter=SEPARATOR, quoting=csv.QUOTE_NONE)
-        try:
-            jobs = _AccountedJobs(path, name, list(rows.fieldnames or ()))
-            for row in rows:
-                jobs.add(rows.line_num, row)
-        except csv.Error as error:
-            raise InputError(path, at=f"line {rows.line_num}", problem=f"cannot be read: {error}") from None
+        rows = Rows(path, text)
+        jobs = _AccountedJobs(path, name, rows.columns)
+        for line, cells in rows:
+            jobs.add(line, cells)
     return jobs.workload()
 
 
@@ -71,23 +73,18 @@ class _AccountedJobs:
     def __init__(self, path: Path, name: str, columns: list[str]) -> None:
         self._path = path
         self._name = name
-        self._columns = columns
         for needed in ((JOB_ID,), ("Submit",), ("ElapsedRaw", "Elapsed", "End"), ("ElapsedRaw", "Elapsed", "Start")):
             if not any(column in columns for column in needed):
                 problem = f"has no column {' or '.join(needed)}"
-                raise InputError(path, at="line 1", problem=problem, remedy=_REMEDY)
+                raise InputError(path, at="line 1", problem=problem, remedy=REMEDY)
         self._jobs: list[Job] = []
         self._delays = DelayProfiles()
         #: How often each job was listed that ran.
         self._listed: dict[str, int] = {}
         self._notes: dict[FidelityNote, int] = {}
 
-    def add(self, line: int, row: Mapping[str | None, str | list[str] | None]) -> None:
+    def add(self, line: int, cells: Mapping[str, str]) -> None:
         """Take one line."""
-        if None in row or None in row.values():
-            count = len(self._columns)
-            self._refuse(line, f"does not have the {count} fields of the header", "write it with -P (--parsable2)")
-        cells = {str(key): str(value).strip() for key, value in row.items()}
         identity = cells[JOB_ID]
         if "." in identity:
             return  # a step of a job
@@ -95,7 +92,7 @@ class _AccountedJobs:
             self._refuse(line, f"JobID {problem}" if identity else "has no JobID")
         state = cells.get("State", "").partition(" ")[0]
         run = self._run_time(line, cells)
-        if state in ("PENDING", "REQUEUED") or "[" in identity or (run in (None, 0) and not self._began(cells)):
+        if state == "PENDING" or "[" in identity or (run in (None, 0) and not self._began(cells)):
             self._note(NEVER_RAN)
             return
         if run is None or state in ("RUNNING", "SUSPENDED", "COMPLETING"):
@@ -109,10 +106,14 @@ class _AccountedJobs:
         submit = self._time(line, cells, "Submit")
         if submit is None:
             self._refuse(line, "has no Submit time")
+        if "+" in identity:
+            self._note(HETEROGENEOUS)
+        if self._was_suspended(line, cells):
+            self._note(SUSPENDED)
         size, requests = self._size(line, cells)
         limit = self._limit(line, cells)
         if limit is not None and run >= limit:
-            self._note(OVER_LIMIT)
+            self._note(OVERRUN)
         self._jobs.append(
             Job(
                 workload=self._name,
@@ -131,14 +132,19 @@ class _AccountedJobs:
         """Return the jobs by submission, which begins at 0; simultaneous ones in the order of the file."""
         if not self._jobs:
             left_out = sum(self._notes.values())
-            raise InputError(self._path, problem=f"holds no job that ran ({left_out} were left out)", remedy=_REMEDY)
+            raise InputError(self._path, problem=f"holds no job that ran ({left_out} were left out)", remedy=REMEDY)
         self._jobs.sort(key=attrgetter("submit"))
         first = self._jobs[0].submit
         jobs = [replace_fields(job, submit=Instant(job.submit - first)) for job in self._jobs]
         return Workload(name=self._name, source=str(self._path), jobs=jobs, notes=tuple(self._notes.items()))
 
     def _began(self, cells: Mapping[str, str]) -> bool:
-        return "Start" not in cells or cells["Start"] not in _NO_TIME
+        """Say whether a job that took no time was started at all; one that was not has no resources, either."""
+        return cells.get("Start", "-") not in _NO_TIME and cells.get("AllocTRES", "-") != ""
+
+    def _was_suspended(self, line: int, cells: Mapping[str, str]) -> bool:
+        text = cells.get("Suspended", "")
+        return text not in _NO_TIME and self._length(line, "Suspended", text) > 0
 
     def _run_time(self, line: int, cells: Mapping[str, str]) -> Duration | None:
         """Return how long a job ran; None when it has not ended."""
@@ -226,6 +232,8 @@ class _AccountedJobs:
         match = _AMOUNT.fullmatch(text)
         if match is None:
             self._refuse(line, f"{column} is {text!r}, which is no amount of memory", "write it as 4000M or 16G")
+        if _ROUNDED_AWAY.fullmatch(text):
+            self._refuse(line, f"{column} is {text!r}: it was rounded to nothing", "run sacct without --units")
         return int(Fraction(match[1]) * _BYTES[match[2]])
 
     def _count(self, line: int, cells: Mapping[str, str], *columns: str) -> int:

@@ -56,7 +56,9 @@ class Summary:
     #: Jobs that need all of their walltime or more, and so will be killed: Batsim lets a job succeed only before it.
     overruns: int
     #: Sum over jobs of size × run time.
-    work_core_ns: int
+    work_ns: int
+    #: The same times the cores of each pod; None unless every job asks for some.
+    work_core_ns: int | None
     #: Gaps between consecutive submissions; None for a single job.
     gaps: Spread | None
     #: By resource: how many jobs ask for it, and the spread of the amounts per pod.
@@ -76,7 +78,7 @@ class Summary:
         """
         if not self.size_machines or not self.span or self.requests or self.run_times_unknown:
             return None
-        return self.work_core_ns / (self.size_machines * self.span)
+        return self.work_ns / (self.size_machines * self.span)
 
 
 def summarise(workload: Workload) -> Summary:
@@ -104,7 +106,10 @@ def summarise(workload: Workload) -> Summary:
         walltimes=sum(job.walltime is not None for job in jobs),
         overestimation=Spread.of(walltime / run for run, walltime in limited if run > 0),
         overruns=sum(run >= walltime for run, walltime in limited),
-        work_core_ns=sum(run * job.size for run, job in known),
+        work_ns=sum(run * job.size for run, job in known),
+        work_core_ns=sum(run * job.size * dict(job.requests)[CPU] for run, job in known) // 1000
+        if len(amounts.get(CPU, ())) == len(jobs)
+        else None,
         gaps=Spread.of(later.submit - job.submit for job, later in itertools.pairwise(jobs)),
         requests={
             resource: (len(held), spread)
@@ -168,7 +173,11 @@ def _work(summary: Summary) -> str:
     known = summary.jobs - summary.run_times_unknown
     if not known:
         return "not known"
-    work = f"{summary.work_core_ns / NANOSECONDS_PER_SECOND:,.0f} core-seconds"
+    if summary.work_core_ns is not None:
+        amount_ns, unit = summary.work_core_ns, "core-seconds"
+    else:
+        amount_ns, unit = summary.work_ns, "pod-seconds" if summary.requests else "machine-seconds"
+    work = f"{amount_ns / NANOSECONDS_PER_SECOND:,.0f} {unit}"
     return work if known == summary.jobs else f"{work} of {known:,} jobs; that of the others is not known"
 
 

@@ -25,7 +25,7 @@ from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.files import lines
 from batkube.workloads.model import Delay, Job, Workload
 from batkube.workloads.names import REMEDY, unfit
-from batkube.workloads.walltimes import ENDLESS
+from batkube.workloads.walltimes import ENDLESS, OVERRUN
 
 FIELDS = 18
 #: Positions in a split line, one less than the format's own numbers.
@@ -59,9 +59,6 @@ NO_RUN_TIME = FidelityNote("workload", "a job of the trace has no run time and i
 NO_PROCESSORS = FidelityNote("workload", "a job of the trace has no number of processors and is left out")
 PARTIAL = FidelityNote("workload", "a line tells a part of a preempted job (status 2 to 4) and is left out")
 CANCELLED = FidelityNote("workload", "a job was cancelled in the trace (status 5); it runs for its recorded run time")
-OVERRUN = FidelityNote(
-    "workload", "a job of the trace ran at least as long as it requested; here it is killed at its walltime"
-)
 DEPENDENT = FidelityNote("workload", "a job of the trace follows another (field 17); here it is submitted at its time")
 
 _HEADER_SIZE = re.compile(r";\s*(MaxProcs|MaxNodes)\s*:\s*([0-9]+)")

@@ -102,7 +102,8 @@ def _labels_text(labels: Mapping[str, str]) -> str:
 
 def _explanation(findings: Findings, count: int) -> Markup:
     what = "Each is the run with the median makespan of its point of the grid"
-    some = f"; {count} points were chosen to show as many values of the axes as possible" if count == _MOST else ""
+    points = findings.frame.groupby(list(findings.axes)).ngroups if findings.axes else 1
+    some = f"; {count} points were chosen to show as many values of the axes as possible" if count < points else ""
     return paragraph(f"{what}{some}. Draw others with ", _command(findings), ".", class_="note")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from batkube.experiments.description.columns import TIMINGS
 from batkube.experiments.report.cells import mean_cell, value_cell
 from batkube.experiments.report.grid_points import GridPoint, best_of, grid_points
+from batkube.experiments.report.windows import remark_on_windows
 from batkube.experiments.results.findings import Findings
 from batkube.outputs.measures.number_columns import MAIN, Column, column_of
 from batkube.outputs.pages.markup import join
@@ -46,7 +47,8 @@ def results_section(findings: Findings) -> Section:
     means = folded_if_long(
         f"All {len(rows):,} points of the grid", table(heads, rows), count=len(rows), few=_FEW_POINTS
     )
-    return Section("results", "Results", join((means, paragraph(_legend(points, columns), class_="note"))))
+    legend = f"{_legend(points, columns)} {remark_on_windows(findings, points)}".strip()
+    return Section("results", "Results", join((means, paragraph(legend, class_="note"))))
 
 
 def columns_with_numbers(findings: Findings) -> list[Column]:

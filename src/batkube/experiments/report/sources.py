@@ -62,9 +62,9 @@ def method_section(findings: Findings) -> Section:
             "than two seeds are compared by Welch's interval, which does not suppose equal spreads. Two means are "
             "called different when the 95 % interval of their difference leaves out 0; among many comparisons one in "
             "twenty does so by chance, so the table of differences also tells which remain when all intervals of a "
-            "column are to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Windows drawn from a short "
-            "trace overlap, and are then less independent than their number says. Shares of runs have Wilson's "
-            "interval."
+            "column are to hold at once (Bonferroni: each at 1 − 0.05/k for k of them). Windows drawn from a "
+            "trace may overlap, and are then less independent than their number says; where they do, it stands below "
+            "the table. Shares of runs have Wilson's interval."
         ),
         paragraph("Runs that failed have no numbers. A number that is unknown is a dash, never a guess."),
     ]

@@ -2,12 +2,17 @@
 
 Who does them it knows only as a `RunExecutor`: processes of ours, a cluster, an executor of Python's. What comes back
 from a run is only whether it went wrong: results are in its folder.
+
+Ctrl-C may come between any two steps here. So the end of a run is taken note of by steps that can be done twice, and
+what tells of it is put away last: an end that was lost would be waited for without end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import queue
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
@@ -57,13 +62,17 @@ class ExperimentConductor:
         self._executor = executor
         self._listener = listener
         self._futures: dict[str, Future[str | None]] = {}
-        self._over: queue.SimpleQueue[str] = queue.SimpleQueue()
+        #: The runs that are over, those that are yet to be taken note of.
+        self._over: deque[str] = deque()
+        #: Rung for each of them.
+        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         states = {run.name: folder.ended(run.name) for run in runs}
         self._to_do = [run for run in runs if states[run.name] is None]
         self._total = len(runs)
         self._before = len(runs) - len(self._to_do)
-        self._failed = sum(ended is not None and ended.state is RunState.FAILED for ended in states.values())
-        self._done = self._before - self._failed
+        ends = {name: ended.state for name, ended in states.items() if ended is not None}
+        self._done = {name for name, state in ends.items() if state is RunState.DONE}
+        self._failed = ends.keys() - self._done
         self._stopping = False
         #: Why nobody can do runs any more.
         self._trouble: InputError | None = None
@@ -88,18 +97,27 @@ class ExperimentConductor:
     def _submit(self, run: PlannedRun, command: Sequence[str]) -> None:
         order = Order(run.scenario, self._folder.run_folder(run.name).absolute(), run.programs, command, run.policy)
         future = self._executor.begin(order)
+        # Only what will tell of its end is waited for.
+        future.add_done_callback(lambda _: self._hear(run.name))
         self._futures[run.name] = future
-        future.add_done_callback(lambda _: self._over.put(run.name))
+
+    def _hear(self, name: str) -> None:
+        """Hear, in any thread, that a run is over."""
+        self._over.append(name)
+        self._bell.put(None)
 
     def _gather(self) -> None:
         """Take note of ends until every run that was handed out is over."""
         while self._futures:
-            try:
-                name = self._over.get(timeout=_INTERVAL_S)
-            except queue.Empty:
-                self._report()
-                continue
-            self._take(name, self._futures.pop(name))
+            if not self._over:
+                with contextlib.suppress(queue.Empty):
+                    self._bell.get(timeout=_INTERVAL_S)
+            if self._over:
+                name = self._over[0]
+                if name in self._futures:
+                    self._take(name, self._futures[name])
+                    del self._futures[name]
+                self._over.popleft()
             self._report()
 
     def _take(self, name: str, future: Future[str | None]) -> None:
@@ -115,9 +133,9 @@ class ExperimentConductor:
             # A bug of ours, or a worker that crashed: it is this run's failure, and the others go on.
             failure = str(error) or repr(error)
         if failure is None:
-            self._done += 1
+            self._done.add(name)
         else:
-            self._failed += 1
+            self._failed.add(name)
             self._folder.record_failure(name, failure)
 
     def _stop(self) -> None:
@@ -129,4 +147,5 @@ class ExperimentConductor:
     def _report(self) -> None:
         looked_at = itertools.islice(self._futures.items(), _LOOKED_AT)
         running = tuple(name for name, future in looked_at if future.running())
-        self._listener(Progress(self._total, self._done, self._failed, self._before, running, self._stopping))
+        done, failed = len(self._done), len(self._failed)
+        self._listener(Progress(self._total, done, failed, self._before, running, self._stopping))
