@@ -314,7 +314,10 @@ def test_kubernetes_is_built_with_its_libraries_of_the_matching_version() -> Non
 
 
 def test_a_library_that_lies_in_a_folder_of_the_repository_is_replaced_by_a_published_one() -> None:
-    own = "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n\tvolcano.sh/apis => ./staging/src/apis\n)\n"
+    own = (
+        "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n"
+        "\tvolcano.sh/apis => ./staging/src/apis\n)\n"
+    )
     wanted = Program(
         "volcano",
         "volcano.sh/volcano",
