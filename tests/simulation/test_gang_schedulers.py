@@ -189,29 +189,3 @@ def test_the_queue_of_gangs_that_never_ended_under_coscheduling_ends(tmp_path: P
     assert set(pods["phase"]) == {"Succeeded"}
     assert bound_members(pods) == {f"g{number}": 5 for number in range(8)}
     assert most_at_once(pods) <= 2
-
-
-def test_a_descheduler_evicts_pods_of_a_full_node_when_others_are_empty(tmp_path: Path) -> None:
-    opt_in.require_built("descheduler@0.36.0", "kube-scheduler@1.34.4")
-    container = {"name": "c", "image": "work", "resources": {"requests": {"cpu": "1"}}}
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"nodeName": "node-0", "containers": [container]}}
-    labels = {"matchLabels": {"app": "web"}}
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web"},
-        "spec": {"replicas": 4, "selector": labels, "template": template},
-    }
-    workload = tmp_path / "web.yaml"
-    workload.write_text(yaml.safe_dump(deployment))
-
-    run = batkube.run(
-        workload=workload,
-        platform="4x4,8Gi",
-        scheduler="kube-scheduler@1.34.4",
-        attach="descheduler@0.36.0",
-        until="20m",
-        out=tmp_path / "out",
-    )
-
-    assert len(run.pods) > 4, "evicted pods are made again"
