@@ -24,10 +24,12 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from batkube.emulation.plane_commands import free_ports
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from conformance.real_server import free_ports, real_server  # noqa: E402 - it lies with the tests
+from conformance.real_server import real_server  # noqa: E402 - it lies with the tests
 
 _CONNECTIONS = 8
 _WATCHERS = 20

@@ -2,6 +2,7 @@
 
 python benchmarks/gangs.py quiet [--seconds 1000000]     long runs with few jobs: what the programs' own timers cost
 python benchmarks/gangs.py many [--gangs 10000]          gangs of 1 to 64 pods at once on 1,000 nodes, with Volcano
+python benchmarks/gangs.py plane [--gangs 1000]          the same on a real control plane, in real time
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from batkube.emulation.emulate import emulate
+from batkube.emulation.installing import install
+from batkube.emulation.plane import control_plane
+from batkube.emulation.plane_commands import NO_LIMITS
+from batkube.emulation.settings import Emulation, JobKind
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "gangs.md"
@@ -71,27 +78,54 @@ def row(scheduler: str, workload: Path, nodes: str, folder: Path, limit_s: float
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1) or not (out / "manifest.json").is_file():
         return line([scheduler, done.stderr.strip().splitlines()[-1]])
+    programs = json.loads((out / "manifest.json").read_text())["real"]["programs"]
+    cpu_s, peak_bytes = (sum(one[key] for one in programs) for key in ("cpu_s", "peak_memory_bytes"))
+    return told(scheduler, workload, nodes, out, cpu_s, peak_bytes)
+
+
+def row_of_plane(scheduler: str, workload: Path, nodes: str, folder: Path) -> str:
+    """Play a workload on a real control plane and return its line of the table."""
+    plane_folder, out = folder / "plane", folder / "out"
+    with control_plane(plane_folder, nodes, scheduler=None, limits=NO_LIMITS, lease_s=600, report=say) as plane:
+        served = install(plane, scheduler, nodes, folder / "programs")
+        before = plane.cpu_seconds()
+        emulate(Emulation(plane.kubeconfig, (workload,), kind=JobKind.POD_GROUP, scheduler_name=served), out)
+        used = {name: cpu_s - before[name] for name, cpu_s in plane.cpu_seconds().items()}
+        peak_bytes = sum(plane.peak_memory_bytes().values())
+    say(", ".join(f"{name} {cpu_s:.1f} CPU s" for name, cpu_s in used.items()))
+    return told(f"{scheduler} on a real plane", workload, nodes, out, sum(used.values()), peak_bytes)
+
+
+def told(name: str, workload: Path, nodes: str, out: Path, cpu_s: float, peak_bytes: int) -> str:
+    """Return the line of a run whose files are in `out`; the last figures are those of all programs together."""
     manifest = json.loads((out / "manifest.json").read_text())
-    programs, real = manifest["real"]["programs"], manifest["real"]
+    real, count = manifest["real"], manifest["jobs"]
     jobs = json.loads(workload.read_text())["jobs"]
-    waits = dict(zip(*[text.split(",") for text in (out / "schedule.csv").read_text().splitlines()], strict=True))
-    ended = f"{manifest['jobs']:,}" if not done.returncode else f"{waits['nb_jobs_finished']} of {manifest['jobs']:,}"
+    numbers = dict(zip(*[text.split(",") for text in (out / "schedule.csv").read_text().splitlines()], strict=True))
+    finished = int(numbers["nb_jobs_finished"])
+    # A real cluster has no end of time.
+    end_s = manifest.get("end_s", float(numbers["makespan"]))
     return line(
         [
-            scheduler,
-            ended,
+            name,
+            f"{count:,}" if finished == count else f"{finished:,} of {count:,}",
             f"{sum(job['res'] for job in jobs):,}",
             nodes.partition("x")[0],
-            f"{manifest['end_s']:,.0f}",
+            f"{end_s:,.0f}",
             f"{real['run_s']:.1f}",
-            f"{manifest['end_s'] / real['run_s']:,.0f}",
-            f"{sum(one['cpu_s'] for one in programs):.1f}",
+            f"{end_s / real['run_s']:,.0f}",
+            f"{cpu_s:.1f}",
             f"{real['cpu_s']:.1f}",
-            f"{sum(one['peak_memory_bytes'] for one in programs) / 2**20:.0f}",
+            f"{peak_bytes / 2**20:.0f}",
             f"{real['peak_memory_bytes'] / 2**20:.0f}",
-            waits["mean_waiting_time"],
+            numbers["mean_waiting_time"],
         ]
     )
+
+
+def say(text: str) -> None:
+    """Tell what takes long."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def line(cells: Sequence[str]) -> str:
@@ -109,13 +143,16 @@ def rows(options: argparse.Namespace, folder: Path) -> Iterator[str]:
         nodes = many_workload(workload, options.gangs)
         chosen = options.scheduler or ["volcano@1.10.0"]
     for scheduler in chosen:
-        yield row(scheduler, workload, nodes, folder, options.limit)
+        if options.case == "plane":
+            yield row_of_plane(scheduler, workload, nodes, folder)
+        else:
+            yield row(scheduler, workload, nodes, folder, options.limit)
 
 
 def main() -> None:
     """Run a case; print the table and append it to the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=["quiet", "many"])
+    parser.add_argument("case", choices=["quiet", "many", "plane"])
     parser.add_argument("--seconds", type=int, default=1_000_000)
     parser.add_argument("--gangs", type=int, default=10_000)
     parser.add_argument("--scheduler", action="append", help="of the catalogue; may be repeated")

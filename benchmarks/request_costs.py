@@ -26,12 +26,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from batkube.emulation.plane_commands import free_ports
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "tests"))
 
 from api import PODS, binding, pod, request  # noqa: E402 - it lies beside this file
-from conformance.real_server import free_ports  # noqa: E402 - it lies with the tests
 from side_by_side import source_of  # noqa: E402 - it lies beside this file
 
 _STATUS = json.dumps({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}).encode()

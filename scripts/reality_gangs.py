@@ -16,21 +16,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import published
-from batkube.cluster.mapping import ResourceModel
-from batkube.emulation.access import Access, RefusedByCluster
 from batkube.emulation.emulate import emulate
-from batkube.emulation.plane import ControlPlane, control_plane
+from batkube.emulation.installing import install
+from batkube.emulation.plane import control_plane
 from batkube.emulation.settings import Emulation, JobKind
 from batkube.outputs.results import Results
-from batkube.platforms.reading import read_platform
-from batkube.programs.choice import outside_programs
-from batkube.programs.command_lines import command_line_with, names_served
-from batkube.programs.foundations import Foundations, foundations_of
-from batkube.scenarios.scenario import Scenario
-from conformance.real_server import free_ports
 
 BATKUBE = str(Path(sys.executable).with_name("batkube"))
 #: What they are in the catalogue.
@@ -47,8 +40,6 @@ MAKESPAN_TOLERANCE, WAIT_TOLERANCE = 0.03, 0.06
 #: Its pods came one by one, gangs in turn, and it tried them more slowly than they came; see tests/reality.
 INTERLEAVED = ("four", "coscheduling")
 DECISION_COST = "model:30ms"
-#: A scheduler is left alone for so long after its start, as when the recorded runs were made.
-WARM_UP_S = 8.0
 
 
 class Figures(NamedTuple):
@@ -99,59 +90,9 @@ def play_gangs(scheduler: str, kind: JobKind, out: Path) -> None:
         # A plane that was left here still has its nodes.
         shutil.rmtree(folder / "plane", ignore_errors=True)
         with control_plane(folder / "plane", published.EIGHT_OF_TWO, scheduler=None, report=print) as plane:
-            served = install(plane, SCHEDULERS[scheduler], folder / "programs")
+            served = install(plane, SCHEDULERS[scheduler], published.EIGHT_OF_TWO, folder / "programs")
             described = Emulation(plane.kubeconfig, (write(folder),), kind=kind, scheduler_name=served)
             emulate(described, folder / "real", force=True)
-
-
-def install(plane: ControlPlane, title: str, folder: Path) -> str:
-    """Install a scheduler of the catalogue and what belongs to it; return the name that it serves."""
-    platform = read_platform(published.EIGHT_OF_TWO)
-    scenario = Scenario(workloads=(), platform=published.EIGHT_OF_TWO, scheduler=title)
-    programs = outside_programs(scenario, None)
-    apply(plane, foundations_of(programs, platform.machines, ResourceModel.REQUESTS))
-    for program in programs:
-        own = folder / program.name
-        own.mkdir(parents=True, exist_ok=True)
-        name = program.name.partition("@")[0]
-        (port,) = free_ports(1)
-        plane.start(name, command_line_with(plane.kubeconfig, program, own, port, program.configuration))
-    plane.rest(WARM_UP_S)
-    return names_served(programs[0])[0]
-
-
-def apply(plane: ControlPlane, foundations: Foundations) -> None:
-    """Create what programs need, definitions first; what is of a kind of theirs waits until that is served."""
-    access = Access(plane.kubeconfig)
-    collections: dict[tuple[str, str], str] = {}
-    for _, fields in foundations:
-        if fields["kind"] == "CustomResourceDefinition":
-            access.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fields)
-            collections.update(collections_of(fields))
-            continue
-        collection = collections[fields["apiVersion"], fields["kind"]]
-        namespace = fields["metadata"].get("namespace")
-        path = f"/apis/{fields['apiVersion']}/{f'namespaces/{namespace}/' if namespace else ''}{collection}"
-        plane.wait_for(f"the kind {fields['kind']}", lambda path=path: is_served(access, path), "kube-apiserver")
-        access.create(path, fields)
-    for version in {version for version, _ in collections}:
-        plane.wait_for(version, lambda version=version: is_served(access, f"/apis/{version}"), "kube-apiserver")
-
-
-def is_served(access: Access, path: str) -> bool:
-    """Say whether there is something at a path; a server that is still making it ready asks for patience (429)."""
-    try:
-        return access.exists(path)
-    except RefusedByCluster:
-        return False
-
-
-def collections_of(definition: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the collections that a definition makes, by version and kind."""
-    spec = definition["spec"]
-    for version in spec["versions"]:
-        if version["served"]:
-            yield (f"{spec['group']}/{version['name']}", spec["names"]["kind"]), spec["names"]["plural"]
 
 
 def simulated(workload: str, scheduler: str, folder: Path) -> Figures:

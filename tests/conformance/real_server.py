@@ -6,7 +6,6 @@ No controllers, no scheduler, RBAC, the two users of the cases, and no service a
 from __future__ import annotations
 
 import contextlib
-import socket
 import ssl
 import subprocess
 import time
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from batkube.emulation.plane_commands import free_ports
 from batkube.schedulers.builds import built
 from batkube.schedulers.installed import cache_folder
 from batkube.schedulers.programs import program
@@ -31,15 +31,6 @@ class RealServer(NamedTuple):
     url: str
     #: The processes behind it, whose CPU time is the price of its answers.
     processes: tuple[int, ...]
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports of loopback that nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
 
 
 @contextlib.contextmanager

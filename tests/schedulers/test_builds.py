@@ -311,3 +311,23 @@ def test_kubernetes_is_built_with_its_libraries_of_the_matching_version() -> Non
         "replace (\n\tk8s.io/klog => k8s.io/klog v1.0.0\n)\n"
         "\nreplace vbom.ml/util => ./missing/vbom.ml_util\n"
     )
+
+
+def test_a_library_that_lies_in_a_folder_of_the_repository_is_replaced_by_a_published_one() -> None:
+    own = (
+        "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n"
+        "\tvolcano.sh/apis => ./staging/src/apis\n)\n"
+    )
+    wanted = Program(
+        "volcano",
+        "volcano.sh/volcano",
+        "v1.14.1",
+        "volcano.sh/volcano/cmd/scheduler",
+        go_mod=GoMod.COPY,
+        replaced=(("volcano.sh/apis", "v1.14.0"),),
+    )
+
+    assert go_mod(wanted, own) == (
+        "module volcano.sh/volcano\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.1\n)\n"
+        "\nreplace volcano.sh/apis => volcano.sh/apis v1.14.0\n"
+    )

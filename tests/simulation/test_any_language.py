@@ -149,6 +149,27 @@ def test_a_program_that_believes_it_is_in_a_pod_finds_the_api(kind: str, tmp_pat
     assert not Path("/var/run/secrets/kubernetes.io").exists()
 
 
+def test_a_program_finds_folders_at_the_places_where_its_container_would_have_them(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import os, sys\n"
+        "print(sorted(os.listdir('/etc/mine/certs')), os.path.exists('/etc/passwd'), flush=True)\n"
+        "sys.exit('seen')\n"
+    )
+    file = tmp_path / "schedulers.yaml"
+    file.write_text(
+        "mine: {about: mine, scheduler-name: x, command: [./mine.py], clock: python, "
+        "mounts: {/etc/mine/certs: '{certificates}'}}"
+    )
+    try:
+        with pytest.raises(RunFailed, match=r"(?s)\['tls.crt', 'tls.key'\] True.*seen"):
+            batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="mine", catalogue=file)
+    except InputError as refusal:
+        if "file systems of its own" not in str(refusal):
+            raise
+        pytest.skip("needs mount namespaces, which this machine does not allow")
+    assert not Path("/etc/mine").exists()
+
+
 def test_a_port_that_a_program_expects_and_somebody_has_is_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

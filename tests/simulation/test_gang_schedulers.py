@@ -25,6 +25,9 @@ SCHEDULERS = {
     "kube-batch@0.5.0": ("kube-batch@0.5.0",),
     "scheduler-plugins@0.30.6": ("scheduler-plugins@0.30.6",),
     "kueue@0.10.0": ("kueue@0.10.0", "kube-scheduler@1.34.4"),
+    "volcano@1.14.1": ("volcano@1.14.1", "volcano-controller-manager@1.14.1"),
+    "scheduler-plugins@0.34.7": ("scheduler-plugins@0.34.7",),
+    "kueue@0.19.0": ("kueue@0.19.0", "kube-scheduler@1.34.4"),
 }
 FILES = ("jobs.csv", "pods.csv", "schedule.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")
 
@@ -186,29 +189,3 @@ def test_the_queue_of_gangs_that_never_ended_under_coscheduling_ends(tmp_path: P
     assert set(pods["phase"]) == {"Succeeded"}
     assert bound_members(pods) == {f"g{number}": 5 for number in range(8)}
     assert most_at_once(pods) <= 2
-
-
-def test_a_descheduler_evicts_pods_of_a_full_node_when_others_are_empty(tmp_path: Path) -> None:
-    opt_in.require_built("descheduler@0.30.0", "kube-scheduler@1.34.4")
-    container = {"name": "c", "image": "work", "resources": {"requests": {"cpu": "1"}}}
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"nodeName": "node-0", "containers": [container]}}
-    labels = {"matchLabels": {"app": "web"}}
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web"},
-        "spec": {"replicas": 4, "selector": labels, "template": template},
-    }
-    workload = tmp_path / "web.yaml"
-    workload.write_text(yaml.safe_dump(deployment))
-
-    run = batkube.run(
-        workload=workload,
-        platform="4x4,8Gi",
-        scheduler="kube-scheduler@1.34.4",
-        attach="descheduler@0.30.0",
-        until="20m",
-        out=tmp_path / "out",
-    )
-
-    assert len(run.pods) > 4, "evicted pods are made again"

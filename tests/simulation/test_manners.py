@@ -38,7 +38,8 @@ VOLCANO_KINDS = definitions("podgroups.scheduling.volcano.sh", "jobs.batch.volca
 )
 def test_each_scheduler_of_the_catalogue_gets_jobs_in_its_own_words(name: str, form: str, version: str | None) -> None:
     start = start_of(name)
-    objects = definitions("localqueues.kueue.x-k8s.io") if form == "kueue-job" else []
+    kinds = {"kueue-job": "localqueues.kueue.x-k8s.io", "pod-group": f"podgroups.{str(version).partition('/')[0]}"}
+    objects = definitions(kinds.get(form, ""))
 
     [manner] = manners_of(None, [scheduler(start, name)], objects).values()
 
@@ -56,9 +57,16 @@ def test_a_wish_comes_before_the_entry() -> None:
 def test_a_dialect_of_the_users_own_is_taken_as_its_entry_describes_it() -> None:
     start = ProgramStart((), {}, "mine", submit_as="pod-group", pod_group="mine.org/v1", pod_group_key="mine.org/group")
 
-    [manner] = manners_of(None, [scheduler(start)], []).values()
+    [manner] = manners_of(None, [scheduler(start)], definitions("podgroups.mine.org")).values()
 
     assert manner.dialect == Dialect("mine.org/v1", "mine.org/group")
+
+
+def test_a_dialect_that_nobody_defines_is_one_message() -> None:
+    start = ProgramStart((), {}, "mine", submit_as="pod-group", pod_group="mine.org/v1", pod_group_key="mine.org/group")
+
+    with pytest.raises(InputError, match=r"mine knows PodGroups of mine.org/v1, and nobody defines that kind"):
+        manners_of(None, [scheduler(start)], VOLCANO_KINDS)
 
 
 def test_a_scheduler_without_an_entry_has_the_dialect_that_is_defined() -> None:

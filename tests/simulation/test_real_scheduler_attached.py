@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import opt_in
 
 import batkube
 from batkube import RunFailed
 from conftest import Simulate
 
+DESCHEDULER = Path(__file__).parent.parent.parent / "examples" / "descheduler"
 MANAGER = "kube-controller-manager@1.34.4"
 PROFILES = {"short": {"type": "delay", "delay": 20}}
 
@@ -79,3 +81,29 @@ def test_pods_of_no_job_are_bound_and_told_of_beside_the_jobs(
     assert "default/stray" in [entry.get("pod") for entry in _journal(run.path) if entry["event"] == "bind"]
     (stray,) = run.pods[run.pods["pod"] == "stray"].to_dict("records")
     assert (stray["job_id"], stray["workload_name"], stray["owner"], stray["phase"]) == ("", "", "", "Running")
+
+
+def test_a_descheduler_spreads_pods_over_nodes_that_came_later(tmp_path: Path) -> None:
+    """It looks every five minutes from its start, a minute before the run, and the nodes come after seven."""
+    opt_in.require_built("descheduler", "kube-scheduler@1.34.4")
+
+    def spread(name: str, **more: str) -> batkube.Run:
+        return batkube.run(
+            workload=DESCHEDULER / "web.yaml",
+            platform="1x4,8Gi",
+            events=DESCHEDULER / "more-nodes.yaml",
+            scheduler="kube-scheduler@1.34.4",
+            until="20m",
+            out=tmp_path / name,
+            **more,
+        )
+
+    alone = spread("alone")
+    first, again = spread("a", attach="descheduler"), spread("b", attach="descheduler")
+
+    assert set(alone.pods["node"]) == {"node-0"}
+    running = first.pods[first.pods["phase"] == "Running"]
+    assert sorted(running["node"]) == ["added-0", "added-1", "added-2", "node-0"]
+    evictions = [entry for entry in _journal(first.path) if entry["event"] == "evict"]
+    assert [entry["t"] for entry in evictions] == 3 * [540 * 10**9]
+    assert first.manifest["digest"] == again.manifest["digest"]

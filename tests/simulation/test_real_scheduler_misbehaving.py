@@ -103,6 +103,39 @@ def test_a_file_that_is_no_program_is_bad_input(simulate: Simulate, tmp_path: Pa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("after_s", [0, 70], ids=["at its start", "ten seconds into the run"])
+@pytest.mark.parametrize("clock", ["python:", "preload:python3 "])
+def test_a_program_beside_the_scheduler_that_ends_ends_the_run(
+    clock: str, after_s: int, simulate: Simulate, wayward: str, tmp_path: Path
+) -> None:
+    """To the kernel, which tells of those that are not written in Go whether they sleep, the dead are asleep."""
+    program = tmp_path / "controller.py"
+    program.write_text(f"import sys, time\ntime.sleep({after_s})\nsys.exit('nothing left to control')\n")
+    keys = {"scheduler_args": {"way": "idles"}, "patience": "1h"}
+
+    with pytest.raises(RunFailed, match=r"(?s)controller.py ended with exit code 1;.*nothing left to control"):
+        simulate(_jobs(1), PROFILES, scheduler=wayward, attach=f"{clock}{program}", **keys)
+
+    assert _manifest(tmp_path / "out")["end_s"] == max(after_s - 60, -60)
+
+
+def test_a_go_program_beside_the_scheduler_that_ends_ends_the_run(simulate: Simulate, wayward: str) -> None:
+    with pytest.raises(RunFailed, match=r"(?s)ended with exit code 3; its last lines, of attached-1-.*cannot go on"):
+        simulate(
+            _jobs(1), PROFILES, scheduler=wayward, scheduler_args={"way": "idles"}, attach=f"{wayward} --way=quits"
+        )
+
+
+def test_what_belongs_to_a_scheduler_ends_the_run_if_it_ends(simulate: Simulate, wayward: str, tmp_path: Path) -> None:
+    catalogue = tmp_path / "mine.yaml"
+    catalogue.write_text(
+        "mine: {about: mine, scheduler-name: mine, clock: preload, command: [sleep, '1000'], companions: [helper]}\n"
+        "helper: {about: helps, clock: preload, command: [sh, '-c', 'echo out of memory; kill -9 $$']}\n"
+    )
+    with pytest.raises(RunFailed, match=r"(?s)helper was killed by signal 9; .*of helper/log.txt:\s+out of memory"):
+        simulate(_jobs(1), PROFILES, scheduler="mine", catalogue=catalogue)
+
+
 def _script(folder: Path, text: str) -> str:
     path = folder / "program"
     path.write_text(f"#!/bin/sh\n{text}\n")

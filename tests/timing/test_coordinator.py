@@ -40,7 +40,7 @@ def test_a_program_that_said_it_is_idle_before_the_bytes_came_is_asked_again() -
     page = LatePage()
     server = SimpleNamespace(sent=100, dropped=0, door=SimpleNamespace(is_overrun=False), is_awaiting=True)
     try:
-        Attachment(cast(Any, SimpleNamespace(page=page)), cast(Any, server)).wait_idle()
+        Attachment(cast(Any, SimpleNamespace(page=page, has_ended=False)), cast(Any, server)).wait_idle()
         assert page.program[ANSWER] > page.asked_before
         assert page.steps == 3
     finally:

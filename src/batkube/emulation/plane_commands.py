@@ -56,7 +56,7 @@ class Commands:
         self._folder = folder
         self._binaries = binaries
         self._limits = limits
-        client_port, peer_port, port, self.scheduler_port = _free_ports(4)
+        client_port, peer_port, port, self.scheduler_port = free_ports(4)
         self._etcd = f"http://127.0.0.1:{client_port}"
         self._peer = f"http://127.0.0.1:{peer_port}"
         self._port = port
@@ -169,7 +169,8 @@ def _write_key(path: Path) -> None:
     write_private(path, key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Return ports of loopback that nobody listens on."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

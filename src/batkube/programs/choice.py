@@ -40,6 +40,8 @@ class Shelf(NamedTuple):
     catalogue: Catalogue
     #: None for programs that are built without a word.
     builder: Builder | None = None
+    #: The time of the run that they are for.
+    time: TimeMode = TimeMode.EXACT
 
     def start(self, name: str) -> ProgramStart:
         """Return how a program of the catalogue is started; refuses one that cannot be on a run's clock."""
@@ -49,7 +51,15 @@ class Shelf(NamedTuple):
             raise InputError(f"program {name!r}", problem="is not for virtual time", remedy=remedy)
         return start
 
-    def binary(self, name: str) -> Path:
+    def program(
+        self, name: str, start: ProgramStart, arguments: Sequence[str], content: Mapping[str, Any]
+    ) -> OutsideScheduler:
+        """Return a program that starts in such a way: one that is built, or a command."""
+        if start.command:
+            return commanded(start, name, [*start.command, *arguments], self.time)
+        return OutsideScheduler(name, self._binary(name), start, tuple(arguments), content)
+
+    def _binary(self, name: str) -> Path:
         """Return the program of a path, or of a name of the catalogue."""
         if "/" not in name:
             return (self.builder or installed)(name, self.catalogue)
@@ -64,13 +74,14 @@ def outside_programs(scenario: Scenario, builder: Builder | None) -> tuple[Outsi
 
     Raises InputError for one that cannot be started. `builder` gives the program of a name; without one it is built.
     """
-    shelf = Shelf(user_catalogue([] if scenario.catalogue is None else [scenario.catalogue]), builder)
+    catalogue = user_catalogue([] if scenario.catalogue is None else [scenario.catalogue])
+    shelf = Shelf(catalogue, builder, scenario.time.mode)
     texts = (scenario.scheduler, *scenario.more_schedulers)
     schedulers = [_scheduler(text, number, scenario, shelf) for number, text in enumerate(texts)]
     companions = [one for scheduler in schedulers for one in _companions(scheduler, shelf)]
     text = scenario.controller_manager
     managers = [] if text is None else [_controller_manager(text, shelf)]
-    others = [_other(text, number, scenario, shelf) for number, text in enumerate(scenario.attach, start=1)]
+    others = [_other(text, number, shelf) for number, text in enumerate(scenario.attach, start=1)]
     return (*schedulers, *companions, *managers, *others)
 
 
@@ -80,7 +91,7 @@ def _scheduler(text: str, number: int, scenario: Scenario, shelf: Shelf) -> Outs
     kind, rest = split_clock(command)
     more = [f"--{key}={value}" for key, value in scenario.scheduler_args.items()] if number == 0 else []
     if kind is not None:
-        program = commanded(start_on(kind), command, [*_words(rest), *more], scenario)
+        program = commanded(start_on(kind), command, [*_words(rest), *more], shelf.time)
         return dataclasses.replace(program, serves=serves, folder=serves if number else "")
     name, *arguments = _words(command)
     known = [policy for policy, _ in policy_names()]
@@ -90,19 +101,16 @@ def _scheduler(text: str, number: int, scenario: Scenario, shelf: Shelf) -> Outs
     if not start.scheduler_name:
         raise InputError(f"scheduler {name!r}", problem="is no scheduler", remedy=f"--attach {name} beside a scheduler")
     arguments += more
-    if start.command:
-        if name == KUBEFLUX and scenario.audit is not None and not any(w.startswith("--audit") for w in arguments):
-            arguments.append("--audit={folder}/audit.jsonl")
-        program = commanded(start, name, [*start.command, *arguments], scenario)
-        return dataclasses.replace(program, serves=serves, folder=serves if number else "")
+    if name == KUBEFLUX and scenario.audit is not None and not any(w.startswith("--audit") for w in arguments):
+        arguments.append("--audit={folder}/audit.jsonl")
     arguments, file = _without_configuration(arguments, start)
     if number == 0 and scenario.scheduler_config is not None:
         file = scenario.scheduler_config
     content = configuration(name, start, file, serves)
     if file is not None and scenario.time.mode is TimeMode.EXACT:
         refuse_binding(content, file)
-    folder = serves if number else ""
-    return OutsideScheduler(name, shelf.binary(name), start, tuple(arguments), content, serves, folder)
+    program = shelf.program(name, start, arguments, content)
+    return dataclasses.replace(program, serves=serves, folder=serves if number else "")
 
 
 def _companions(scheduler: OutsideScheduler, shelf: Shelf) -> list[OutsideScheduler]:
@@ -113,10 +121,9 @@ def _companions(scheduler: OutsideScheduler, shelf: Shelf) -> list[OutsideSchedu
         name, *arguments = _words(fill_all(text, {"scheduler-name": served}))
         start = shelf.start(name)
         serves = scheduler.serves if start.scheduler_name else ""
-        content = configuration(name, start, serves=serves)
+        program = shelf.program(name, start, arguments, configuration(name, start, serves=serves))
         folder = str(Path(scheduler.folder, name.partition("@")[0]))
-        binary = shelf.binary(name)
-        programs.append(OutsideScheduler(name, binary, start, tuple(arguments), content, serves, folder))
+        programs.append(dataclasses.replace(program, serves=serves, folder=folder))
     return programs
 
 
@@ -129,16 +136,15 @@ def _controller_manager(text: str, shelf: Shelf) -> OutsideScheduler:
     return _attached(text, CONTROLLER_MANAGER, shelf, like=CONTROLLER_MANAGER)
 
 
-def _other(text: str, number: int, scenario: Scenario, shelf: Shelf) -> OutsideScheduler:
+def _other(text: str, number: int, shelf: Shelf) -> OutsideScheduler:
     """Return a program that is attached beside the schedulers; number 1 is the first one."""
     kind, command = split_clock(text)
     words = _words(command)
     folder = f"attached-{number}-{words[0].rpartition('/')[2].partition('@')[0]}"
     if kind is None:
         return _attached(text, folder, shelf)
-    return dataclasses.replace(
-        commanded(replace(start_on(kind), scheduler_name=""), text, words, scenario), folder=folder
-    )
+    program = commanded(replace(start_on(kind), scheduler_name=""), text, words, shelf.time)
+    return dataclasses.replace(program, folder=folder)
 
 
 def _attached(text: str, folder: str, shelf: Shelf, like: str = "") -> OutsideScheduler:
@@ -153,7 +159,7 @@ def _attached(text: str, folder: str, shelf: Shelf, like: str = "") -> OutsideSc
         start = replace(shelf.start(like if "/" in name else name), scheduler_name="")
     arguments, file = _without_configuration(arguments, start)
     content = configuration(name, start, file)
-    return OutsideScheduler(name, shelf.binary(name), start, tuple(arguments), content, folder=folder)
+    return dataclasses.replace(shelf.program(name, start, arguments, content), folder=folder)
 
 
 def _words(command: str) -> list[str]:

@@ -16,6 +16,8 @@ from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.programs import fill_all
 
 _SECOND_LOOPBACK = "127.0.0.2"
+#: The folder of a program's certificates, within that of its files.
+CERTIFICATES = "certificates"
 
 
 def command_line(scheduler: OutsideScheduler, folder: Path, port: int, secret: str, extenders: Extenders) -> list[str]:
@@ -49,7 +51,7 @@ def command_line_with(
     if "{certificates}" in str(scheduler):
         from batkube.programs.certificates import write_certificates
 
-        places["certificates"] = write_certificates(folder / "certificates", scheduler.name)
+        places["certificates"] = write_certificates(folder / CERTIFICATES, scheduler.name)
     for name, content in scheduler.start.files.items():
         places[f"file:{name}"] = _written(folder / "files" / name, fill_all(content, places))
     content = fill_all(configuration, places)

@@ -14,20 +14,19 @@ from batkube import clock
 from batkube.cluster.mapping import DEFAULT_SCHEDULER
 from batkube.kernel.errors import InputError
 from batkube.programs.program import OutsideScheduler
-from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.installed import search_path
 from batkube.schedulers.programs import ProgramStart
 from batkube.timing.paced_text import TimeMode
 
 
-def commanded(start: ProgramStart, name: str, words: list[str], scenario: Scenario) -> OutsideScheduler:
+def commanded(start: ProgramStart, name: str, words: list[str], time: TimeMode) -> OutsideScheduler:
     """Return the program of a command line, of which `words` are the parts.
 
     Raises InputError if there is no such program, or if it cannot live on such a clock.
     """
     kind = start.clock
-    _check_clock(kind, name, scenario)
+    _check_clock(kind, name, time)
     first, *arguments = words
     program = _find(first, name)
     script = next((Path(word) for word in words if "/" in word and Path(word).is_file()), program)
@@ -43,9 +42,9 @@ def start_on(kind: ClockKind) -> ProgramStart:
     return ProgramStart((), {}, DEFAULT_SCHEDULER, clock=kind)
 
 
-def _check_clock(kind: ClockKind, name: str, scenario: Scenario) -> None:
+def _check_clock(kind: ClockKind, name: str, time: TimeMode) -> None:
     """Refuse a program on real time where time is virtual."""
-    if kind is ClockKind.REAL and scenario.time.mode is TimeMode.EXACT:
+    if kind is ClockKind.REAL and time is TimeMode.EXACT:
         raise InputError(
             f"program {name!r}",
             problem="lives on the machine's clock, and so nobody could tell when it is idle",

@@ -8,15 +8,16 @@ where nobody is asked who he is. All of them are there, and all lead to the run'
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from batkube.programs.command_lines import names_served
+from batkube.programs.command_lines import CERTIFICATES, names_served
 from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.clocks import ClockKind
 from batkube.schedulers.installed import cache_folder, module_path, search_path
 from batkube.schedulers.preloaded import clock_library
+from batkube.schedulers.programs import fill_all
 from batkube.timing.mounts import standing_at
 
 #: Where `kubectl proxy` listens unless told otherwise.
@@ -49,20 +50,30 @@ def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, to
     variables = {"TZ": "UTC"}
     if kind is not ClockKind.GO:
         variables |= _variables(scheduler, folder, port, seed)
-    is_led = kind is ClockKind.PRELOAD
-    if not (is_led or scheduler.start.in_cluster):
-        return ProgramSurroundings(variables)
-    from batkube.programs.service_account import PLACE, write_service_account
+    tls, mounts = None, {Path(place): Path(to) for place, to in _mounts(scheduler, folder).items()}
+    if kind is ClockKind.PRELOAD or scheduler.start.in_cluster:
+        from batkube.programs.service_account import PLACE, write_service_account
 
-    account = folder / "pod" / "serviceaccount"
-    tls = write_service_account(account, token, _HOST)
-    variables |= {"KUBERNETES_SERVICE_HOST": _HOST, "KUBERNETES_SERVICE_PORT": str(port)}
-    if is_led:
-        library = str(clock_library(cache_folder()))
-        return ProgramSurroundings({**variables, "LD_PRELOAD": library, "BATKUBE_SERVICE_ACCOUNT": str(account)}, tls)
-    room = folder / "pod" / "run"
-    room.mkdir()
-    return ProgramSurroundings(variables, tls, standing_at(PLACE, account, room))
+        account = folder / "pod" / "serviceaccount"
+        tls = write_service_account(account, token, _HOST)
+        variables |= {"KUBERNETES_SERVICE_HOST": _HOST, "KUBERNETES_SERVICE_PORT": str(port)}
+        if kind is ClockKind.PRELOAD:
+            variables |= {"LD_PRELOAD": str(clock_library(cache_folder())), "BATKUBE_SERVICE_ACCOUNT": str(account)}
+        else:
+            mounts[PLACE] = account
+    return ProgramSurroundings(variables, tls, _standing(mounts, folder / "pod" / "run") if mounts else None)
+
+
+def _mounts(scheduler: OutsideScheduler, folder: Path) -> dict[str, str]:
+    """Return the folders that a program looks for at places of the file system, by these."""
+    places = {"folder": str(folder), "certificates": str(folder / CERTIFICATES)}
+    filled: dict[str, str] = fill_all(dict(scheduler.start.mounts), places)
+    return filled
+
+
+def _standing(mounts: Mapping[Path, Path], room: Path) -> Callable[[], None]:
+    room.mkdir(parents=True)
+    return standing_at(mounts, room)
 
 
 def _variables(scheduler: OutsideScheduler, folder: Path, port: int, seed: int) -> dict[str, str]:

@@ -18,6 +18,8 @@ _OURS = Path(__file__).with_name("catalogue.yaml")
 
 GroupVersion = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]+/v[0-9a-z]+$")]
 """Such as `policy/v1beta1`."""
+Place = Annotated[str, msgspec.Meta(pattern="^/.*[^/]$")]
+"""Such as `/etc/kueue/certs`."""
 
 
 class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -25,12 +27,16 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
 
     go: str = ""
     missing: tuple[str, ...] = ()
+    #: Modules that are taken in another version than its go.mod says: a folder that is not published with it, say.
+    replace: dict[str, str] = {}
     #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
     needs: tuple[GroupVersion, ...] = ()
     #: What differs in its configuration file.
     configuration: dict[str, Any] = {}
     #: Where its definitions are, if elsewhere.
     definitions: tuple[str, ...] = ()
+    #: Folders that it looks for at places of the file system, as in its container.
+    mounts: dict[Place, str] = {}
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -68,6 +74,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     watches_configuration: bool = False
     #: More files that it reads, by name: texts, or what is written as YAML.
     files: dict[str, str | dict[str, Any]] = {}
+    #: Folders that it looks for at places of the file system, as in its container.
+    mounts: dict[Place, str] = {}
     #: Versions of the API that it asks for and that today's Kubernetes does not serve any more.
     needs: tuple[GroupVersion, ...] = ()
     #: Folders and files of the module that hold the definitions of its own kinds.

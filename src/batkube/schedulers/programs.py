@@ -34,6 +34,8 @@ class ProgramStart(msgspec.Struct, frozen=True):
     watches_configuration: bool = False
     #: More files that it reads, by name.
     files: Mapping[str, str | dict[str, Any]] = {}
+    #: Folders that it looks for at places of the file system, as in its container.
+    mounts: Mapping[str, str] = {}
     #: Folders and files of its module that hold the definitions of its own kinds.
     definitions: tuple[str, ...] = ()
     #: The user's folder that it is built from; "" for one that is published.
@@ -93,6 +95,7 @@ def program(title: str, catalogue: Catalogue | None = None) -> Program:
         virtual=entry.virtual,
         go=variant.go,
         missing=variant.missing,
+        replaced=tuple(variant.replace.items()),
         definitions=variant.definitions or entry.definitions,
     )
 
@@ -137,6 +140,7 @@ def start_of(title: str, catalogue: Catalogue | None = None) -> ProgramStart:
         entry.virtual,
         watches_configuration=entry.watches_configuration,
         files=filled(entry.files),
+        mounts=filled({**entry.mounts, **variant.mounts}),
         definitions=variant.definitions or entry.definitions,
         folder=entry.folder,
         objects=tuple(filled(list(entry.objects))),

@@ -49,6 +49,8 @@ class Program(msgspec.Struct, frozen=True):
     go: str = ""
     #: Modules that are required but nowhere to be had any more, and not really used.
     missing: tuple[str, ...] = ()
+    #: Modules that are taken in another version than its go.mod says, and their versions.
+    replaced: tuple[tuple[str, str], ...] = ()
     #: The user's own module; `module` and `version` are "" then.
     folder: Path | None = None
     #: Folders and files of the module with the definitions of its kinds, which are kept with the program.
@@ -82,9 +84,11 @@ def go_mod(wanted: Program, own: str) -> str:
         text = re.sub(r"^module .*$", "module batkube/build", own, count=1, flags=re.MULTILINE)
         text = _STAGED.sub(lambda match: f"{match[1]} => {match[1]} {library}", text)
         text = text.replace("require (", f"require (\n\t{wanted.module} {wanted.version}", 1)
-    for module in wanted.missing:
+    others = {module: f"./{missing_folder(module)}" for module in wanted.missing}
+    others |= {module: f"{module} {version}" for module, version in wanted.replaced}
+    for module, other in others.items():
         text = re.sub(rf"^(replace|)\s*{re.escape(module)} => .*\n", "", text, flags=re.MULTILINE)
-        text += f"\nreplace {module} => ./{missing_folder(module)}\n"
+        text += f"\nreplace {module} => {other}\n"
     return text
 
 

@@ -92,17 +92,22 @@ def _manner(wish: str | None, scheduler: OutsideScheduler, kinds: set[str]) -> M
     known += [SubmissionForm.KUEUE_JOB] if _LOCAL_QUEUES in kinds else []
     text = str(wish or scheduler.start.submit_as)
     if text not in known:
+        group = scheduler.start.pod_group
+        if text == SubmissionForm.POD_GROUP and group:
+            problem = f"{scheduler.name} knows PodGroups of {group}, and nobody defines that kind"
+            raise InputError("submit-as", problem=problem, remedy="see `definitions` in docs/reference/schedulers.md")
         problem = f"{scheduler.name} does not know jobs as {text!r}"
         raise InputError("submit-as", problem=problem, remedy=f"one of {', '.join(known)}")
     return Manner(SubmissionForm(text), *dialects[:1])
 
 
 def _dialects(start: ProgramStart, kinds: set[str]) -> Iterable[Dialect]:
-    """Yield the dialect of a scheduler's PodGroups, by its entry or else by what is defined."""
+    """Yield the dialects of PodGroups that are defined: first that of a scheduler's entry."""
+    dialects = list(DIALECTS.values())
     if start.pod_group:
         known = DIALECTS.get(start.pod_group, Dialect(start.pod_group))
-        yield known._replace(key=start.pod_group_key or known.key)
-    yield from (dialect for dialect in DIALECTS.values() if f"podgroups.{dialect.group}" in kinds)
+        dialects = [known._replace(key=start.pod_group_key or known.key)]
+    yield from (dialect for dialect in dialects if f"podgroups.{dialect.group}" in kinds)
 
 
 def admitted_kinds(manners: Manners) -> list[str]:

@@ -162,6 +162,8 @@ class Attachment:
                 self._check_health(watch.real_s)
                 self.server.admit()
                 number = self._ask(watch)
+        # A Go program that has ended answers nothing. For the others the kernel does, to whom the dead are asleep.
+        self._check_presence()
 
     def _ask(self, watch: Stopwatch) -> int | None:
         """Ask the program whether it is idle, unless it has something to read, which wakes it anyway."""
@@ -178,10 +180,13 @@ class Attachment:
         self.wait_idle()
         self.page.revoke()
 
+    def _check_presence(self) -> None:
+        if self.process.has_ended:
+            raise self.process.ended()
+
     def _check_health(self, waited_s: float) -> None:
+        self._check_presence()
         process = self.process
-        if process.has_ended:
-            raise process.ended()
         if waited_s > self._watchdog_s:
             raise process.failure(f"has not become idle for {self._watchdog_s:g} s of real time")
         if self.page.pid == 0 and waited_s > _ATTACH_S:

@@ -1,4 +1,4 @@
-"""A program with file systems of its own, in which a folder of ours stands at a place of our choice.
+"""A program with file systems of its own, in which folders of ours stand at places of our choice.
 
 Linux lets any user have that (unshare(2): user and mount namespaces), unless the machine's owner or a container's
 forbids it. Nobody else sees anything of it, and it is gone with the program.
@@ -9,20 +9,18 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 _NEW_USERS, _NEW_MOUNTS = 0x10000000, 0x00020000
 _BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
 
 
-def standing_at(place: Path, folder: Path, room: Path) -> Callable[[], None]:
-    """Return what a new process has to call before it becomes a program, so that it finds `folder` at `place`.
+def standing_at(folders: Mapping[Path, Path], room: Path) -> Callable[[], None]:
+    """Return what a new process has to call before it becomes a program, so that it finds each folder at its place.
 
-    `room` is an empty folder of the caller's, in which the surroundings of the place are put together anew.
+    `room` is an empty folder of the caller's, in which the surroundings of places are put together anew.
     """
-    place = Path(os.path.realpath(place))
-    above = next(parent for parent in (place, *place.parents) if parent.exists())
     library, user, group = ctypes.CDLL(None, use_errno=True), os.getuid(), os.getgid()
 
     def mount(source: Path | str, to: Path | str, flags: int, kind: str = "none") -> None:
@@ -35,19 +33,27 @@ def standing_at(place: Path, folder: Path, room: Path) -> Callable[[], None]:
         if user:
             _stay(user, group)
         mount("none", "/", _RECURSIVE | _PRIVATE)
-        if above == place:
-            mount(folder, place, _BIND)
-            return
-        mount("tmpfs", room, 0, "tmpfs")
-        for one in above.iterdir():
-            if _stand_in(one, room / one.name):
-                with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile
-                    mount(one, room / one.name, _BIND | _RECURSIVE)
-        (room / place.relative_to(above)).mkdir(parents=True)
-        mount(folder, room / place.relative_to(above), _BIND)
-        mount(room, above, _BIND | _RECURSIVE)
+        for number, (place, folder) in enumerate(folders.items()):
+            _put(folder, Path(os.path.realpath(place)), room / str(number), mount)
 
     return prepare
+
+
+def _put(folder: Path, place: Path, room: Path, mount: Callable[..., None]) -> None:
+    """Let a folder stand at a place; what is above it and does not exist is made, beside all that is there."""
+    above = next(parent for parent in (place, *place.parents) if parent.exists())
+    if above == place:
+        mount(folder, place, _BIND)
+        return
+    room.mkdir()
+    mount("tmpfs", room, 0, "tmpfs")
+    for one in above.iterdir():
+        if _stand_in(one, room / one.name):
+            with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile
+                mount(one, room / one.name, _BIND | _RECURSIVE)
+    (room / place.relative_to(above)).mkdir(parents=True)
+    mount(folder, room / place.relative_to(above), _BIND)
+    mount(room, above, _BIND | _RECURSIVE)
 
 
 def _stay(user: int, group: int) -> None:

@@ -62,8 +62,8 @@ class AttachedProcess:
             page.close()
             raise InputError(
                 f"program {name!r}",
-                problem="cannot be given file systems of its own, in which it would find its service account",
-                remedy="allow user namespaces (unshare(2)), or let it use $KUBECONFIG instead",
+                problem="cannot be given file systems of its own, for its service account or its mounts",
+                remedy="allow user namespaces (unshare(2)), or choose one that uses $KUBECONFIG and needs no mounts",
             ) from error
         except OSError as error:
             page.close()
