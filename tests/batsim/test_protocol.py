@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.batsim.actors import Mailbox, Scene, Script, Sleep
+from batkube.batsim.actors import Scene, Script, Sleep
+from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.messages import (
     CallMeLater,
     Event,

@@ -9,17 +9,23 @@ lets actors act. So that order is imitated here, and the rest of the package is 
   they asked for, in the same order. So nobody sees in its own round what another has just put into a mailbox.
 * A message takes a *transfer*, which begins when one actor puts and another gets, and ends in a later round, even where
   it takes no time. Both sides then go on, in the order in which they came to the mailbox.
-* Whatever ends at one date ends in the order in which it began (SimGrid: L07 keeps its actions in one list).
+* Whatever ends at one date ends in the order in which it began: sleeps, messages, parallel tasks (SimGrid: L07 keeps
+  all of its actions in one list).
+* Much of what actors do for themselves is asked of the kernel, too, and costs them a round (`Pause`).
 """
 
 from __future__ import annotations
 
+import enum
 import heapq
+import operator
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Protocol
 
 from batkube.kernel.instants import START, Duration, Instant
+
+NO_TIME = Duration(0)
 
 
 class ActorWish(Protocol):
@@ -36,10 +42,17 @@ Work = Generator[ActorWish, object, int]
 """Part of what an actor does; its result is a return code."""
 
 
+class Queue(Protocol):
+    """Where actors wait for each other."""
+
+    def withdraw(self, actor: Actor) -> None:
+        """Somebody goes who waited there."""
+
+
 class Actor:
     """Somebody who acts, waits, or has gone."""
 
-    __slots__ = ("host", "pending", "script")
+    __slots__ = ("host", "is_gone", "mailbox", "pending", "script")
 
     def __init__(self, script: Script, host: str) -> None:
         self.script = script
@@ -47,15 +60,33 @@ class Actor:
         self.host = host
         #: What it waits for, when that is a matter of time; None in a mailbox, and when it is ready.
         self.pending: Activity | None = None
+        #: Whether somebody ended it: what it asked for is not looked at any more.
+        self.is_gone = False
+        #: Where it waits to be rid of a message, if it does.
+        self.mailbox: Queue | None = None
+
+
+class Kind(enum.Enum):
+    """What goes on, where that makes a difference.
+
+    SimGrid's clock is a float: what is due at one date is so only almost. A sleep that is almost over is over (a
+    nanosecond before, surf/precision), a message is not; so at one date sleeps end before messages that took time, and
+    at the first moment of the date.
+    """
+
+    WORK = enum.auto()
+    SLEEP = enum.auto()
+    MESSAGE = enum.auto()
 
 
 class Activity:
     """Something that ends at a date, unless it is given up before."""
 
-    __slots__ = ("is_over", "on_end")
+    __slots__ = ("is_over", "kind", "on_end")
 
-    def __init__(self, on_end: Callable[[], None]) -> None:
+    def __init__(self, on_end: Callable[[], None], kind: Kind) -> None:
         self.on_end = on_end
+        self.kind = kind
         self.is_over = False
 
 
@@ -65,8 +96,8 @@ class Clockwork(Protocol):
     def due(self) -> Instant | None:
         """Return when something ends next, as far as is known."""
 
-    def advance(self, now: Instant) -> None:
-        """Let end what is due, and those go on who waited for it."""
+    def ends(self, now: Instant) -> Iterable[tuple[int, int, Callable[[], None]]]:
+        """Let end what is due: yield the moment and the number of each beginning, and what follows from the end."""
 
     def settle(self, now: Instant) -> None:
         """Work out what the acts of this instant mean for the dates."""
@@ -75,15 +106,19 @@ class Clockwork(Protocol):
 class Scene:
     """Where actors act."""
 
-    def __init__(self, transfer_time: Callable[[str, str], Duration] = lambda source, target: Duration(0)) -> None:
-        """`transfer_time` tells how long a message takes from host to host."""
+    def __init__(self, transfer_ns: Callable[[str, str], float] = lambda source, target: 0.0) -> None:
+        """`transfer_ns` tells how long a message takes from host to host."""
         self.now = START
+        #: How much later than `now` it is, in messages that take less than a nanosecond.
+        self.moment = 0
         #: What else ends at dates, after what was booked for them.
         self.clockwork: Clockwork | None = None
-        self.transfer_time = transfer_time
+        self.transfer_ns = transfer_ns
+        #: Told of each host on which something ends: SimGrid's meters are read then.
+        self.on_end: Callable[[str, Instant], None] = lambda host, now: None
         self._ready: deque[tuple[Actor, object]] = deque()
-        #: A heap: date, number of the beginning, activity.
-        self._dates: list[tuple[Instant, int, Activity]] = []
+        #: A heap: date, moment, number of the beginning, activity.
+        self._dates: list[tuple[Instant, int, int, Activity]] = []
         self._begun = 0
 
     def enter(self, script: Script, host: str) -> Actor:
@@ -98,16 +133,34 @@ class Scene:
         self._ready.append((actor, answer))
 
     def end(self, actor: Actor) -> None:
-        """Have somebody stop for good, whatever it waits for; only those who wait for a date may be ended."""
+        """Have somebody stop for good; what it waits for, for a date or to be rid of a message, is given up."""
         if actor.pending is not None:
             actor.pending.is_over = True
+            self.touch(actor.host)
+        if actor.mailbox is not None:
+            actor.mailbox.withdraw(actor)
+        actor.is_gone = True
         self._ready = deque(entry for entry in self._ready if entry[0] is not actor)
         actor.script.close()
 
-    def book(self, at: Instant, on_end: Callable[[], None], number: int | None = None) -> Activity:
-        """Begin something that ends at a date; `number` if it had begun before its end was known."""
-        activity = Activity(on_end)
-        heapq.heappush(self._dates, (at, self.beginning() if number is None else number, activity))
+    def touch(self, *hosts: str) -> None:
+        """Something ends on hosts."""
+        for host in hosts:
+            self.on_end(host, self.now)
+
+    def book(
+        self,
+        at: Instant,
+        on_end: Callable[[], None],
+        number: int | None = None,
+        *,
+        kind: Kind = Kind.WORK,
+        moments: int = 0,
+    ) -> Activity:
+        """Begin something that ends at a date, and `moments` later; `number` if it had begun before that was known."""
+        activity = Activity(on_end, kind)
+        number = self.beginning() if number is None else number
+        heapq.heappush(self._dates, (at, self.moment + moments, number, activity))
         return activity
 
     def beginning(self) -> int:
@@ -125,27 +178,44 @@ class Scene:
         if self._ready:
             return self.now
         dates = self._dates
-        while dates and dates[0][2].is_over:
+        while dates and dates[0][3].is_over:
             heapq.heappop(dates)
         booked = dates[0][0] if dates else None
         other = None if self.clockwork is None else self.clockwork.due()
         return booked if other is None or (booked is not None and booked <= other) else other
 
     def step(self, now: Instant) -> None:
-        """Let what is due at `now` end, and everybody act who can."""
+        """Let what is due first at `now` end, and everybody act who can."""
         self.now = now
-        dates, last = self._dates, self._begun
-        while dates and dates[0][0] <= now and dates[0][1] <= last:
-            activity = heapq.heappop(dates)[2]
+        if self.clockwork is not None:
+            for moment, number, on_end in self.clockwork.ends(now):
+                heapq.heappush(self._dates, (now, moment, number, Activity(on_end, Kind.WORK)))
+        for _, activity in sorted(self._ends(now), key=operator.itemgetter(0)):
             if not activity.is_over:
                 activity.is_over = True
                 activity.on_end()
-        if self.clockwork is not None:
-            self.clockwork.advance(now)
         while self._ready:
             self._act()
         if self.clockwork is not None:
             self.clockwork.settle(now)
+
+    def _ends(self, now: Instant) -> Iterator[tuple[int, Activity]]:
+        """Yield what ends, and the number of its beginning; the rest of this date is for later."""
+        dates, due = self._dates, []
+        while dates and dates[0][0] <= now:
+            entry = heapq.heappop(dates)
+            if not entry[3].is_over:
+                due.append(entry)
+        if due:
+            self.moment = due[0][1]
+        has_sleeps = any(activity.kind is Kind.SLEEP for *_, activity in due)
+        for entry in due:
+            _, moment, number, activity = entry
+            is_early = moment > self.moment or (has_sleeps and activity.kind is Kind.MESSAGE)
+            if activity.kind is Kind.SLEEP or not is_early:
+                yield number, activity
+            else:
+                heapq.heappush(dates, entry)
 
     def _act(self) -> None:
         """One round."""
@@ -158,20 +228,43 @@ class Scene:
             except StopIteration:
                 continue
         for actor, wish in wishes:
-            wish.begin(self, actor)
+            if not actor.is_gone:
+                wish.begin(self, actor)
 
 
 class Sleep:
     """Wait for a while; no time at all is no wait (SimGrid: sleep_for returns at once)."""
 
-    __slots__ = ("length",)
+    __slots__ = ("kind", "length", "moments")
 
-    def __init__(self, length: Duration) -> None:
+    def __init__(self, length: Duration, kind: Kind = Kind.SLEEP, *, moments: int = 0) -> None:
+        """`moments`: so many more; as many less as it is later than its date, for who waits for a date."""
         self.length = length
+        self.kind = kind
+        self.moments = moments
 
     def begin(self, scene: Scene, actor: Actor) -> None:
         """Wake the actor when it is time."""
-        actor.pending = scene.book(Instant(scene.now + self.length), lambda: scene.go_on(actor))
+
+        def wake() -> None:
+            scene.touch(actor.host)
+            scene.go_on(actor)
+
+        actor.pending = scene.book(Instant(scene.now + self.length), wake, kind=self.kind, moments=self.moments)
+
+
+class Pause:
+    """Have the kernel do something at once, and go on in the next round (SimGrid: simcall_answered)."""
+
+    __slots__ = ("_act",)
+
+    def __init__(self, act: Callable[[], None] = lambda: None) -> None:
+        self._act = act
+
+    def begin(self, scene: Scene, actor: Actor) -> None:
+        """Do it."""
+        self._act()
+        scene.go_on(actor)
 
 
 class Enter:
@@ -201,78 +294,3 @@ class Leave:
         """End the other one, and go on."""
         scene.end(self.other)
         scene.go_on(actor)
-
-
-class Mailbox:
-    """Where one who puts and one who gets meet."""
-
-    def __init__(self) -> None:
-        self._puts: deque[tuple[Actor, object]] = deque()
-        self._gets: deque[Actor] = deque()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nobody waits to be rid of a message; one that is on its way does not count."""
-        return not self._puts
-
-    def put(self, message: object) -> Put:
-        """Return the wish to be rid of a message."""
-        return Put(self, message)
-
-    def get(self) -> Get:
-        """Return the wish for a message."""
-        return Get(self)
-
-    def offer(self, scene: Scene, sender: Actor, message: object) -> None:
-        """Somebody came with a message."""
-        if self._gets:
-            receiver = self._gets.popleft()
-            _transfer(scene, sender, receiver, message, (receiver, sender))
-        else:
-            self._puts.append((sender, message))
-
-    def ask(self, scene: Scene, receiver: Actor) -> None:
-        """Somebody came for a message."""
-        if self._puts:
-            sender, message = self._puts.popleft()
-            _transfer(scene, sender, receiver, message, (sender, receiver))
-        else:
-            self._gets.append(receiver)
-
-
-def _transfer(scene: Scene, sender: Actor, receiver: Actor, message: object, order: tuple[Actor, Actor]) -> None:
-    """Carry a message; who came first to the mailbox goes on first."""
-
-    def arrive() -> None:
-        for actor in order:
-            scene.go_on(actor, message if actor is receiver else None)
-
-    length = scene.transfer_time(sender.host, receiver.host)
-    scene.book(Instant(scene.now + length), arrive)
-
-
-class Put:
-    """Be rid of a message."""
-
-    __slots__ = ("mailbox", "message")
-
-    def __init__(self, mailbox: Mailbox, message: object) -> None:
-        self.mailbox = mailbox
-        self.message = message
-
-    def begin(self, scene: Scene, actor: Actor) -> None:
-        """Wait until somebody has it."""
-        self.mailbox.offer(scene, actor, self.message)
-
-
-class Get:
-    """Have a message."""
-
-    __slots__ = ("mailbox",)
-
-    def __init__(self, mailbox: Mailbox) -> None:
-        self.mailbox = mailbox
-
-    def begin(self, scene: Scene, actor: Actor) -> None:
-        """Wait until it is there."""
-        self.mailbox.ask(scene, actor)

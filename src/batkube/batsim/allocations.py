@@ -6,7 +6,7 @@ Imitated: Batsim 4.2.1, src/server.cpp, server_on_execute_job.
 from __future__ import annotations
 
 from batkube.batsim.jobs import LiveJob
-from batkube.batsim.machines import Machines, MachineState
+from batkube.batsim.machines import LiveMachine, Machines, MachineState
 from batkube.batsim.messages import ExecuteJob
 from batkube.batsim.options import Options
 from batkube.batsim.refusal import Refusal
@@ -20,10 +20,9 @@ def check_machines(machines: Machines, options: Options, live: LiveJob, event: E
     if not machines.exist(event.machines):
         raise Refusal(f"Cannot get machine {event.machines.bit_length() - 1}: it does not exist")
     for machine in machines.among(event.machines):
-        allowed = options.allows_storage_sharing if machine.is_storage else options.allows_compute_sharing
         name = f"machine {machine.id} (hostname='{machine.name}')"
-        if machine.jobs and not allowed:
-            kind = "storage" if machine.is_storage else "compute"
+        kind = _unshared(options, machine)
+        if machine.jobs and kind is not None:
             raise Refusal(
                 f"Job '{live.id}': Invalid allocation {where}: {name} is currently computing jobs (these ones: "
                 f"{{{', '.join(sorted(machine.jobs))}}}) whereas time-sharing on {kind} machines is disabled."
@@ -33,6 +32,13 @@ def check_machines(machines: Machines, options: Options, live: LiveJob, event: E
                 f"Job '{live.id}': Invalid job allocation {where}: {name} cannot compute jobs now (the machine is "
                 f"not computing nor idle, its state is '{machine.state}')"
             )
+
+
+def _unshared(options: Options, machine: LiveMachine) -> str | None:
+    """Return as which kind a machine is not shared: a compute node counts as storage, too (Batsim: permissions.hpp)."""
+    if not machine.is_storage and not options.allows_compute_sharing:
+        return "compute"
+    return None if options.allows_storage_sharing else "storage"
 
 
 def check_size(live: LiveJob, event: ExecuteJob) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from batkube.batsim.actors import Mailbox, Scene, Script
+from batkube.batsim.actors import Scene, Script
 from batkube.batsim.machines import LiveMachine, Machines
+from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.power import MachinePower
 from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import BatsimServer
@@ -28,7 +29,11 @@ class NoPower:
         """Refuse to tell."""
         raise Refusal("QUERY: the scheduler asks for consumed_energy, and the run counts none: add --energy")
 
-    def request(self, machines: int, state: int, now: Instant) -> Iterator[tuple[LiveMachine, Script | None]]:
+    def read_meters(self) -> Script:
+        """There are none."""
+        yield from ()
+
+    def switch(self, machines: int, state: int) -> Script:
         """Refuse to switch machines."""
         raise Refusal("SET_RESOURCE_STATE: the scheduler switches machines, and the run counts no energy: add --energy")
 

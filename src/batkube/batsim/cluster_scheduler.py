@@ -15,7 +15,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from batkube.batsim.actors import Mailbox, Scene, Script
+from batkube.batsim.actors import Scene, Script
 from batkube.batsim.bells import Bell
 from batkube.batsim.cluster_power import ClusterPower, NoPower
 from batkube.batsim.conversation import Conversation, Scheduler
@@ -23,6 +23,7 @@ from batkube.batsim.deeds import Deeds
 from batkube.batsim.greeting import beginning
 from batkube.batsim.jobs import JobState, LiveJob, Workloads
 from batkube.batsim.machines import LiveMachine, Machines
+from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.messages import ExecuteJob, Notify
 from batkube.batsim.options import Options
 from batkube.batsim.progress import JobProgress

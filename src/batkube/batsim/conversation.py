@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from batkube.batsim.actors import Mailbox, Scene, Script, Sleep
+from batkube.batsim.actors import Scene, Script, Sleep
+from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.messages import Event, Message
 from batkube.batsim.reading import SCHEDULERS_WORDS, Nonsense, read
 from batkube.batsim.refusal import Refusal
@@ -67,5 +68,5 @@ class Conversation:
 
     def _pass_on(self, at: Instant, news: News) -> Script:
         if at > self._scene.now:
-            yield Sleep(Duration(at - self._scene.now))
+            yield Sleep(Duration(at - self._scene.now), moments=-self._scene.moment)
         yield self._mailbox.put(news)

@@ -11,10 +11,11 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from batkube.batsim.actors import Enter, Mailbox, Scene, Script, Sleep
+from batkube.batsim.actors import Enter, Scene, Script, Sleep
 from batkube.batsim.allocations import check_machines, check_size
 from batkube.batsim.jobs import JobState, LiveJob, Workloads
-from batkube.batsim.machines import LiveMachine, Machines
+from batkube.batsim.machines import Machines
+from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.messages import (
     Answer,
     CallMeLater,
@@ -38,6 +39,7 @@ from batkube.batsim.options import Options
 from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import BatsimServer, News
 from batkube.kernel.instants import Duration, Instant, format_seconds
+from batkube.workloads.model import Composed, Profile
 
 #: A call is never asked for less than this ahead (Batsim: waiter_process).
 _SHORTEST_WAIT = Duration(10_000)
@@ -69,8 +71,11 @@ class PowerSupply(Protocol):
     def consumed(self, now: Instant) -> float:
         """Return the joules of all machines since the beginning."""
 
-    def request(self, machines: int, state: int, now: Instant) -> Iterable[tuple[LiveMachine, Script | None]]:
-        """Begin to bring machines into a pstate: yield who does it for each, None where it is done at once."""
+    def read_meters(self) -> Script:
+        """Have all meters read."""
+
+    def switch(self, machines: int, state: int) -> Script:
+        """Begin to bring machines into a pstate."""
 
 
 class Deeds:
@@ -120,7 +125,23 @@ class Deeds:
 
     def _to_execute(self, event: ExecuteJob) -> News:
         live = self._workloads.job(event.job_id)
+        if event.io_job is not None:
+            live.beside = self._beside(live, event.io_job)
         return functools.partial(self._execute, live, event)
+
+    def _beside(self, live: LiveJob, io_job: JsonObject) -> Profile:
+        """Return the profile of an additional_io_job; beside a sequence it has to be one with as many parts."""
+        name, description = io_job.get("profile_name"), io_job.get("profile")
+        if not isinstance(name, str) or not isinstance(description, Mapping | None):
+            raise Refusal("Invalid JSON message: additional_io_job needs a 'profile_name', and a 'profile' that is new")
+        beside = self._workloads.profile_beside(live, name, description)
+        own, others = (len(one.parts) if isinstance(one, Composed) else 0 for one in (live.job.profile, beside))
+        if own != others:
+            raise Refusal(
+                f"the job io profile '{name}' has {others} parts and the profile '{live.job.profile.name}' of the job "
+                f"{own}: they must have compatible profile in order to be merged"
+            )
+        return beside
 
     def _execute(self, live: LiveJob, event: ExecuteJob) -> Script:
         if live.state is not JobState.SUBMITTED:
@@ -202,7 +223,7 @@ class Deeds:
 
     def _waiter(self, at: Instant) -> Script:
         if at > self._scene.now:
-            yield Sleep(max(Duration(at - self._scene.now), _SHORTEST_WAIT))
+            yield Sleep(max(Duration(at - self._scene.now), _SHORTEST_WAIT), moments=-self._scene.moment)
         yield self._mailbox.put(self._waited)
 
     def _waited(self) -> Script:
@@ -254,10 +275,7 @@ class Deeds:
             )
         if not self._machines.exist(event.machines):
             raise Refusal(f"Cannot get machine {event.machines.bit_length() - 1}: it does not exist")
-        for machine, script in self._power.request(event.machines, event.state, self._scene.now):
-            if script is not None:
-                yield Enter(script, machine.name)
-                self._server.pending["switches"] += 1
+        yield from self._power.switch(event.machines, event.state)
         self._machines.on_change(self._scene.now)
 
     def _to_answer(self, event: Query) -> News:
@@ -272,9 +290,9 @@ class Deeds:
                 "Received a request about the energy consumption of the machines but energy simulation is not enabled. "
                 "Try --help to enable it."
             )
+        yield from self._power.read_meters()
         now = self._scene.now
         self._server.tell(Answer(at=now, answers={"consumed_energy": self._power.consumed(now)}))
-        yield from ()
 
     def _to_describe(self, event: SetJobMetadata) -> News:
         return functools.partial(self._describe, event)

@@ -15,10 +15,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Protocol
 
-from batkube.batsim.actors import ActorWish, Leave, Mailbox, Scene, Script, Sleep, Work
+from batkube.batsim.actors import ActorWish, Leave, Scene, Script, Sleep, Work
 from batkube.batsim.jobs import JobState, LiveJob, Workloads
 from batkube.batsim.machines import Machines
+from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.messages import ExecuteJob, Json
+from batkube.batsim.meter_reading import read_meters
 from batkube.batsim.progress import JobProgress
 from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import BatsimServer
@@ -55,6 +57,9 @@ class Tasks(Protocol):
     def abandon(self, live: LiveJob) -> None:
         """Break off what a job replays, if it does."""
 
+    def release(self, live: LiveJob) -> None:
+        """Break off what a job left behind at its walltime, if it did."""
+
 
 class JobExecutor:
     """Carries jobs out on machines."""
@@ -77,30 +82,39 @@ class JobExecutor:
         self._tasks = tasks
         self._book = book
 
-    def run(self, live: LiveJob, execution: ExecuteJob) -> Script:
-        """Carry a job out, and have the server told of its end unless it is killed."""
-        yield from self.carry_out(live, execution)
-        if live.state is not JobState.KILLED:
+    def run(self, live: LiveJob, execution: ExecuteJob, *, is_told: bool = True) -> Script:
+        """Carry a job out, and have the server told of its end, if it is to be, unless it is killed."""
+        yield from self._carry_out(live, execution)
+        if is_told and live.state is not JobState.KILLED:
             yield self._mailbox.put(functools.partial(self._server.completed, live))
+        if self._tasks is not None:
+            self._tasks.release(live)
 
-    def carry_out(self, live: LiveJob, execution: ExecuteJob) -> Script:
-        """Carry a job out, and tell nobody."""
+    def _carry_out(self, live: LiveJob, execution: ExecuteJob) -> Script:
         now = self._scene.now
         live.began, live.machines = now, execution.machines
-        live.progress = JobProgress(live.job.profile.name)
+        live.progress = JobProgress(live.job.profile.name, live.beside)
+        yield from self._read_meters(live)
         if self._book is not None:
             self._book.begin_job(live.id, self._hosts(live), now)
         self._machines.begin(live.id, live.machines, now)
         allowance = Allowance(live.job.walltime)
         code = yield from self._work(live.job.profile, live, execution, allowance, live.progress)
         live.return_code = code
-        self._end(live, _state_after(code))
+        yield from self._end(live, _state_after(code))
 
-    def _end(self, live: LiveJob, state: JobState) -> None:
+    def _read_meters(self, live: LiveJob) -> Script:
+        """Have the meters read of the job's machines, and then of all (Batsim: execute_job_process)."""
+        if self._book is not None:
+            yield from read_meters(self._scene, self._book.meters, self._machines.among(live.machines))
+            yield from read_meters(self._scene, self._book.meters, self._machines.all)
+
+    def _end(self, live: LiveJob, state: JobState) -> Script:
         now = self._scene.now
         live.state = state
         self._machines.end(live.id, live.machines, now)
         live.length = Duration(now - live.began) or _SHORTEST_LENGTH
+        yield from self._read_meters(live)
         if self._book is not None:
             self._book.end_job(live.id, self._hosts(live), now)
             live.energy = self._book.joules_of.pop(live.id)
@@ -118,7 +132,7 @@ class JobExecutor:
             self._tasks.abandon(live)
         if live.actor is not None:
             yield Leave(live.actor)
-        self._end(live, JobState.KILLED)
+        yield from self._end(live, JobState.KILLED)
 
     def _work(
         self, profile: Profile, live: LiveJob, execution: ExecuteJob, allowance: Allowance, progress: JobProgress
@@ -188,7 +202,7 @@ class JobExecutor:
                 f"Cannot execute job {live.id}: the profile '{name}', which its profile '{profile.name}' goes on with, "
                 "is not there; profiles that only others name are collected unless some job uses them"
             )
-        inner = progress.begin_part(0, chosen.name)
+        inner = progress.begin_choice(chosen.name)
         return (yield from self._work(chosen, live, execution, allowance, inner))
 
 

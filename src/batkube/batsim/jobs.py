@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from batkube.batsim.actors import Actor
@@ -57,8 +57,12 @@ class LiveJob:
     is_kill_requested: bool = False
     #: What the scheduler said to it and it has not read.
     inbox: deque[str] = field(default_factory=deque)
+    #: On which of its machines the processes of its traces are; those of the first are those of all.
+    ranks: Sequence[int] = ()
     #: Who carries it out, while it runs.
     actor: Actor | None = None
+    #: What runs together with it, if anything does.
+    beside: Profile | None = None
     progress: JobProgress | None = None
 
     @property
@@ -132,6 +136,18 @@ class Workloads:
         except InputError as error:
             raise Refusal(f"Invalid JSON profile received from the scheduler: {error}") from None
         profiles[name] = profile, description
+        return profile
+
+    def profile_beside(self, live: LiveJob, name: str, description: JsonObject | None) -> Profile:
+        """Return what is to run together with a job: a profile of its workload, or one that is added to it now."""
+        workload = live.job.workload
+        if description is not None:
+            if name in self._profiles[workload]:
+                raise Refusal(f"The given profile name '{name}' already exists!")
+            return self.register_profile(workload, name, description)
+        profile = self.profile(workload, name)
+        if profile is None:
+            raise Refusal(f"The given profile name '{name}' does not exists")
         return profile
 
     def register_job(self, job_id: str, description: JsonObject) -> LiveJob:

@@ -9,10 +9,11 @@ Imitated: Batsim 4.2.1, src/pstate.cpp and server_on_pstate_modification.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 
-from batkube.batsim.actors import Mailbox, Scene, Script, Sleep
+from batkube.batsim.actors import Enter, Kind, Pause, Scene, Script, Sleep
 from batkube.batsim.machines import LiveMachine, Machines, MachineState
+from batkube.batsim.mailboxes import Mailbox
+from batkube.batsim.meter_reading import read_meters
 from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import BatsimServer
 from batkube.execution.energy_book import SWITCHING_OFF, SWITCHING_ON, EnergyBook
@@ -44,40 +45,50 @@ class MachinePower:
         """Return the joules of all machines since the beginning."""
         return self._book.meters.total(now)
 
-    def request(self, machines: int, state: int, now: Instant) -> Iterator[tuple[LiveMachine, Script | None]]:
-        """Begin to bring machines into a power state: yield who does it for each, None where it is done at once."""
-        first = self._machines.first(machines)
-        is_work = self._power(first).computes_in(state)
+    def read_meters(self) -> Script:
+        """Have all meters read, which takes the actor its time."""
+        yield from read_meters(self._scene, self._book.meters, self._machines.all)
+
+    def switch(self, machines: int, state: int) -> Script:
+        """Begin to bring machines into a power state, at once or by somebody who takes the time for it."""
+        yield from self.read_meters()
+        now = self._scene.now
+        is_work = self._power(self._machines.first(machines)).computes_in(state)
         request = _Request(machines, state)
         self._begin(machines, SWITCHING_ON if is_work else SWITCHING_OFF, now)
         for machine in self._machines.among(machines):
             power, current = self._power(machine), self._pstate(machine)
             if power.computes_in(current) and power.computes_in(state):
-                self._change_speed(machine, state, now)
+                yield Pause(functools.partial(self._change_speed, machine, state, now))
                 self._settle(request, machine, at_once=True)
-                yield machine, None
-            elif power.computes_in(current) and state in power.sleeps:
+                continue
+            if power.computes_in(current) and state in power.sleeps:
                 if machine.jobs:
                     raise Refusal(f"jobs are running on machine {machine.id}")
                 self._machines.change(machine, MachineState.SWITCHING_OFF, now)
-                yield machine, self._travel(request, machine, power.sleeps[state].off, MachineState.SLEEPING)
+                travel = self._travel(request, machine, power.sleeps[state].off, MachineState.SLEEPING)
             elif current in power.sleeps and power.computes_in(state):
                 self._machines.change(machine, MachineState.SWITCHING_ON, now)
-                yield machine, self._travel(request, machine, power.sleeps[current].on, MachineState.IDLE)
+                travel = self._travel(request, machine, power.sleeps[current].on, MachineState.IDLE)
             else:
                 raise Refusal(
                     f"Switching machine {machine.id} ('{machine.name}') from pstate {current} to {state} is forbidden"
                 )
+            yield Enter(travel, machine.name)
+            self._server.pending["switches"] += 1
 
     def _power(self, machine: LiveMachine) -> HostPower:
         return self._book.meters.power(machine.name)
 
     def _travel(self, request: _Request, machine: LiveMachine, way: int, arrival: MachineState) -> Script:
-        self._leave(machine, way, request.state, self._scene.now)
+        yield Pause(lambda: self._leave(machine, way, request.state, self._scene.now))
         speed = self._book.meters.plant.host(machine.name).speeds_flops[way]
-        yield Sleep(seconds(1.0 / speed) or Duration(1))
+        # What computing a flop is made of: its amount, host and priority (SimGrid: s4u::this_actor::execute).
+        for _ in range(3):
+            yield Pause()
+        yield Sleep(seconds(1.0 / speed) or Duration(1), Kind.WORK)
+        yield Pause(lambda: self._arrive(machine, request.state, self._scene.now))
         now = self._scene.now
-        self._arrive(machine, request.state, now)
         self._machines.change(machine, arrival, now)
         yield self._mailbox.put(functools.partial(self._arrived, request, machine))
 

@@ -1,22 +1,31 @@
-"""How far a job is: a leaf that was begun, or a sequence and the place reached in it."""
+"""How far a job is: a leaf that was begun, or a sequence and the place reached in it.
+
+What runs together with a job (`additional_io_job`) is told here too, part by part, as Batsim's own tree of tasks does
+(Batsim 4.2.1, src/jobs_execution.cpp, initialize_sequential_tasks).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from batkube.batsim.messages import JsonObject
+from batkube.batsim.refusal import Refusal
 from batkube.kernel.instants import Duration, Instant
+from batkube.workloads.model import Composed, Profile
 
 
 class JobProgress:
     """How far a profile is, told when somebody asks."""
 
-    def __init__(self, profile: str) -> None:
+    def __init__(self, profile: str, beside: Profile | None = None) -> None:
         self._profile = profile
+        #: What runs together with it; beside a sequence it is one of as many parts.
+        self.beside = beside
         #: The share that is done of a leaf that was begun.
         self._share: Callable[[Instant], float] | None = None
         #: Of a sequence: how many of its parts are done, and the one that runs.
         self._place: tuple[int, JobProgress] | None = None
+        self._has_chosen = False
 
     def begin_delay(self, length: Duration, now: Instant) -> None:
         """It waits."""
@@ -28,12 +37,23 @@ class JobProgress:
 
     def begin_part(self, index: int, part: str) -> JobProgress:
         """Its part number `index` begins."""
-        inner = JobProgress(part)
+        beside = self.beside.parts if isinstance(self.beside, Composed) else ()
+        inner = JobProgress(part, beside[index % len(beside)] if beside else None)
         self._place = index, inner
         return inner
 
+    def begin_choice(self, part: str) -> JobProgress:
+        """It goes on with another profile, of which nobody can tell how far it is."""
+        self._has_chosen = True
+        return JobProgress(part)
+
     def tree(self, now: Instant) -> JsonObject:
-        """Return it as a JOB_KILLED event has it; `profile_name` is what Batsim 4.2.1 calls the profile."""
+        """Return it as a JOB_KILLED event has it; `profile_name` is what Batsim 4.2.1 calls the profile.
+
+        Raises Refusal for a `recv` that goes on with another profile: that is no sequence, and so a leaf with a part.
+        """
+        if self._has_chosen:
+            raise Refusal(f"Leaves should not contain sub tasks: '{self._profile}' cannot be killed while it goes on")
         if self._share is not None:
             return {"profile_name": self._profile, "progress": float(self._share(now))}
         if self._place is None:

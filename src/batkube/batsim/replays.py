@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from batkube.batsim import actors
-from batkube.batsim.actors import Actor, ActorWish, Scene, Sleep
+from batkube.batsim.actors import Actor, Scene, Sleep
 from batkube.execution.profile_scripts import Mail, Process, Script, Speech
 from batkube.fluid.tasks import Task
 
@@ -17,12 +17,12 @@ class TraceReplay:
     """A script of a job and the processes that it begins."""
 
     def __init__(
-        self, scene: Scene, host: str, wait: Callable[[Task], ActorWish], abandon: Callable[[Actor], None]
+        self, scene: Scene, host: str, work: Callable[[Task], actors.Work], abandon: Callable[[Actor], None]
     ) -> None:
-        """`wait` makes the wish to wait for a task, and `abandon` breaks off what an actor waits for."""
+        """`work` runs a task to its end, and `abandon` breaks off what an actor waits for."""
         self._scene = scene
         self._host = host
-        self._wait = wait
+        self._work = work
         self._abandon = abandon
         self._actors: list[Actor] = []
         self._readers: dict[Mail, Actor] = {}
@@ -62,7 +62,7 @@ class TraceReplay:
                 case Mail():
                     yield _Reading(self._readers, wait)
                 case Task():
-                    yield self._wait(wait)
+                    yield from self._work(wait)
                 case Speech():
                     pass  # What is replayed says nothing: messages are sent where profiles are executed.
                 case _ if wait > 0:

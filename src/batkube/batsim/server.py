@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from batkube.batsim.actors import ActorWish, Enter, Mailbox, Scene, Script
+from batkube.batsim.actors import ActorWish, Enter, Scene, Script
 from batkube.batsim.jobs import JobState, LiveJob, Workloads
 from batkube.batsim.machines import Machines, MachineState
+from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.messages import (
     Event,
     FromJobMessage,

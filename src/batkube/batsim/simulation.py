@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from batkube.batsim.actors import Mailbox, Scene
+from batkube.batsim.actors import Scene, Script
 from batkube.batsim.conversation import Conversation, Scheduler
 from batkube.batsim.deeds import Deeds
 from batkube.batsim.execution import JobExecutor
 from batkube.batsim.greeting import beginning
 from batkube.batsim.jobs import Workloads
 from batkube.batsim.machines import Machines
+from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.messages import ExecuteJob, Notify
 from batkube.batsim.options import Options
 from batkube.batsim.power import MachinePower
@@ -66,6 +67,7 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler | None
     if inputs.options.has_energy:
         names = [machine.name for machine in inputs.machines.all]
         tasks.meters = Meters(tasks.plant, names)
+        scene.on_end = tasks.meters.touch
         tables.book = book = EnergyBook(tasks.meters, names)
         power = MachinePower(scene, mailbox, server, inputs.machines, book)
     executor = JobExecutor(scene, mailbox, server, inputs.machines, workloads, tasks, book)
@@ -77,9 +79,16 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler | None
     deeds = Deeds(scene, mailbox, inputs.options, inputs.machines, workloads, server, executor, power)
     conversation = Conversation(scene, mailbox, scheduler, deeds.deed, server.ready)
     master = inputs.machines.master
+
+    def first_submission() -> Script:
+        """Have the meters read when the first job of all is due (Batsim: static_job_submitter_process)."""
+        if power is not None and tables.awaits_submission:
+            yield from power.read_meters()
+            tables.first_submission(scene.now)
+
     for name in inputs.documents:
         jobs = workloads.jobs_of(name)
-        scene.enter(source_of_jobs(scene, mailbox, server, jobs, tables.first_submission), master)
+        scene.enter(source_of_jobs(scene, mailbox, server, jobs, first_submission), master)
     for events in inputs.events:
         scene.enter(source_of_events(scene, mailbox, server, events), master)
     scene.enter(server.script(beginning(inputs.machines, inputs.documents, inputs.options, workloads)), master)
@@ -97,4 +106,4 @@ def _begin_all(scene: Scene, inputs: SimulationInputs, workloads: Workloads, exe
     for name in inputs.documents:
         for live in workloads.jobs_of(name):
             execution = ExecuteJob(at=scene.now, job_id=live.id, machines=(1 << live.job.size) - 1)
-            scene.enter(executor.carry_out(live, execution), inputs.machines.all[0].name)
+            scene.enter(executor.run(live, execution, is_told=False), inputs.machines.all[0].name)

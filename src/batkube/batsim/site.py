@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from batkube.batsim.machines import LiveMachine, Machines
 from batkube.kernel.errors import InputError
-from batkube.kernel.instants import Duration
 from batkube.platforms.network import Host, Network
 from batkube.platforms.numbering import in_batsim_order
 
@@ -76,14 +75,14 @@ class TransferTimes:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._known: dict[tuple[str, str], Duration] = {}
+        self._known: dict[tuple[str, str], float] = {}
 
-    def __call__(self, source: str, target: str) -> Duration:
-        """Return how long one takes."""
+    def __call__(self, source: str, target: str) -> float:
+        """Return how many nanoseconds one takes."""
         ends = source, target
         if ends not in self._known:
             route = self._network.route(source, target)
             slowest = min((link.bandwidth_bps for link in route.links), default=None)
             sending_s = 0.0 if slowest is None else _MESSAGE_BYTES / slowest
-            self._known[ends] = Duration(round((route.latency_s + sending_s) * 1e9))
+            self._known[ends] = (route.latency_s + sending_s) * 1e9
         return self._known[ends]

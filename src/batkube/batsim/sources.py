@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TypeVar
 
-from batkube.batsim.actors import Mailbox, Scene, Script, Sleep
+from batkube.batsim.actors import ActorWish, Scene, Script, Sleep
 from batkube.batsim.jobs import LiveJob
+from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.messages import Notify
 from batkube.batsim.server import BatsimServer, News
 from batkube.kernel.instants import Duration, Instant
@@ -20,6 +21,9 @@ from batkube.kernel.instants import Duration, Instant
 JOBS, EVENTS = "jobs", "events"
 #: What is told when the last source of a kind has no more.
 NOTICES = {JOBS: "no_more_static_job_to_submit", EVENTS: "no_more_external_event_to_occur"}
+
+Telling = Generator[ActorWish, object, News]
+"""What is done before something is told, and returns what that is."""
 
 _Item = TypeVar("_Item")
 
@@ -34,13 +38,13 @@ def source_of_jobs(
     mailbox: Mailbox,
     server: BatsimServer,
     jobs: Sequence[LiveJob],
-    on_first: Callable[[Instant], None] = lambda now: None,
+    on_first: Callable[[], Script] = hello,
 ) -> Script:
-    """Submit the jobs of a file; `on_first` is told when the first is due."""
+    """Submit the jobs of a file; `on_first` is what is done when the first is due."""
 
-    def news(due: Sequence[LiveJob]) -> News:
+    def news(due: Sequence[LiveJob]) -> Telling:
         if due[0] is jobs[0]:
-            on_first(scene.now)
+            yield from on_first()
         return functools.partial(server.submitted, due)
 
     return _source(scene, mailbox, server, JOBS, jobs, lambda live: live.job.submit, news)
@@ -49,7 +53,8 @@ def source_of_jobs(
 def source_of_events(scene: Scene, mailbox: Mailbox, server: BatsimServer, events: Sequence[Notify]) -> Script:
     """Tell the events of a file."""
 
-    def news(due: Sequence[Notify]) -> News:
+    def news(due: Sequence[Notify]) -> Telling:
+        yield from ()
         return functools.partial(server.happened, due)
 
     return _source(scene, mailbox, server, EVENTS, events, lambda event: event.at, news)
@@ -62,21 +67,21 @@ def _source(
     kind: str,
     items: Iterable[_Item],
     date: Callable[[_Item], Instant],
-    news: Callable[[Sequence[_Item]], News],
+    news: Callable[[Sequence[_Item]], Telling],
 ) -> Script:
     yield mailbox.put(hello)
-    reached = scene.now
+    reached, moment = scene.now, scene.moment
     batch: list[_Item] = []
     for at, due in itertools.groupby(items, key=date):
         if at > reached:
             if batch:
-                yield mailbox.put(news(batch))
+                yield mailbox.put((yield from news(batch)))
                 batch = []
             # The sleep is as long as the dates are apart, whenever the last message was through: Batsim does not
             # look at the clock again before it sleeps, only after.
-            yield Sleep(Duration(at - reached))
-            reached = scene.now
+            yield Sleep(Duration(at - reached), moments=-moment)
+            reached, moment = scene.now, scene.moment
         batch += due
     if batch:
-        yield mailbox.put(news(batch))
+        yield mailbox.put((yield from news(batch)))
     yield mailbox.put(functools.partial(server.goodbye, kind, NOTICES[kind]))

@@ -73,9 +73,14 @@ class Tables(AbstractContextManager["Tables"]):
             file.close()
 
     def first_submission(self, now: Instant) -> None:
-        """Read the meters when the first job of all is submitted: the schedule's energy counts from there."""
-        if self.book is not None and self._first_joules is None:
+        """Take note of what was used when the first job of all is submitted: the schedule's energy is what follows."""
+        if self.book is not None:
             self._first_joules = self.book.meters.total(now)
+
+    @property
+    def awaits_submission(self) -> bool:
+        """Whether the first job of all is still to be submitted, and its energy to be counted."""
+        return self.book is not None and self._first_joules is None
 
     def record(self, live: LiveJob) -> None:
         """Write the row of a job that is over."""

@@ -10,14 +10,14 @@ Imitated: Batsim 4.2.1, src/task_execution.cpp.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from batkube.batsim.actors import Actor, ActorWish, Scene, Work
+from batkube.batsim.actors import Actor, ActorWish, Pause, Scene, Work
 from batkube.batsim.execution import CANCELLED, WALLTIME_REACHED, Allowance
 from batkube.batsim.jobs import LiveJob
 from batkube.batsim.machines import Machines
-from batkube.batsim.messages import ExecuteJob, JsonObject
+from batkube.batsim.messages import ExecuteJob
 from batkube.batsim.progress import JobProgress
 from batkube.batsim.refusal import Refusal
 from batkube.batsim.replays import TraceReplay
@@ -31,7 +31,6 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, Instant
 from batkube.kernel.intervals import parse_intervals
 from batkube.platforms.network import Network
-from batkube.workloads.batsim import read_registered_profile
 from batkube.workloads.model import Foreign, Profile
 from batkube.workloads.usage_traces import USAGE_TRACE, UsageTraces
 
@@ -48,7 +47,8 @@ class FluidTasks:
         self.plant = Plant(network, self._flow)
         #: Who counts what tasks cost, where energy is counted.
         self.meters: Meters | None = None
-        #: Who waits for which task; and the tasks of jobs.
+        #: Of tasks that go on: the moments and numbers of their beginnings; who waits for which; and those of jobs.
+        self._begun: dict[Task, tuple[int, int]] = {}
         self._waiting: dict[Task, Actor] = {}
         self._tasks: dict[str, Task] = {}
         self._traces = UsageTraces()
@@ -60,10 +60,15 @@ class FluidTasks:
         """Return when something ends next, as far as is known."""
         return self._flow.due()
 
-    def advance(self, now: Instant) -> None:
-        """Let end what is due, and those go on who waited for it."""
+    def ends(self, now: Instant) -> Iterator[tuple[int, int, Callable[[], None]]]:
+        """Let end what is due: yield the moment and number of each task, and that who waits for it goes on."""
         for task in self._flow.advance(now, self._end_task):
-            self._scene.go_on(self._waiting.pop(task), 0)
+            yield *self._begun.pop(task), functools.partial(self._go_on, task)
+
+    def _go_on(self, task: Task) -> None:
+        actor = self._waiting.pop(task, None)
+        if actor is not None:
+            self._scene.go_on(actor, 0)
 
     def _end_task(self, task: Task, now: Instant) -> None:
         if self.meters is not None:
@@ -83,11 +88,15 @@ class FluidTasks:
         if isinstance(profile, Foreign) and profile.kind == USAGE_TRACE:
             code = yield _AwaitReplay(self, live, self._script(profile, live, execution), allowance.left)
         else:
-            task = self.plant.task(f"{live.id} {profile.name}", *self._shape(profile, live, execution))
+            shape = self._shape(profile, live, execution, progress.beside)
+            task = self.plant.task(f"{live.id} {profile.name}", *shape)
+            yield from _prepared()
             progress.begin_task(task.progress)
             self._tasks[live.id] = task
+            yield Pause(functools.partial(self._begin, task))
             code = yield _Await(self, task, allowance.left)
-            del self._tasks[live.id]
+            if code != WALLTIME_REACHED:
+                del self._tasks[live.id]
         if allowance.left is not None:
             allowance.left = Duration(allowance.left - (self._scene.now - began))
         assert isinstance(code, int)
@@ -98,23 +107,52 @@ class FluidTasks:
         task = self._tasks.get(live.id)
         return None if task is None else _Cancel(self, task)
 
-    def begin(self, task: Task, actor: Actor, limit: Duration | None) -> None:
-        """Begin a task that an actor waits for, at most for `limit`."""
+    def release(self, live: LiveJob) -> None:
+        """Break off the task that a job left behind at its walltime.
+
+        It goes on until the job has told of its end, which takes time on a network (SimGrid: a wait that times out
+        leaves its activity alone, and an actor's activities are cancelled when it ends).
+        """
+        task = self._tasks.pop(live.id, None)
+        if task is not None:
+            self._cancel(task)
+
+    def _play(self, task: Task) -> Work:
+        """Run a task of a trace."""
+        yield from _prepared()
+        yield Pause(functools.partial(self._begin, task))
+        return (yield _Await(self, task, None))  # type: ignore[return-value]
+
+    def _begin(self, task: Task) -> None:
         now = self._scene.now
-        self._waiting[task] = actor
+        self._begun[task] = self._scene.moment, self._scene.beginning()
         if self.meters is not None:
             self.meters.begin_task(task, now)
         self._flow.begin(task, now)
-        if limit is not None:
-            self._scene.book(Instant(now + limit), lambda: self.break_off(task, WALLTIME_REACHED))
 
-    def break_off(self, task: Task, code: int) -> None:
-        """End a task before it is through, unless it is."""
+    def wait(self, task: Task, actor: Actor, limit: Duration | None) -> None:
+        """Let an actor wait for a task, at most for `limit`."""
+        self._waiting[task] = actor
+        if limit is not None:
+            self._scene.book(Instant(self._scene.now + limit), functools.partial(self._leave_behind, task, actor.host))
+
+    def _leave_behind(self, task: Task, host: str) -> None:
+        self._scene.touch(host)
         actor = self._waiting.pop(task, None)
         if actor is not None:
+            self._scene.go_on(actor, WALLTIME_REACHED)
+
+    def break_off(self, task: Task) -> None:
+        """End a task before it is through, unless it is: who waited for it hears that it was cancelled."""
+        actor = self._waiting.pop(task, None)
+        if actor is not None:
+            self._cancel(task)
+            self._scene.go_on(actor, CANCELLED)
+
+    def _cancel(self, task: Task) -> None:
+        if self._begun.pop(task, None) is not None:
             self._end_task(task, self._scene.now)
             self._flow.cancel(task, self._scene.now)
-            self._scene.go_on(actor, code)
 
     def replay(self, live: LiveJob, script: Script, actor: Actor, limit: Duration | None) -> None:
         """Begin to replay what an actor waits for, at most for `limit`."""
@@ -129,7 +167,7 @@ class FluidTasks:
                 replay.stop()
                 end(WALLTIME_REACHED)
 
-        replay = TraceReplay(self._scene, actor.host, lambda task: _Await(self, task, None), self._leave)
+        replay = TraceReplay(self._scene, actor.host, self._play, self._leave)
         self._replays[live.id] = replay
         replay.begin(script, end)
         if limit is not None:
@@ -145,8 +183,7 @@ class FluidTasks:
         """Break off the task that an actor waits for, who goes."""
         for task in [task for task, waiting in self._waiting.items() if waiting is actor]:
             del self._waiting[task]
-            self._end_task(task, self._scene.now)
-            self._flow.cancel(task, self._scene.now)
+            self._cancel(task)
 
     # What profiles mean
 
@@ -160,17 +197,25 @@ class FluidTasks:
             self._traces.read(profile, self._folders.get(live.job.workload, Path()))
         except InputError as error:
             raise Refusal(f"Cannot execute job {live.id}: {error}") from None
+        hosts = self._hosts(execution)
+        live.ranks = live.ranks or _ranks(live, len(self._traces.trace(profile)), len(hosts))
+        if len(live.ranks) != len(self._traces.trace(profile)):
+            raise Refusal(
+                f"Invalid job {live.id}: SMPI ranks_to_host mapping has an invalid size, as it should use "
+                f"{len(self._traces.trace(profile))} MPI ranks but the ranking states that there are {len(live.ranks)} "
+                "ranks."
+            )
         scripts = Scripts(self.plant, functools.partial(self._storage, execution.storage), self._traces.trace)
-        return scripts.script(profile, self._hosts(execution))
+        return scripts.script(profile, [hosts[place] for place in live.ranks])
 
-    def _shape(self, profile: Profile, live: LiveJob, execution: ExecuteJob) -> TaskShape:
+    def _shape(self, profile: Profile, live: LiveJob, execution: ExecuteJob, beside: Profile | None) -> TaskShape:
         hosts = self._hosts(execution)
         storage = functools.partial(self._storage, execution.storage)
         try:
             shape = shape_of(profile, hosts, storage)
-            if execution.io_job is None:
+            if beside is None:
                 return shape
-            return _together(shape, shape_of(_profile_beside(execution.io_job), self._hosts_beside(execution), storage))
+            return _together(shape, shape_of(beside, self._hosts_beside(execution), storage))
         except NotModelled as error:
             raise Refusal(f"Cannot execute job {live.id}: its profile '{profile.name}' {error}") from None
 
@@ -195,17 +240,14 @@ class FluidTasks:
         return hosts[storage[label]]
 
 
-def _profile_beside(io_job: JsonObject) -> Profile:
-    """Return the profile of an additional_io_job, which has to come with it."""
-    name, description = io_job.get("profile_name"), io_job.get("profile")
-    if not isinstance(name, str) or not isinstance(description, Mapping):
-        raise Refusal("Invalid JSON message: additional_io_job needs 'profile_name', 'profile' and 'alloc'")
-    try:
-        return read_registered_profile(name, description, {})
-    except InputError as error:
-        raise Refusal(
-            f"Invalid JSON profile received from the scheduler for the 'additional_io_job': {error}"
-        ) from None
+def _ranks(live: LiveJob, count: int, hosts: int) -> Sequence[int]:
+    """Return on which of its hosts each process of a trace is: as the job says, or in turn."""
+    places = live.description.get("smpi_ranks_to_hosts_mapping")
+    if places is None:
+        return [rank % hosts for rank in range(count)]
+    if isinstance(places, list) and all(isinstance(place, int) and 0 <= place < hosts for place in places):
+        return places
+    raise Refusal(f"job '{live.id}' has a bad 'smpi_ranks_to_hosts_mapping' field: {places}")
 
 
 def _together(one: TaskShape, other: TaskShape) -> TaskShape:
@@ -222,6 +264,12 @@ def _together(one: TaskShape, other: TaskShape) -> TaskShape:
     return TaskShape(hosts, flops, sent_bytes)
 
 
+def _prepared() -> Generator[ActorWish, object, None]:
+    """Say what a task does: its flops, its bytes and its hosts (SimGrid: s4u::this_actor::exec_init)."""
+    for _ in range(3):
+        yield Pause()
+
+
 class _Await:
     """Wait for a task, at most for a while."""
 
@@ -233,8 +281,8 @@ class _Await:
         self._limit = limit
 
     def begin(self, scene: Scene, actor: Actor) -> None:
-        """Begin it."""
-        self._tasks.begin(self._task, actor, self._limit)
+        """Wait from now on."""
+        self._tasks.wait(self._task, actor, self._limit)
 
 
 class _AwaitReplay:
@@ -264,5 +312,5 @@ class _Cancel:
 
     def begin(self, scene: Scene, actor: Actor) -> None:
         """Break it off, and go on."""
-        self._tasks.break_off(self._task, CANCELLED)
+        self._tasks.break_off(self._task)
         scene.go_on(actor)

@@ -1,8 +1,9 @@
 """How much energy hosts have used, as SimGrid counts it for Batsim (SimGrid 3.32, src/plugins/host_energy.cpp).
 
-The power of a host is that of its load. A meter is brought up to date when a task begins or ends on the host, when its
-power state changes and when it is read; for the time since the last of these it takes the power of the load just
-before. So the moments of latency in front of a task count as its work does. When jobs begin or end, all are read.
+The power of a host is that of its load. A meter is brought up to date when a task ends on the host, when one begins
+that computes nowhere else, when its power state changes and when it is read; for the time since the last of these it
+takes the power of the load just before. So what is in front of a task of several processes counts as its work does: its
+moments of latency, and a pause within a job. When jobs begin or end, all are read.
 
 Hosts without a task are not touched one by one: together they draw a constant power, and cost nothing to read.
 """
@@ -50,6 +51,8 @@ class Meters:
         #: All others together: their joules at the instant 0, if they had always drawn what they draw, and their watts.
         self._rest_joules = 0.0
         self._rest_watts = 0.0
+        #: When all meters were read last.
+        self._read_at = START
         for name in machines:
             power = power_of(plant.network.source, plant.host(name))
             if power is None:
@@ -71,9 +74,12 @@ class Meters:
     # What they hear
 
     def begin_task(self, task: Task, now: Instant) -> None:
-        """Hear that a task begins."""
+        """Hear that a task begins, which brings no meter up to date but that of one that computes alone."""
+        assert isinstance(task, ParallelTask)
+        is_alone = len(task.hosts) == 1
         for name in self._machines_of(task):
-            self._wake(name, now)
+            if is_alone or name not in self._busy:
+                self._wake(name, now if is_alone else self.since(name))
             self._tasks[name] += 1
 
     def end_task(self, task: Task, now: Instant) -> None:
@@ -90,14 +96,31 @@ class Meters:
         self.lowest_watts += draws[pstate].lowest - draws[self.plant.pstate(name)].lowest
         self.plant.set_pstate(name, pstate, now)
 
+    def touch(self, name: str, now: Instant) -> None:
+        """Hear that something ends on a host, which has its meter brought up to date; some hosts have none."""
+        if name in self._busy:
+            self._wake(name, now)
+        elif name in self._meters:
+            meter = self._meters[name]
+            meter.joules += meter.watts * (now - meter.since) / _SECOND
+            meter.since = now
+
     # What they tell
+
+    def since(self, name: str) -> Instant:
+        """Return when the meter of a machine was brought up to date last."""
+        return max(self._meters[name].since, self._read_at)
 
     def joules(self, names: Iterable[str], now: Instant) -> float:
         """Return what machines have used."""
+        names = list(names)
+        for name in names:
+            self.touch(name, now)
         return math.fsum([self._read(name, now) for name in names])
 
     def total(self, now: Instant) -> float:
         """Return what all machines have used; all meters are read."""
+        self._read_at = now
         for name in list(self._busy):
             self._read(name, now)
         at_work = [self._meters[name].joules for name in self._busy]

@@ -80,7 +80,8 @@ def _all_to_all(count: int, amount: float) -> Sequence[float]:
 
 def _with_storage(fields: Mapping[str, object], hosts: Sequence[str], storage: Storage) -> TaskShape:
     read, write = amount_of(fields, "bytes_to_read"), amount_of(fields, "bytes_to_write")
-    label = fields.get("storage", _DEFAULT_STORAGE)
+    # Batsim takes `host` for `storage`, of which it was the name.
+    label = fields.get("storage", fields.get("host", _DEFAULT_STORAGE))
     whole = [*hosts, storage(str(label))]
     last = len(hosts)
     sent = [

@@ -1,0 +1,97 @@
+"""Mailboxes: where actors meet to hand over messages.
+
+A message takes a *transfer*, which begins when one actor puts and another gets, and ends in a later round, even where
+it takes no time. Both sides then go on, in the order in which they came to the mailbox.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from batkube.batsim.actors import Actor, Kind, Scene
+from batkube.kernel.instants import Duration, Instant
+
+
+class Mailbox:
+    """Where one who puts and one who gets meet."""
+
+    def __init__(self) -> None:
+        self._puts: deque[tuple[Actor, object]] = deque()
+        self._gets: deque[Actor] = deque()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody waits to be rid of a message; one that is on its way does not count."""
+        return not self._puts
+
+    def put(self, message: object) -> Put:
+        """Return the wish to be rid of a message."""
+        return Put(self, message)
+
+    def get(self) -> Get:
+        """Return the wish for a message."""
+        return Get(self)
+
+    def offer(self, scene: Scene, sender: Actor, message: object) -> None:
+        """Somebody came with a message."""
+        if self._gets:
+            receiver = self._gets.popleft()
+            _transfer(scene, sender, receiver, message, (receiver, sender))
+        else:
+            self._puts.append((sender, message))
+            sender.mailbox = self
+
+    def withdraw(self, sender: Actor) -> None:
+        """Somebody goes whose message nobody has taken: it is never told."""
+        self._puts = deque(entry for entry in self._puts if entry[0] is not sender)
+
+    def ask(self, scene: Scene, receiver: Actor) -> None:
+        """Somebody came for a message."""
+        if self._puts:
+            sender, message = self._puts.popleft()
+            sender.mailbox = None
+            _transfer(scene, sender, receiver, message, (sender, receiver))
+        else:
+            self._gets.append(receiver)
+
+
+def _transfer(scene: Scene, sender: Actor, receiver: Actor, message: object, order: tuple[Actor, Actor]) -> None:
+    """Carry a message; who came first to the mailbox goes on first."""
+
+    def arrive() -> None:
+        scene.touch(sender.host, receiver.host)
+        for actor in order:
+            scene.go_on(actor, message if actor is receiver else None)
+
+    exact_ns = scene.transfer_ns(sender.host, receiver.host)
+    length = Duration(round(exact_ns))
+    # Over SimGrid's own loopback, of 10 GB/s, a message takes 0.1 ns: what follows is a moment later.
+    moments = int(length == 0 and exact_ns > 0)
+    scene.book(Instant(scene.now + length), arrive, kind=Kind.MESSAGE if length else Kind.WORK, moments=moments)
+
+
+class Put:
+    """Be rid of a message."""
+
+    __slots__ = ("mailbox", "message")
+
+    def __init__(self, mailbox: Mailbox, message: object) -> None:
+        self.mailbox = mailbox
+        self.message = message
+
+    def begin(self, scene: Scene, actor: Actor) -> None:
+        """Wait until somebody has it."""
+        self.mailbox.offer(scene, actor, self.message)
+
+
+class Get:
+    """Have a message."""
+
+    __slots__ = ("mailbox",)
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        self.mailbox = mailbox
+
+    def begin(self, scene: Scene, actor: Actor) -> None:
+        """Wait until it is there."""
+        self.mailbox.ask(scene, actor)

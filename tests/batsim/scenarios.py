@@ -1,0 +1,341 @@
+"""Small scenarios for a Batsim, made from a seed: a platform, workloads, options, and a scheduler with its habits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.batsim.whims import Json, Whims
+
+Profiles = dict[str, Json]
+
+_HEAD = '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
+_HERE = 'coordinates="0 0 0"'
+_WATTS = (
+    '<prop id="wattage_per_state" value="30:35:100, 20:20:60, 9.75:9.75:9.75, 200.9:200.9:200.9, 425.1:425.1:425.1"/>'
+    '<prop id="wattage_off" value="9.75"/><prop id="sleep_pstates" value="2:3:4"/>'
+)
+_POWER = 'speed="1Gf,0.5Gf,1e-9Mf,0.5f,0.05f" pstate="0"', _WATTS
+#: What scenarios are about; each has other things in it too.
+FAMILIES = ("silent", "wired", "routes", "energy", "storage", "dynamic", "events", "messages", "traces", "sharing")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What both Batsims are called with, and whom they talk to."""
+
+    words: Sequence[str]
+    seed: int
+    habits: Json
+    has_scheduler: bool = True
+
+    def scheduler(self) -> Whims | None:
+        """Return the scheduler, new."""
+        return Whims(self.seed, self.habits) if self.has_scheduler else None
+
+
+class Maker:
+    """Makes one scenario in a folder."""
+
+    def __init__(self, folder: Path, family: str, seed: int) -> None:
+        self._folder = folder
+        self._family = family
+        self._seed = seed
+        self._random = Random(f"{family} {seed}")
+        self._words: list[str] = []
+        self._habits: Json = {}
+        self._hosts = self._random.randint(2, 9)
+        self._has_energy = family == "energy" or (family in ("traces", "silent", "routes") and self._chance(0.25))
+        self._has_network = family in ("wired", "routes", "storage") or (family != "silent" and self._chance(0.4))
+
+    def scenario(self) -> Scenario:
+        """Write the files, and return what is to be done with them."""
+        random = self._random
+        self._platform()
+        # On a network two files with jobs of one date are a matter of floats as well.
+        count = 2 if self._chance(0.15) and not self._has_network else 1
+        for number in range(count):
+            path = self._folder / f"w{number}.json"
+            path.write_text(json.dumps(self._workload()))
+            self._words += ["-w", str(path)]
+        if self._family == "events" or self._chance(0.1):
+            self._events()
+        if self._family == "dynamic":
+            self._words.append("--enable-dynamic-jobs")
+            self._words += ["--acknowledge-dynamic-jobs"] * self._chance(0.6)
+            self._words += ["--enable-profile-reuse"] * self._chance(0.3)
+            self._habits["register"] = 0.5
+        if self._family == "sharing":
+            self._words.append("--enable-compute-sharing")
+        for option in ("--forward-profiles-on-submission", "--disable-storage-sharing"):
+            self._words += [option] * self._chance(0.2)
+        if self._chance(0.1):
+            self._words += ["--sched-cfg", '{"so": 1}']
+        self._set_habits()
+        quiet = "--events" not in self._words and self._family in ("silent", "wired", "traces") and self._chance(0.08)
+        if quiet:
+            self._words = [word for word in self._words if word not in ("--enable-dynamic-jobs",)] + ["--no-sched"]
+        return Scenario(["-v", "quiet", *self._words], random.randrange(2**32), self._habits, not quiet)
+
+    def _chance(self, share: float) -> bool:
+        return self._random.random() < share
+
+    def _set_habits(self) -> None:
+        random = self._random
+        for habit, share in (("kill", 0.3), ("call", 0.4), ("hesitate", 0.3), ("reject", 0.1), ("describe", 0.3)):
+            if self._chance(0.5):
+                self._habits[habit] = share
+        # Batsim's own messages take time on a network, and a call is not asked for in the past.
+        self._habits["ahead"] = ([0.1] if self._has_network else [0.001]) + [0.5, 1.0, 2.5, 5.0, 10.0, 12.345678]
+        self._habits |= {"scatter": random.random(), "limit": 0.4, "map": 0.2, "io": 0.15, "name_storage": 0.5}
+        if self._chance(0.25):
+            self._habits["delay"] = random.choice((0.5, 0.25, 1.0, 3.7))
+        if self._has_energy:
+            self._habits |= {"query": 0.4}
+            if self._can_switch:
+                self._habits |= {"speeds": ["0", "1"], "sleeps": ["2"], "sleep": 0.3, "wake": 0.5, "speed": 0.2}
+
+    # The platform
+
+    @property
+    def _can_switch(self) -> bool:
+        """Whether machines have sleeps; those of usage traces have cores instead, and so have some others."""
+        return self._has_energy and self._family != "traces"
+
+    def _platform(self) -> None:
+        if self._has_energy:
+            self._words.append("-E")
+        names = [f"{self._random.choice(('host', 'n'))}{number}" for number in range(self._hosts)]
+        path = self._folder / "platform.xml"
+        if self._family == "wired":
+            zone = self._cluster()
+        elif self._has_network:
+            zone = self._star(names)
+        else:
+            hosts = "".join(self._host(name, _HERE) for name in names)
+            zone = f'<zone id="z" routing="Vivaldi">{self._master(_HERE)}{hosts}</zone>'
+        path.write_text(f"{_HEAD}{zone}</platform>")
+        self._words += ["-p", str(path)]
+        if self._chance(0.1) and self._hosts > 3 and self._family != "wired":
+            self._hosts -= 1
+            self._words += ["--mmax", str(self._hosts)]
+
+    def _master(self, more: str = "") -> str:
+        watts = (
+            '<prop id="wattage_per_state" value="0:0"/><prop id="wattage_off" value="0"/>' if self._has_energy else ""
+        )
+        return f'<host id="master_host" speed="1Gf" {more}>{watts}</host>'
+
+    def _host(self, name: str, more: str = "", inside: str = "") -> str:
+        if self._can_switch:
+            return f'<host id="{name}" {_POWER[0]} {more}>{_POWER[1]}{inside}</host>'
+        speed = self._random.choice(("1Gf", "1Gf", "500Mf", "1.7Gf"))
+        cores = self._random.choice((1, 1, 2, 4, 10))
+        watts = (
+            f'<prop id="wattage_per_state" value="50:60:{self._random.choice((100, 130.5))}"/>'
+            if self._has_energy
+            else ""
+        )
+        return f'<host id="{name}" speed="{speed}" core="{cores}" {more}>{watts}{inside}</host>'
+
+    def _cluster(self) -> str:
+        random = self._random
+        more = random.choice(("", 'bb_bw="2.25GBps" bb_lat="500us"', 'bb_bw="300MBps" bb_lat="10us"'))
+        more += random.choice(("", ' loopback_bw="500MBps" loopback_lat="15us"'))
+        more += random.choice(("", ' limiter_link="150MBps"'))
+        more += random.choice(("", ' core="4"'))
+        self._words += ["-m", "host0"]
+        self._hosts -= 1
+        if not self._hosts:
+            self._hosts = 1
+        last = self._hosts
+        return (
+            f'<zone id="z" routing="Full"><cluster id="c" prefix="host" suffix="" radical="0-{last}" '
+            f'speed="1Gf" bw="125MBps" lat="50us" {more}/></zone>'
+        )
+
+    def _star(self, names: Sequence[str]) -> str:
+        """Hosts around a middle, each behind a link of its own; some ways go over one more that all share."""
+        random = self._random
+        storages = [f"s{number}" for number in range(random.randint(1, 3))] if self._family == "storage" else []
+        role = '<prop id="role" value="storage"/>'
+        watts = '<prop id="wattage_per_state" value="5:5:5"/>' if self._has_energy else ""
+        parts = [self._master(), *(self._host(name) for name in names)]
+        parts += [f'<host id="{name}" speed="0f">{role}{watts}</host>' for name in storages]
+        everybody = ["master_host", *names, *storages]
+        for name in everybody:
+            policy = ""
+            bandwidth, latency = (
+                random.choice(("125MBps", "1GBps", "11.6MBps")),
+                random.choice(("50us", "10us", "1.46ms")),
+            )
+            parts.append(f'<link id="l_{name}" bandwidth="{bandwidth}" latency="{latency}" {policy}/>')
+        parts.append('<link id="middle" bandwidth="200MBps" latency="100us"/>')
+        parts.append('<link id="loop" bandwidth="498MBps" latency="15us" sharing_policy="FATPIPE"/>')
+        has_loops = self._chance(0.6)
+        for place, source in enumerate(everybody):
+            if has_loops:
+                parts.append(f'<route src="{source}" dst="{source}"><link_ctn id="loop"/></route>')
+            for target in everybody[place + 1 :]:
+                middle = '<link_ctn id="middle"/>' if self._chance(0.3) else ""
+                ways = f'<link_ctn id="l_{source}"/>{middle}<link_ctn id="l_{target}"/>'
+                parts.append(f'<route src="{source}" dst="{target}">{ways}</route>')
+        self._storages = storages
+        return f'<zone id="z" routing="Full">{"".join(parts)}</zone>'
+
+    # The workload
+
+    def _workload(self) -> Json:
+        random = self._random
+        profiles: Profiles = {}
+        jobs = []
+        names = [str(number) for number in range(random.randint(3, 9))]
+        if self._chance(0.2):
+            names = [f"job {name}" for name in names]
+        dates = self._dates(len(names))
+        for name in names:
+            size = random.randint(1, max(1, min(4, self._hosts + (1 if self._chance(0.05) else 0))))
+            kind = self._profile(profiles, f"p{name}", size)
+            job: Json = {"id": name, "subtime": dates.pop(), "res": size}
+            job |= {"profile": f"p{name}", "kind": kind}
+            if kind == "staging":
+                job["res"] = 2
+            if kind == "total" and self._chance(0.5):
+                job["counts"] = [1, 2, size]
+            if self._chance(0.3):
+                job["walltime"] = random.choice((5, 10, 10.0, 12.5, 3.3, 100))
+            if self._chance(0.1):
+                job["note"] = {"a": [1, 2.5, None, True], "b": "ü"}
+            jobs.append(job)
+        return {"nb_res": self._hosts, "jobs": jobs, "profiles": profiles}
+
+    def _dates(self, count: int) -> list[float]:
+        """Return when jobs arrive.
+
+        On a network no two but the first at once: Batsim adds up floats until a date is reached, and where it arrives a
+        little early, it takes two jobs of one date for two of two.
+        """
+        if self._has_network:
+            return self._random.sample([0, 1, 2.5, 5, 10, 17.3, 30, 30.5, 31], count)
+        return self._random.choices((0, 0, 0, 1, 2.5, 5, 10, 17.3, 30), k=count)
+
+    def _profile(self, profiles: Profiles, name: str, size: int, depth: int = 0) -> str:
+        """Add a profile of a kind that the family likes; return the kind, as the scheduler needs to know it."""
+        kinds = ["delay", "delay", "task", "task", "total", "matrix"] + ["sequence"] * (2 - depth)
+        extra = {"storage": "store", "messages": "talk", "traces": "trace"}.get(self._family)
+        kind = self._random.choice(kinds + [extra] * 5 if extra else kinds)
+        made = getattr(self, f"_{kind}")(profiles, name, size, depth)
+        description, role = made
+        if self._chance(0.08) and kind != "store":
+            description["ret"] = self._random.choice((1, 3))
+        profiles[name] = description
+        return str(role)
+
+    def _amount(self, *amounts: float) -> float:
+        return self._random.choice(amounts)
+
+    @property
+    def _sent(self) -> float:
+        return self._amount(0, 0, 1e6, 2.5e8, 3e7) if self._has_network else 0
+
+    def _delay(self, profiles: Profiles, name: str, size: int, depth: int) -> tuple[Json, str]:
+        return {"type": "delay", "delay": self._amount(1, 5, 10, 12.5, 0.001, 20.2, 3)}, "delay"
+
+    def _task(self, profiles: Profiles, name: str, size: int, depth: int) -> tuple[Json, str]:
+        flops = self._amount(0, 1e9, 5e9, 1e10, 7.7e9)
+        sent = self._sent if size > 1 else 0
+        return {"type": "parallel_homogeneous", "cpu": flops if sent else flops or 1e9, "com": sent}, "task"
+
+    def _total(self, profiles: Profiles, name: str, size: int, depth: int) -> tuple[Json, str]:
+        role = "delay" if depth else "total"
+        return {"type": "parallel_homogeneous_total", "cpu": self._amount(4e9, 1e10), "com": self._sent}, role
+
+    def _matrix(self, profiles: Profiles, name: str, size: int, depth: int) -> tuple[Json, str]:
+        flops = [self._amount(0, 1e9, 6e9) for _ in range(size)]
+        flops[0] = 1e9
+        sent = [
+            self._sent if self._has_network and row != column else 0 for row in range(size) for column in range(size)
+        ]
+        return {"type": "parallel", "cpu": flops, "com": sent}, "task"
+
+    def _sequence(self, profiles: Profiles, name: str, size: int, depth: int) -> tuple[Json, str]:
+        parts = [f"{name}.{number}" for number in range(self._random.randint(1, 3))]
+        for part in parts:
+            role = self._profile(profiles, part, size, depth + 1)
+            if role == "staging":
+                profiles[part] = {"type": "delay", "delay": 2}
+        # Each part is used: whether Batsim collects those of unused sequences is up to its tables of hashes.
+        seq = {"type": "composed", "seq": [*parts, *self._random.choices(parts, k=self._random.randrange(3))]}
+        if self._chance(0.5):
+            seq["repeat"] = self._random.randint(1, 3)
+        return seq, "pfs" if any(profiles[part]["type"] == "parallel_homogeneous_pfs" for part in parts) else "sequence"
+
+    def _store(self, profiles: Profiles, name: str, size: int, depth: int) -> tuple[Json, str]:
+        if self._chance(0.4) and len(self._storages) > 1:
+            return {"type": "data_staging", "nb_bytes": self._amount(0, 1e8, 7e8), "from": "a", "to": "b"}, "staging"
+        profile = {"type": "parallel_homogeneous_pfs", "bytes_to_read": self._amount(0, 1e8, 3e7)}
+        profile["bytes_to_write"] = self._amount(1e6, 5e8)
+        if self._chance(0.3):
+            profile |= {self._random.choice(("storage", "host")): "pfs"}
+        return profile, "pfs"
+
+    def _talk(self, profiles: Profiles, name: str, size: int, depth: int) -> tuple[Json, str]:
+        """Say something and listen to the answer."""
+        yes, no, late = f"{name}.yes", f"{name}.no", f"{name}.late"
+        profiles[yes] = {"type": "delay", "delay": self._amount(2, 5)}
+        profiles[no] = {"type": "delay", "delay": 1, "ret": self._random.choice((0, 2))}
+        profiles[late] = {"type": "delay", "delay": 4}
+        say: Json = {"type": "send", "msg": {"from": name, "n": 1.5}}
+        if self._chance(0.5):
+            say["sleeptime"] = self._amount(0.5, 2)
+        hear: Json = {"type": "recv", "regex": self._random.choice((".*", "yes", "y.*")), "success": yes, "failure": no}
+        if self._chance(0.3):
+            hear["timeout"] = late
+        if self._chance(0.5):
+            hear["polltime"] = self._amount(0.25, 3)
+        profiles |= {f"{name}.say": say, f"{name}.hear": hear}
+        seq = [f"{name}.say", f"{name}.hear"]
+        # Names in `recv` are no references: parts that a sequence has too are there when they are wanted.
+        profiles[f"{name}.talk"] = {"type": "composed", "seq": seq}
+        return {"type": "composed", "seq": [f"{name}.talk", yes, no, late]}, "sequence"
+
+    def _trace(self, profiles: Profiles, name: str, size: int, depth: int) -> tuple[Json, str]:
+        folder = self._folder / "traces"
+        folder.mkdir(exist_ok=True)
+        ranks = self._random.choice((size, size, size + 1, 1))
+        files = []
+        for rank in range(ranks):
+            file = f"{name}.{rank}.txt".replace(" ", "_")
+            steps = [
+                f"{rank} m_usage {self._amount(0, 0.1, 0.5, 1)} {self._amount(0, 1e9, 2.5e9):.0f}"
+                for _ in range(self._random.randint(1, 4))
+            ]
+            (folder / file).write_text("\n".join(steps) + "\n")
+            files.append(file)
+        index = f"{name}.txt".replace(" ", "_")
+        (folder / index).write_text("\n".join(files) + "\n")
+        return {"type": "usage_trace", "trace": f"traces/{index}"}, "trace"
+
+    # Events
+
+    def _events(self) -> None:
+        random = self._random
+        lines: list[Json] = []
+        # Up to 16 lines: beyond, std::sort leaves equal ones in an order of its own.
+        away = sorted(random.sample(range(self._hosts), random.randint(1, max(1, min(7, self._hosts - 1)))))
+        for machine in away:
+            leaves = random.choice((0, 1, 2.5, 5, 7)) + self._has_network * machine / 8
+            returns = leaves + random.choice((2, 5, 10.25))
+            lines.append({"type": "machine_unavailable", "resources": str(machine), "timestamp": leaves})
+            lines.append({"type": "machine_available", "resources": str(machine), "timestamp": returns})
+        if self._chance(0.4):
+            lines.append(
+                {"type": "weather", "timestamp": random.choice((0, 3.5, 5)), "sun": [1, 2.5], "x": {"y": None}}
+            )
+            self._words.append("--forward-unknown-events")
+        path = self._folder / "events.txt"
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        self._words += ["--events", str(path)]

@@ -1,0 +1,94 @@
+"""Our Batsim and the real one, side by side: generated scenarios, the same messages, the same files.
+
+Needs a `batsim` on the PATH (docs/how-to/coming-from-batsim.md); `BATKUBE_SCENARIOS=N` takes N scenarios of each family
+instead of a few. What differs and is known to is left out where scenarios are made (`scenarios.py` says why), but for:
+
+* ratios to the length of a job that took microseconds: Batsim's messages to itself may take 0.1 ns, ours take none;
+* without a scheduler, the order in which jobs begin at 0, which is that of a table of hashes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from pathlib import Path
+
+import pytest
+from tests.batsim.real_batsim import real_batsim, run_real_batsim
+from tests.batsim.recordings import arguments_of, comparable, differences, read_table
+from tests.batsim.scenarios import FAMILIES, Maker
+
+from batkube.batsim.simulation import JobsLeft
+from batkube.batsim.simulator import run_batsim
+from batkube.kernel.errors import RunFailed
+
+SCENARIOS = int(os.environ.get("BATKUBE_SCENARIOS", "5"))
+TABLES = ("jobs", "schedule", "machine_states", "consumed_energy", "pstate_changes")
+#: Shorter jobs have no ratio to speak of.
+SHORTEST_S = 0.01
+
+
+@pytest.mark.parametrize("seed", range(SCENARIOS))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_generated_scenario_is_the_same_to_the_real_batsim(family: str, seed: int, tmp_path: Path) -> None:
+    real_batsim()
+    scenario = Maker(tmp_path, family, seed).scenario()
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.mkdir()
+    theirs.mkdir()
+
+    their_scheduler = scenario.scheduler()
+    code = run_real_batsim(scenario.words, theirs, their_scheduler)
+
+    our_scheduler = scenario.scheduler()
+    failure = None
+    try:
+        arguments = dataclasses.replace(arguments_of(scenario.words), prefix=str(ours / "out"))
+        run_batsim(arguments, scheduler=our_scheduler)
+    except JobsLeft:
+        pass
+    except RunFailed as error:
+        failure = error
+    if our_scheduler is not None and their_scheduler is not None:
+        for number, (mine, other) in enumerate(zip(our_scheduler.heard, their_scheduler.heard, strict=False)):
+            assert is_alike(comparable(mine), comparable(other)), f"message {number}\n{mine}\n{other}"
+        assert len(our_scheduler.heard) == len(their_scheduler.heard)
+    assert (failure is None) == (code == 0), failure
+    if code == 0:
+        for name in TABLES:
+            assert list(table_differences(ours, theirs, name)) == [], name
+
+
+def is_alike(ours: object, theirs: object) -> bool:
+    """Return whether two messages say the same: dates to the microsecond, energies to a millionth."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return ours.keys() == theirs.keys() and all(is_alike(ours[key], theirs[key]) for key in ours)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(is_alike, ours, theirs))
+    if isinstance(ours, float) and isinstance(theirs, float):
+        return math.isclose(ours, theirs, rel_tol=1e-6 if ours > 1000 else 0, abs_tol=2.1e-6)
+    return ours == theirs
+
+
+def table_differences(ours: Path, theirs: Path, name: str) -> list[str]:
+    """Return where a file of ours differs from Batsim's."""
+    mine, other = (folder / f"out_{name}.csv" for folder in (ours, theirs))
+    if not mine.exists() and not other.exists():
+        return []
+    short = {row[0] for row in read_table(theirs / "out_jobs.csv")[1:] if row[9] and float(row[9]) < SHORTEST_S}
+    return list(differences(*(_settled(read_table(path), short) for path in (mine, other))))
+
+
+def _settled(table: list[list[str]], short: set[str]) -> list[list[str]]:
+    """Return a table without what is known to differ."""
+    header, *rows = table
+    ratios = [place for place, name in enumerate(header) if name == "stretch" or "slowdown" in name]
+    for row in rows:
+        if short and (header[0] != "job_id" or row[0] in short):
+            for place in ratios:
+                row[place] = ""
+    if header[0] == "time" and len(header) > 3 and rows and rows[0][0] == "0":
+        begun = [row for row in rows if row[0] == "0"]
+        rows = [begun[-1], *rows[len(begun) :]]
+    return [header, *rows]
