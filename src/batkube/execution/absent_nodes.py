@@ -3,9 +3,9 @@
 A failed node is silent: its pods' processes are gone, and nobody says so. When it comes back, its kubelet starts the
 pods again, or says that they have failed, and finishes those that were deleted meanwhile.
 
-A scheduler that has not heard of it may bind pods to such a node. They are stranded there until the node is back, or for
-as long as pods tolerate it by default (Kubernetes: plugin/pkg/admission/defaulttolerationseconds). One that never hears
-of it may do so for ever; that is no run, and it is told.
+A scheduler that has not heard of it may bind pods to such a node. They are stranded there until the node is back, or
+for as long as pods tolerate it by default (Kubernetes: plugin/pkg/admission/defaulttolerationseconds). One that never
+hears of it may do so for ever; then the run has failed.
 """
 
 from __future__ import annotations
