@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import batkube
+from batkube.kernel.errors import RunFailed
 
 PODS = Path(__file__).resolve().parents[2] / "examples" / "kubeflux" / "pods.yaml"
 OTHERS = "others=policy-program --policy=first-fit"
@@ -80,3 +81,37 @@ def test_what_hears_of_its_own_pods_holds_them_however_long_they_take(tmp_path: 
     starts = dict(zip(run.jobs["job_id"].astype(str), run.jobs["starting_time"].round(), strict=True))
     assert starts == {"a": 0, "b": 0, "c": 9000}
     assert len((out / "audit.jsonl").read_text().splitlines()) == 1
+
+
+def with_a_node_that_fails(tmp_path: Path, match_policy: str) -> batkube.Run:
+    """Run three jobs on two nodes, of which the second fails and stays away; KubeFlux never hears of that."""
+    jobs = [{"id": name, "subtime": 0, "res": 1, "profile": "p", "cpu": 2} for name in "abc"]
+    profiles = {"p": {"type": "delay", "delay": 300}}
+    workload, events = tmp_path / "jobs.json", tmp_path / "events.yaml"
+    workload.write_text(json.dumps({"nb_res": 2, "jobs": jobs, "profiles": profiles}), encoding="utf-8")
+    events.write_text("- {at: 100, fail: node-1}\n", encoding="utf-8")
+    return batkube.run(
+        workload=workload,
+        platform="2x2,8Gi",
+        scheduler="kubeflux",
+        scheduler_args={"sync": "own", "match-policy": match_policy},
+        events=events,
+        on_failure="resubmit",
+        out=tmp_path / "out",
+    )
+
+
+def test_who_is_bound_to_a_failed_node_is_queued_again_when_pods_tolerate_it_no_longer(tmp_path: Path) -> None:
+    run = with_a_node_that_fails(tmp_path, "lonode")
+
+    # From 100 s on the second node is away. While b has the first one, c is bound to it again and again.
+    ends = dict(zip(run.jobs["job_id"].astype(str), run.jobs["finish_time"].round(3), strict=True))
+    assert ends == {"a": 300.001, "b": 600.002, "c": 1000.003}
+    journal = [json.loads(line) for line in (tmp_path / "out" / "journal.jsonl").read_text().splitlines()]
+    bindings = [line["t"] / 1e9 for line in journal if line["event"] == "bind" and line["job"] == "w0!c"]
+    assert bindings == [100.001, 400.002, 700.003]
+
+
+def test_jobs_that_are_bound_to_a_failed_node_for_ever_are_told(tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match=r"was bound 100 times in a row to nodes that had failed"):
+        with_a_node_that_fails(tmp_path, "hinode")

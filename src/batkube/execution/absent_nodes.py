@@ -2,6 +2,10 @@
 
 A failed node is silent: its pods' processes are gone, and nobody says so. When it comes back, its kubelet starts the
 pods again, or says that they have failed, and finishes those that were deleted meanwhile.
+
+A scheduler that has not heard of it may bind pods to such a node. They are stranded there until the node is back, or
+for as long as pods tolerate it by default (Kubernetes: plugin/pkg/admission/defaulttolerationseconds). One that never
+hears of it may do so for ever; then the run has failed.
 """
 
 from __future__ import annotations
@@ -19,7 +23,13 @@ from batkube.cluster.world import World
 from batkube.execution.node_accounts import NodeAccounts
 from batkube.execution.pod_lives import PodLife
 from batkube.kernel.agenda import Rank
-from batkube.kernel.instants import Instant
+from batkube.kernel.errors import RunFailed
+from batkube.kernel.instants import Duration, Instant, after, seconds
+
+#: How long pods stay bound to a node that has failed.
+_TOLERATED: Duration = seconds(300)
+#: A job that was bound so often to nodes that had failed, and did nothing in between, will not do anything else.
+_STRANDED_MAX = 100
 
 Life = Course | PodLife
 """What a kubelet knows of a pod: the course it has part in, or the state of its containers."""
@@ -59,6 +69,8 @@ class AbsentNodes:
         self._kubelets = kubelets
         #: Pods by the name of the node they are bound to; with their life until the node went away, if they had one.
         self._waiting: dict[str, dict[Key, Life | None]] = {}
+        #: How often jobs were stranded in a row, and what work was lost of them before.
+        self._stranded: dict[str, tuple[int, int]] = {}
         world.store.listen(NODE, self._hear)
         world.heartbeats.listen(self._lose, self._find)
 
@@ -69,14 +81,32 @@ class AbsentNodes:
         """Let a pod wait for its node."""
         self._waiting.setdefault(node, {})[key] = None
 
-    def keep_waiting(self, keys: Sequence[Key], nodes: Sequence[str]) -> bool:
+    def strand(self, course: Course, keys: Sequence[Key], nodes: Sequence[str], now: Instant) -> bool:
         """Let those of a course's pods wait that were bound to a node that has failed; return whether there are any."""
         if not self._silent or self._silent.keys().isdisjoint(nodes):
             return False
         for key, node in zip(keys, nodes, strict=True):
             if node in self._silent:
                 self.wait(node, key)
+        if not course.is_lost:
+            course.is_lost = True
+            self._count(course, now)
+            self._agenda.book(after(now, _TOLERATED), Rank.FINISH, functools.partial(self._give_up, course))
         return True
+
+    def _count(self, course: Course, now: Instant) -> None:
+        """Count how often a job was stranded in a row; if that goes on and on, the run has failed."""
+        count, work = self._stranded.get(course.job.key, (0, -1))
+        count = count + 1 if work == course.past.work else 1
+        self._stranded[course.job.key] = count, course.past.work
+        if count > _STRANDED_MAX:
+            self._agenda.book(now, Rank.FINISH, functools.partial(_fail, course))
+
+    def _give_up(self, course: Course, now: Instant) -> None:
+        """Say that a course is lost, unless it is over: the node may have come back."""
+        place = self._courses.place(course.keys[0])
+        if place is not None and place[0] is course:
+            self._kubelets.conductor.lost(course, now)
 
     def _hear(self, batch: Batch, now: Instant) -> None:
         for name in batch.keys:
@@ -110,6 +140,14 @@ class AbsentNodes:
                 self._kubelets.write([key], {"phase": "Failed", "reason": NODE_LOST}, now)
             else:
                 self._kubelets.take_up(key, pod, now, before if isinstance(before, PodLife) else None)
+
+
+def _fail(course: Course, now: Instant) -> None:
+    raise RunFailed(
+        f"job {course.job.key} was bound {_STRANDED_MAX} times in a row to nodes that had failed: "
+        "its scheduler does not hear of them, and the run would not end\n"
+        "  remedy: let the scheduler hear of nodes, let nodes come back, or let such jobs fail with --on-failure fail"
+    )
 
 
 def _lives_on(node: str, lives: Mapping[Key, Life]) -> dict[Key, Life]:

@@ -133,8 +133,7 @@ class Kubelets:
         """Take the resources of pods, all like `pod`, from their nodes, and book when they come up; or refuse them."""
         nodes, keys = list(bound.values()), [course.keys[rank] for rank in bound]
         self.conductor.bound(course, list(bound), nodes, now)
-        if self._absent.keep_waiting(keys, nodes):
-            self.conductor.lost(course, now)
+        if self._absent.strand(course, keys, nodes, now):
             return
         if unknown := self._accounts.unknown(nodes):
             self._notes.add(_NO_SUCH_NODE, example=f"job {course.job.key} on {unknown[0]}")

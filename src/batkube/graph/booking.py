@@ -97,7 +97,7 @@ class Booking:
             if count:
                 held += count
                 if self._weighs:
-                    self._weigh(vertex, edge)
+                    self._weigh(edge)
                 self._writer.edge(self._graph, edge, exclusive)
         return self._close(vertex, level, units, exclusive, parent_exclusive, held, below)
 
@@ -137,7 +137,7 @@ class Booking:
             taken[type] = taken.get(type, 0) + (size if exclusive else size - units)
         return taken
 
-    def _weigh(self, vertex: int, edge: int) -> None:
+    def _weigh(self, edge: int) -> None:
         """Note for first matches how much of the last type that is tracked is free behind an edge now."""
         planner = self._ledger.filters.planner(self._graph.edge_target[edge])
         if planner is None:
@@ -145,4 +145,5 @@ class Booking:
         last = list(planner.planners.values())[-1]
         free = last.free_at(self._window.now) if self._window.now >= 0 else 0
         if free or planner.spans:
-            self._outline.weigh(vertex, edge, free)
+            self._outline.weigh(edge, free)
+            self._ledger.touch(self._graph.edge_target[edge])

@@ -1,8 +1,12 @@
-"""Candidates on their way up: gathered in pools, the best of them chosen, and packed into slots."""
+"""Candidates on their way up: gathered in pools, the best of them chosen, and packed into slots.
+
+A pool is a list (`CandidatePool`) or, where walks come by again and again, kept in order (`rankings.py`).
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from batkube.graph.jobspec import SLOT
 from batkube.graph.match_policy import MET, Candidate, Member, Ordering
@@ -20,36 +24,93 @@ class MatchWindow(NamedTuple):
     ignores_status: bool = False
 
 
+class Pool(Protocol):
+    """Candidates of one type. One that is handed on does not change any more."""
+
+    @property
+    def entries(self) -> Sequence[Candidate]:
+        """The candidates, in the order in which they came up."""
+        ...
+
+    @property
+    def units(self) -> int:
+        """How many units they have together."""
+        ...
+
+    def least_key(self, sign: int) -> int:
+        """Return the least score, or with -1 for `sign` the greatest one, which is made negative."""
+        ...
+
+    def ascending(self, sign: int) -> Iterator[tuple[int, Candidate]]:
+        """Yield the candidates by their scores times `sign`, equal ones in any order."""
+        ...
+
+    def best(self, units: int, order: Ordering) -> Sequence[Candidate]:
+        """Return the best candidates that have so many units together."""
+        ...
+
+
+Pools = Mapping[str, Pool]
+
+
 class CandidatePool:
-    """Candidates of one type, in the order in which they came up."""
+    """Candidates in the order in which they came up."""
 
     __slots__ = ("entries", "units")
 
-    def __init__(self) -> None:
-        self.entries: list[Candidate] = []
-        self.units = 0
+    def __init__(self, entries: Iterable[Candidate] = ()) -> None:
+        self.entries = list(entries)
+        self.units = sum(candidate.units for candidate in self.entries)
 
     def add(self, candidate: Candidate) -> None:
         """Put a candidate in."""
         self.entries.append(candidate)
         self.units += candidate.units
 
-    def merge(self, other: CandidatePool) -> None:
+    def merge(self, other: Pool) -> None:
         """Put all candidates of another pool in."""
         self.entries.extend(other.entries)
         self.units += other.units
 
-    def best(self, units: int, order: Ordering) -> list[Candidate]:
-        """Return the best candidates that have so many units together. The pool stays in the order of it."""
-        self.entries = order(self.entries)
-        for index, candidate in enumerate(self.entries):
-            units -= candidate.units
-            if units <= 0:
-                return self.entries[: index + 1]
-        return self.entries
+    def least_key(self, sign: int) -> int:
+        """Return the least score times `sign`."""
+        return min(sign * candidate.score for candidate in self.entries)
+
+    def ascending(self, sign: int) -> Iterator[tuple[int, Candidate]]:
+        """Yield the candidates by their scores times `sign`."""
+        return iter(sorted(((sign * entry.score, entry) for entry in self.entries), key=lambda pair: pair[0]))
+
+    def best(self, units: int, order: Ordering) -> Sequence[Candidate]:
+        """Return the best candidates that have so many units together."""
+        return first_of(order(self.entries), units)
 
 
-Pools = dict[str, CandidatePool]
+def first_of(candidates: Sequence[Candidate], units: int) -> Sequence[Candidate]:
+    """Return the first candidates that have so many units together."""
+    for index, candidate in enumerate(candidates):
+        units -= candidate.units
+        if units <= 0:
+            return candidates[: index + 1]
+    return candidates
+
+
+def choose(pools: Pools, wishes: Iterable[Wish], order: Ordering) -> dict[str, Sequence[Candidate]] | None:
+    """Return the best candidates for each of some wishes, by type; None if there are too few for any.
+
+    Where a type is wanted twice, the last wish for it decides.
+    """
+    rest = dict(pools)
+    choices: dict[str, Sequence[Candidate]] = {}
+    for wish in wishes:
+        pool = rest.get(wish.type)
+        amount = wish.count.amount(pool.units) if pool is not None else 0
+        if pool is None or not amount:
+            return None
+        if wish.type in choices:
+            # Fluxion orders one list again and again, and of equal ones others come to be the first.
+            pool = rest[wish.type] = CandidatePool(order(pool.entries))
+        choices[wish.type] = pool.best(amount, order)
+    return choices
 
 
 class Visit(NamedTuple):

@@ -4,8 +4,8 @@ A job that has a vertex for itself holds units of it in the vertex's planner. Ev
 the way down too, counts the job in a second planner, by which "nobody else here" is checked at once; and what it takes
 in all below a vertex is planned in that subtree's filter. Fluxion: `schedule`, `idata.x_checker`, `idata.subplans`.
 
-Every change gives a vertex a new *stamp*, and since a job touches all vertices from the root down to what it takes,
-a vertex with an old stamp has nothing changed in all of its subtree: what a walk learned of it holds still.
+Every change is noted at all vertices from the root down to what it is about, so where nothing was noted since a walk
+came by, nothing changed in the whole subtree: what the walk learned of it holds still.
 """
 
 from __future__ import annotations
@@ -51,23 +51,40 @@ class Ledger:
         self.pages: dict[int, LedgerPage] = {}
         #: The vertices that each job touches, children before their parents.
         self.vertices_of_job: dict[int, list[int]] = {}
-        #: The number of the last change in a vertex's subtree; vertices in which nothing changed are left out.
-        self.stamps: dict[int, int] = {}
+        #: For each vertex that somebody asked for: the edges down from it behind which something changed, with the
+        #: number of the last change there. The latest is the last one.
+        self._changes: dict[int, dict[int, int]] = {}
         self._clock = 0
 
-    def stamp(self, vertex: int) -> int:
-        """Return the number of the last change in a vertex's subtree."""
-        return self.stamps.get(vertex, 0)
+    def changes_below(self, vertex: int) -> dict[int, int]:
+        """Return what changes behind the edges down from a vertex, from now on; it is kept up to date."""
+        return self._changes.setdefault(vertex, {})
+
+    def stop_noting(self) -> None:
+        """Forget who asked for changes."""
+        self._changes.clear()
 
     def touch(self, vertex: int) -> None:
         """Say that something about a vertex changed, and so about all around it."""
         self._clock += 1
+        reached = {vertex: None}
         stack = [vertex]
         while stack:
             current = stack.pop()
-            if self.stamps.get(current) != self._clock:
-                self.stamps[current] = self._clock
-                stack.extend(self.graph.edge_source[edge] for edge in self.graph.in_edges.get(current, ()))
+            self._note(current)
+            for edge in self.graph.in_edges.get(current, ()):
+                parent = self.graph.edge_source[edge]
+                if parent not in reached:
+                    reached[parent] = None
+                    stack.append(parent)
+
+    def _note(self, vertex: int) -> None:
+        """Note at the edges to a vertex that something changed behind them."""
+        for edge in self.graph.in_edges.get(vertex, ()):
+            changes = self._changes.get(self.graph.edge_source[edge])
+            if changes is not None:
+                changes.pop(edge, None)
+                changes[edge] = self._clock
 
     def page(self, vertex: int) -> LedgerPage:
         """Return the page of a vertex, a new one if it has none."""
@@ -99,8 +116,9 @@ class Ledger:
             if span is not None:
                 page.filter_spans[job] = span
         self.vertices_of_job.setdefault(job, []).append(vertex)
+        # What is around it is tagged as well, one vertex after the other.
         self._clock += 1
-        self.stamps[vertex] = self._clock
+        self._note(vertex)
 
     def release(self, vertex: int, job: int) -> int:
         """Take a vertex from a job and return how many units it held."""

@@ -56,12 +56,18 @@ class Candidate(NamedTuple):
 Ordering = Callable[[Sequence[Candidate]], list[Candidate]]
 
 
-def _high_first(candidates: Sequence[Candidate]) -> list[Candidate]:
-    return [candidates[i] for i in sorted_as_std_sort([-candidate.score for candidate in candidates])]
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoreOrder:
+    """The order of scores: the least first if `sign` is 1, the greatest if it is -1."""
+
+    sign: int
+
+    def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return candidates in this order."""
+        return [candidates[i] for i in sorted_as_std_sort([self.sign * candidate.score for candidate in candidates])]
 
 
-def _low_first(candidates: Sequence[Candidate]) -> list[Candidate]:
-    return [candidates[i] for i in sorted_as_std_sort([candidate.score for candidate in candidates])]
+_HIGH_FIRST, _LOW_FIRST = ScoreOrder(-1), ScoreOrder(1)
 
 
 def _greater_runs_first(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -78,8 +84,8 @@ class MatchPolicy:
 
     name: str
     order_top: Ordering
-    order_inside: Ordering
-    order_slots: Ordering
+    order_inside: ScoreOrder
+    order_slots: ScoreOrder
     is_node_centric: bool = False
     is_node_exclusive: bool = False
     stops_early: bool = False
@@ -116,11 +122,11 @@ def _leading_digits(text: str) -> Iterable[str]:
 def match_policy(name: str) -> MatchPolicy:
     """Return the policy with a name, or the one that options like `policy=low node_centric=true` describe."""
     if name == "locality":
-        return MatchPolicy(name, _greater_runs_first, _high_first, _high_first)
+        return MatchPolicy(name, _greater_runs_first, _HIGH_FIRST, _HIGH_FIRST)
     if name == "variation":
-        return MatchPolicy(name, _low_first, _low_first, _high_first, by_class=True)
+        return MatchPolicy(name, _LOW_FIRST, _LOW_FIRST, _HIGH_FIRST, by_class=True)
     options = _options(name, _POLICIES.get(name, name))
-    order = _high_first if options.get("policy") == "high" else _low_first
+    order = _HIGH_FIRST if options.get("policy") == "high" else _LOW_FIRST
     return MatchPolicy(
         name,
         order,

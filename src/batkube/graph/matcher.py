@@ -106,7 +106,7 @@ class Matcher:
         self.outline = Outline(graph, subsystems[0])
         self.filters = SubtreeFilters(graph, subsystems[0], PruningTypes(filters))
         self.ledger = Ledger(graph, self.filters, subsystems[0])
-        self._memory = WalkMemory(self.ledger)
+        self._memory = WalkMemory(self.outline, self.ledger)
         self._wishes: dict[tuple[VertexRequest, ...], WishList] = {}
 
     def match(self, jobspec: Jobspec, operation: MatchOperation, *, job: int, now: int = 0) -> MatchOutcome:

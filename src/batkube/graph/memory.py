@@ -1,93 +1,79 @@
-"""What walks learned of subtrees, to be used again while it holds.
-
-What a vertex offers for some wishes depends on its subtree alone, and on the window. As long as the vertex has the same
-stamp, nothing in its subtree changed. And if all jobs that touch it are there at the beginning of the window, none
-begins later: what is free in the window is then what is free at its beginning, however long it is. So what was learned
-holds for every window that begins between the last of their starts and the first of their ends. Where a job is still
-to come, it holds for the very same window only.
+"""What walks learned of subtrees, to be used again while it holds: boards, by question.
 
 On a cluster of a thousand nodes a job touches a few, and all others are as they were when the last job came by.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from batkube.graph.boards import ANY_DURATION, FOREVER, NEVER, PoolBoard, QueueBoard, Recollection
 from batkube.graph.candidates import MatchWindow, Visit
 from batkube.graph.constraints import Constraint
 from batkube.graph.ledger import Ledger
-from batkube.graph.match_policy import Candidate
+from batkube.graph.match_policy import Candidate, ScoreOrder
+from batkube.graph.outline import Outline
 from batkube.graph.wishes import WishList
 
 #: How many different questions are remembered; then all are forgotten.
 _QUESTIONS_MAX = 500
 #: A vertex that more jobs touch is asked anew each time: it changes all the time anyway.
 _JOBS_MAX = 200
-ANY_DURATION = -1
-_NEVER = -1
-_FOREVER = 2**63
 
-
-class Recollection(NamedTuple):
-    """What a vertex offered, as a visit and as a candidate; None if it did not do. With the bounds of its validity."""
-
-    stamp: int
-    since: int
-    until: int
-    duration: int
-    visit: Visit | None
-    candidate: Candidate | None
-
-    def holds(self, stamp: int, start: int, duration: int) -> bool:
-        """Tell whether it is still so, and so in a window."""
-        return self.stamp == stamp and self.since <= start < self.until and self.duration in (ANY_DURATION, duration)
-
-
-Recollections = dict[int, Recollection]
+#: For which wishes, and under which rules: pristine, exclusive, for now, whatever is down; and the constraint.
 Question = tuple[WishList, bool, bool, bool, bool, Constraint | None]
+#: A vertex, and the type of what is looked for right below it; none for all.
+Place = tuple[int, str]
 
 
 class WalkMemory:
-    """Recollections by question: for which wishes, and under which rules."""
+    """Boards by question and place."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, outline: Outline, ledger: Ledger) -> None:
+        self._outline = outline
         self._ledger = ledger
-        self._questions: dict[Question, Recollections] = {}
+        self._pool_boards: dict[Question, dict[Place, PoolBoard]] = {}
+        self._queue_boards: dict[Question, dict[Place, QueueBoard]] = {}
 
     def clear(self) -> None:
         """Forget everything."""
-        self._questions.clear()
+        self._pool_boards.clear()
+        self._queue_boards.clear()
+        self._ledger.stop_noting()
 
-    def of(self, question: Question) -> Recollections:
-        """Return what is remembered for a question, by vertex; to be added to."""
-        recollections = self._questions.get(question)
-        if recollections is None:
-            if len(self._questions) >= _QUESTIONS_MAX:
-                self._questions.clear()
-            recollections = self._questions[question] = {}
-        return recollections
+    def pool_board(self, question: Question, place: Place, order: ScoreOrder) -> PoolBoard:
+        """Return the board of a place for walks that look at everything."""
+        if len(self._pool_boards) > _QUESTIONS_MAX:
+            self.clear()
+        boards = self._pool_boards.setdefault(question, {})
+        board = boards.get(place)
+        if board is None:
+            edges = self._outline.down(*place)
+            board = boards[place] = PoolBoard(self._ledger.changes_below(place[0]), edges, order)
+        return board
 
-    def keep(
-        self,
-        recollections: Recollections,
-        vertex: int,
-        window: MatchWindow,
-        visit: Visit | None,
-        candidate: Candidate | None,
+    def queue_board(self, question: Question, place: Place) -> QueueBoard:
+        """Return the board of a place for walks that end when there is enough."""
+        if len(self._queue_boards) > _QUESTIONS_MAX:
+            self.clear()
+        boards = self._queue_boards.setdefault(question, {})
+        board = boards.get(place)
+        if board is None:
+            edges = self._outline.down(*place)
+            board = boards[place] = QueueBoard(self._ledger.changes_below(place[0]), edges, self._outline)
+        return board
+
+    def recollection(
+        self, vertex: int, window: MatchWindow, visit: Visit | None, candidate: Candidate | None
     ) -> Recollection:
-        """Remember what a vertex offered in a window, for as many windows as it holds for."""
+        """Return what a vertex offered in a window, for as many windows as it holds for."""
         since, until, duration = window.start, window.start + 1, window.duration
         page = self._ledger.pages.get(vertex)
-        stamp = self._ledger.stamp(vertex)
         if page is None:
-            since, until, duration = _NEVER, _FOREVER, ANY_DURATION
+            since, until, duration = NEVER, FOREVER, ANY_DURATION
         elif len(page.jobs.spans) > _JOBS_MAX:
-            stamp = _NEVER
+            until = window.start
         elif not page.is_blurred:
-            start = max((span.start for span in page.jobs.spans.values()), default=_NEVER)
-            end = min((span.end for span in page.jobs.spans.values()), default=_FOREVER)
+            start = max((span.start for span in page.jobs.spans.values()), default=NEVER)
+            end = min((span.end for span in page.jobs.spans.values()), default=FOREVER)
             if start <= window.start < end:
                 since, until, duration = start, end, ANY_DURATION
-        recollection = Recollection(stamp, since, until, duration, visit, candidate)
-        recollections[vertex] = recollection
-        return recollection
+        return Recollection(since, until, duration, visit, candidate)

@@ -153,8 +153,8 @@ class Planner:
         if self._times is None:
             return
         first = bisect_left(self._times, span.start)
-        for index in range(first, bisect_left(self._times, span.end, first)):
-            self._free[index] += units
+        last = bisect_left(self._times, span.end, first)
+        self._free[first:last] = [free + units for free in self._free[first:last]]
 
     def _leave(self, time: int) -> None:
         """Take a use from a point; without any it is none."""

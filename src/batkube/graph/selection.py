@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from batkube.graph.candidates import CandidatePool, Pools, Visit
+from batkube.graph.candidates import CandidatePool, Pools, Visit, choose
 from batkube.graph.match_policy import Candidate, Member
 from batkube.graph.walk import Walk
 from batkube.graph.wishes import WishList
@@ -40,25 +40,19 @@ def select(walk: Walk, wishes: WishList) -> VertexSelection | None:
 
 
 def _resolve(walk: Walk, wishes: WishList, root: int, visit: Visit) -> VertexSelection | None:
-    # What the walk remembers must not change its order when the best are chosen here: pools are copied.
-    pools: Pools = {}
-    for type, offer in visit.loose.items():
-        pools.setdefault(type, CandidatePool()).merge(offer)
     root_type = walk.graph.type[root]
-    pools.setdefault(root_type, CandidatePool()).add(Candidate(visit.score, visit.units, ()))
+    root_pool = CandidatePool(visit.loose[root_type].entries if root_type in visit.loose else ())
+    root_pool.add(Candidate(visit.score, visit.units, ()))
+    pools = {**visit.loose, root_type: root_pool}
+    choices = choose(pools, wishes.wishes, walk.policy.order_top)
+    if choices is None:
+        return None
     selection = VertexSelection(1, visit.is_exclusive)
-    #: By type: where a type is wanted twice, the last wish for it decides.
-    choices: dict[str, list[Candidate]] = {}
     for wish in wishes.wishes:
-        pool = pools.get(wish.type)
-        amount = wish.count.amount(pool.units) if pool is not None else 0
-        if pool is None or not amount:
-            return None
         if wish.type == root_type:
             selection.root_units = wish.count.amount(visit.units)
             if not selection.root_units:
                 return None
-        choices[wish.type] = pool.best(amount, walk.policy.order_top)
     chosen = [candidate for candidates in choices.values() for candidate in candidates]
     selection.take(visit.fixed)
     for candidate in chosen:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from batkube.graph.candidates import CandidatePool, MatchWindow, Pools, ShareTally, Supplies, Visit
+from batkube.graph.boards import Recollection
+from batkube.graph.candidates import CandidatePool, MatchWindow, Pool, Pools, ShareTally, Supplies, Visit, choose
 from batkube.graph.constraints import CONSTRAINED_TYPES, Constraint
 from batkube.graph.ledger import JOBS_MAX, Ledger
 from batkube.graph.match_policy import Candidate, MatchPolicy, Member
-from batkube.graph.memory import ANY_DURATION, Recollection, Recollections, WalkMemory
+from batkube.graph.memory import Question, WalkMemory
 from batkube.graph.outline import Outline
 from batkube.graph.wishes import Wish, WishList
 
@@ -31,6 +32,16 @@ class VertexFit(NamedTuple):
     slots: tuple[Wish, ...] = ()
     below: WishList | None = None
     pristine: bool = False
+
+
+class GatheringRules(NamedTuple):
+    """What is looked for below a vertex, and how; see `Walk.visit` and `Walk.explore`."""
+
+    wishes: WishList
+    pristine: bool
+    exclusive: bool
+    bonus: int
+    shares: int
 
 
 class Walk:
@@ -52,7 +63,7 @@ class Walk:
         self.window = window
         self.constraint = constraint
         # Where there are several ways to a vertex, what it offers depends on where the walk was before.
-        self._memory = memory if memory is not None and outline.is_tree else WalkMemory(ledger)
+        self._memory = memory if memory is not None and outline.is_tree else WalkMemory(outline, ledger)
         #: Where the walk was, in a graph with several ways to a vertex.
         self._seen: set[int] = set()
 
@@ -83,13 +94,9 @@ class Walk:
         score = self.policy.score(self.graph, vertex, bonus)
         if wish is None or not wish.inside.wishes:
             return Visit(score, units, exclusive, (), pools)
-        choices: dict[str, list[Candidate]] = {}
-        for inner in wish.inside.wishes:
-            pool = pools.get(inner.type)
-            amount = inner.count.amount(pool.units) if pool is not None else 0
-            if pool is None or not amount:
-                return None
-            choices[inner.type] = pool.best(amount, self.policy.order_inside)
+        choices = choose(pools, wish.inside.wishes, self.policy.order_inside)
+        if choices is None:
+            return None
         fixed = tuple(
             member for candidates in choices.values() for candidate in candidates for member in candidate.members
         )
@@ -148,140 +155,117 @@ class Walk:
         self, vertex: int, wishes: WishList, pristine: bool, exclusive: bool, bonus: int, shares: int = 1
     ) -> Pools:
         """Gather the candidates below a vertex. `shares` is for how many slots a first match looks."""
-        if self.policy.stops_early:
-            return self.explore_until_enough(vertex, wishes, pristine, exclusive, bonus, shares)
-        pools: Pools = {}
-        if not pristine and not wishes.slots:
-            # What is matched below brings nothing loose up, so the wishes can be looked for one after the other.
-            for type in dict.fromkeys(wishes.types):
-                self._explore_type(vertex, wishes, wishes.by_type[type], exclusive, bonus, pools)
-            return pools
-        self._gather_all(self.outline.down(vertex), wishes, pristine, exclusive, bonus, pools)
+        rules = GatheringRules(wishes, pristine, exclusive, bonus, shares)
+        if pristine or wishes.slots:
+            return self._gather(vertex, "", rules)
+        # What is matched below brings nothing loose up, so the wishes can be looked for one after the other.
+        pools: dict[str, Pool] = {}
+        for type, wish in wishes.by_type.items():
+            if type in wishes.clashing:
+                continue
+            if wish.inside.wishes:
+                pools.update(self._gather(vertex, type, rules))
+            else:
+                pools.update(self._gather_plain(vertex, wish, rules))
         return pools
 
-    def _explore_type(
-        self, vertex: int, wishes: WishList, wish: Wish, exclusive: bool, bonus: int, pools: Pools
-    ) -> None:
-        """Gather the candidates of one type right below a vertex."""
-        edges = self.outline.down_by_type(vertex).get(wish.type)
-        if edges is None or wish.type in wishes.clashing:
-            return
-        if wish.inside.wishes:
-            self._gather_all(edges, wishes, False, exclusive, bonus, pools)
-        else:
-            self._gather_plain(edges, wishes, wish, exclusive or wish.exclusive is True, bonus, pools)
+    def _gather(self, vertex: int, type: str, rules: GatheringRules) -> Pools:
+        """Gather what the vertices right below another one offer, those of one type if it is said."""
+        gather = self._gather_until_enough if self.policy.stops_early else self._gather_all
+        return gather(vertex, type, rules)
 
-    def _gather_plain(
-        self, edges: list[int], wishes: WishList, wish: Wish, exclusive: bool, bonus: int, pools: Pools
-    ) -> None:
+    def _gather_plain(self, vertex: int, wish: Wish, rules: GatheringRules) -> Pools:
         """Gather vertices of which nothing inside is wanted, most of which nobody ever touched."""
         graph, pages, window = self.graph, self.ledger.pages, self.window
+        exclusive = rules.exclusive or wish.exclusive is True
         is_plain = self.constraint is None and self.outline.is_tree and (not exclusive or wish.exclusive is not False)
+        tally = ShareTally(wish.effective_most)
         pool = CandidatePool()
-        for edge in edges:
+        for edge in self._plain_edges(vertex, wish.type):
             child = graph.edge_target[edge]
             if is_plain and child not in pages and (graph.is_up[child] or window.ignores_status):
                 units = graph.size[child]
                 if not units:
                     continue
-            elif not self.admits(child, wishes, wish, exclusive) or not self._is_open(child):
+            elif not self.admits(child, rules.wishes, wish, exclusive) or not self._is_open(child):
                 continue
             else:
                 self._seen.add(child)
                 units = self.ledger.free(child, window.start, window.duration)
-            score = self.policy.score(graph, child, bonus)
+            score = self.policy.score(graph, child, rules.bonus)
             pool.add(Candidate(score, units, (Member(edge, units, exclusive, ()),)))
-        if pool.entries:
-            pools[wish.type] = pool
+            tally.add(units)
+            if self.policy.stops_early and tally.satisfies(rules.shares):
+                break
+        return {wish.type: pool} if pool.entries else {}
+
+    def _plain_edges(self, vertex: int, type: str) -> list[int]:
+        edges = self.outline.down(vertex, type)
+        return sorted(edges, key=self.outline.place) if self.policy.stops_early else edges
 
     def _is_open(self, vertex: int) -> bool:
         """Tell whether a vertex is still to be visited; only where there are several ways to it may it be not."""
         return self.outline.is_tree or vertex not in self._seen
 
-    def _recollections(self, wishes: WishList, pristine: bool, exclusive: bool) -> Recollections:
+    def _question(self, rules: GatheringRules) -> Question:
         window = self.window
-        question = (wishes, pristine, exclusive, window.is_now, window.ignores_status, self.constraint)
-        return self._memory.of(question)
+        return (
+            rules.wishes,
+            rules.pristine,
+            rules.exclusive,
+            window.is_now,
+            window.ignores_status,
+            self.constraint,
+        )
 
-    def _gather_all(
-        self, edges: list[int], wishes: WishList, pristine: bool, exclusive: bool, bonus: int, pools: Pools
-    ) -> None:
-        """Put what the vertices at the ends of edges offer into pools; mostly they did so for a job before."""
-        recollections = self._recollections(wishes, pristine, exclusive)
-        targets, types, stamps = self.graph.edge_target, self.graph.type, self.ledger.stamps
-        start, durations = self.window.start, (ANY_DURATION, self.window.duration)
-        for edge in edges:
-            child = targets[edge]
-            known = recollections.get(child)
-            # The same as `holds`, written out: this is where nearly all of a match's time goes.
-            if (
-                known is None
-                or known.stamp != stamps.get(child, 0)
-                or not known.since <= start < known.until
-                or known.duration not in durations
-            ):
-                known = self._ask(edge, wishes, pristine, exclusive, bonus, recollections)
-            if known.visit is not None and known.candidate is not None:
-                _offer(known.visit, known.candidate, types[child], pools)
+    def _gather_all(self, vertex: int, type: str, rules: GatheringRules) -> Pools:
+        """Gather what all vertices offer; mostly they did so for a job before."""
+        board = self._memory.pool_board(self._question(rules), (vertex, type), self.policy.order_inside)
+        targets, types = self.graph.edge_target, self.graph.type
+        for edge in board.outdated(self.window):
+            board.put(edge, types[targets[edge]], self._ask(edge, rules))
+        return board.pools()
 
-    def gather(
-        self,
-        edge: int,
-        wishes: WishList,
-        pristine: bool,
-        exclusive: bool,
-        bonus: int,
-        pools: Pools,
-        recollections: Recollections,
-    ) -> bool:
-        """Put what the vertex at the end of an edge offers into pools; False if it does not do."""
+    def _gather_until_enough(self, vertex: int, type: str, rules: GatheringRules) -> Pools:
+        """Gather candidates until every wish has enough, where most is free first (Fluxion: explore_dynamically)."""
+        board = self._memory.queue_board(self._question(rules), (vertex, type))
+        board.renew(self.window)
+        pools: dict[str, CandidatePool] = {}
+        needs = {wish.type: ShareTally(wish.effective_most) for wish in rules.wishes.wishes if type in ("", wish.type)}
+        satisfied: set[str] = set()
+        hopeless: list[int] = []
+        for _, _, edge in board.hopes:
+            child_type = self.graph.type[self.graph.edge_target[edge]]
+            if child_type in satisfied:
+                continue
+            known = board.known.get(edge)
+            if known is None:
+                known = self._ask(edge, rules)
+                board.note(edge, known)
+            if known.visit is None or known.candidate is None:
+                hopeless.append(edge)
+                continue
+            for offered, units in _offer(known.visit, known.candidate, child_type, pools).items():
+                if offered in needs:
+                    needs[offered].add(units)
+            satisfied.update(type for type, tally in needs.items() if tally.satisfies(rules.shares))
+            if len(satisfied) == len(needs):
+                break
+        for edge in hopeless:
+            board.dismiss(edge)
+        return pools
+
+    def _ask(self, edge: int, rules: GatheringRules) -> Recollection:
+        """Visit the vertex at the end of an edge and return what it offers, to be remembered."""
         child = self.graph.edge_target[edge]
-        known = recollections.get(child)
-        if known is None or not known.holds(self.ledger.stamp(child), self.window.start, self.window.duration):
-            known = self._ask(edge, wishes, pristine, exclusive, bonus, recollections)
-        if known.visit is None or known.candidate is None:
-            return False
-        _offer(known.visit, known.candidate, self.graph.type[child], pools)
-        return True
-
-    def _ask(
-        self, edge: int, wishes: WishList, pristine: bool, exclusive: bool, bonus: int, recollections: Recollections
-    ) -> Recollection:
-        """Visit the vertex at the end of an edge and remember what it offers."""
-        child = self.graph.edge_target[edge]
-        visit = self.visit(child, wishes, pristine, exclusive, bonus) if self._is_open(child) else None
+        visit = None
+        if self._is_open(child):
+            visit = self.visit(child, rules.wishes, rules.pristine, rules.exclusive, rules.bonus)
         candidate = None
         if visit is not None:
             member = Member(edge, visit.units, visit.is_exclusive, visit.fixed)
             candidate = Candidate(visit.score, visit.units, (member,))
-        if not self.outline.is_tree:
-            return Recollection(-1, 0, 0, 0, visit, candidate)
-        return self._memory.keep(recollections, child, self.window, visit, candidate)
-
-    def explore_until_enough(
-        self, vertex: int, wishes: WishList, pristine: bool, exclusive: bool, bonus: int, shares: int
-    ) -> Pools:
-        """Gather candidates until every wish has enough, where most is free first (Fluxion: explore_dynamically)."""
-        pools: Pools = {}
-        tallies = {wish.type: ShareTally(wish.effective_most) for wish in wishes.wishes}
-        counts = dict.fromkeys(tallies, 0)
-        satisfied: set[str] = set()
-        recollections = self._recollections(wishes, pristine, exclusive)
-        for edge in self.outline.down_by_weight(vertex):
-            if self.graph.type[self.graph.edge_target[edge]] in satisfied:
-                continue
-            if not self.gather(edge, wishes, pristine, exclusive, bonus, pools, recollections):
-                continue
-            for type, tally in tallies.items():
-                units = pools[type].units if type in pools else 0
-                if units > counts[type]:
-                    tally.add(units - counts[type])
-                    counts[type] = units
-                if tally.satisfies(shares):
-                    satisfied.add(type)
-            if len(satisfied) == len(tallies):
-                break
-        return pools
+        return self._memory.recollection(child, self.window, visit, candidate)
 
     def bundles(self, vertex: int, slots: tuple[Wish, ...], bonus: int) -> Pools:
         """Pack as many bundles as possible of what is right below a vertex."""
@@ -291,12 +275,12 @@ class Walk:
         return supplies.pack([slot] * supplies.count(slot))
 
 
-def _offer(visit: Visit, candidate: Candidate, type: str, pools: Pools) -> None:
-    """Put what a vertex offers into pools: what came up loose through it, then itself."""
-    for loose, offer in visit.loose.items():
-        pools.setdefault(loose, CandidatePool()).merge(offer)
-    pool = pools.get(type)
-    if pool is None:
-        pool = pools[type] = CandidatePool()
-    pool.entries.append(candidate)
-    pool.units += candidate.units
+def _offer(visit: Visit, candidate: Candidate, type: str, pools: dict[str, CandidatePool]) -> dict[str, int]:
+    """Put what a vertex offers into pools, what came up loose through it, then itself; return how much, by type."""
+    units: dict[str, int] = {}
+    for loose, pool in visit.loose.items():
+        pools.setdefault(loose, CandidatePool()).merge(pool)
+        units[loose] = pool.units
+    pools.setdefault(type, CandidatePool()).add(candidate)
+    units[type] = units.get(type, 0) + candidate.units
+    return units
