@@ -1,12 +1,13 @@
 """Kubernetes' own conformance suite against `batkube serve`: what passes, what fails, and what nobody can expect to.
 
-    make conformance        or        python scripts/conformance --out DIR [--only REGEX] [--all] [--workers 4] …
+    make conformance   or   python scripts/conformance --out DIR [--only REGEX] [--all | --beyond] [--rounds 1] …
 
 The suite (k8s.io/kubernetes/test/e2e) is built from the Go module proxy, once; it takes a quarter of an hour on two
 cores. A cluster is served, and the specs are run against it by several processes at once; those that must be alone have
 another cluster, and are run one after the other meanwhile. `beyond.yaml` says which specs are not run, and why: they
-look at what a container really did. DIR gets `specs.csv`, `table.md`, and what each process of the suite printed. Exit
-code 1 when a spec that was run did not pass.
+look at what a container really did. With `--rounds` all of it is done again and again on the same clusters, and a spec
+has passed if it did each time. DIR gets `specs.csv`, `table.md`, `memory.csv` (what the servers took, minute by minute)
+and what each process of the suite printed. Exit code 1 when a spec that was run did not pass.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from clusters import Cluster, served, watched  # beside this file
 
 from batkube.schedulers.builds import built
 from batkube.schedulers.installed import cache_folder
@@ -78,33 +79,15 @@ def beyond() -> dict[str, str]:
     return {spec: reason for reason, specs in reasons.items() for spec in specs}
 
 
-@contextlib.contextmanager
-def served(out: Path, name: str, platform: str, more: Sequence[str]) -> Iterator[Path]:
-    """Serve a cluster as long as the block runs; yield its kubeconfig."""
-    folder, log_file = out / name, out / f"{name}.log"
-    command = [sys.executable, "-m", "batkube", "serve", "--platform", platform, "--out", str(folder)]
-    command += ["--rules", str(HERE / "rules.yaml"), "--latencies", str(HERE / "latencies.yaml"), *more]
-    with log_file.open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
-        try:
-            for _ in range(1200):
-                if (folder / "kubeconfig").exists():
-                    break
-                if server.poll() is not None:
-                    sys.exit(f"batkube serve ended:\n{log_file.read_text()}")
-                time.sleep(0.5)
-            yield folder / "kubeconfig"
-        finally:
-            server.terminate()
-
-
 class Suite:
     """The suite's program, with the cluster that it is let loose on."""
 
-    def __init__(self, binary: Path, kubeconfig: Path, kubectl: Path, out: Path) -> None:
-        self._command = [str(binary), f"--kubeconfig={kubeconfig}", "--provider=skeleton", "--disable-log-dump=true"]
+    def __init__(self, binary: Path, cluster: Cluster, kubectl: Path, out: Path) -> None:
+        self._command = [str(binary), f"--kubeconfig={cluster.kubeconfig}"]
+        self._command += ["--provider=skeleton", "--disable-log-dump=true"]
         self._command.append(f"--kubectl-path={kubectl}")
         #: Where reports go, with the name of the cluster.
-        self._out = out / kubeconfig.parent.name
+        self._out = out / cluster.name
         self._numbers = itertools.count(1)
 
     def specs(self) -> list[str]:
@@ -190,12 +173,24 @@ def _chunks(specs: Sequence[str]) -> list[Sequence[str]]:
     return [specs[start : start + CHUNK] for start in range(0, len(specs), CHUNK)]
 
 
+def of_all_rounds(rounds: Sequence[Sequence[Verdict]]) -> list[Verdict]:
+    """Return the verdict of each spec: the first that is not a pass, if there is one."""
+    verdicts: dict[str, Verdict] = {}
+    for one in itertools.chain.from_iterable(rounds):
+        if one.spec not in verdicts or verdicts[one.spec].outcome == "passed":
+            verdicts[one.spec] = one
+    return list(verdicts.values())
+
+
 def main() -> int:
     """Build, serve, run, and tell."""
     parser = argparse.ArgumentParser(prog="conformance", description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="a folder for the results; emptied first")
     parser.add_argument("--only", default="", metavar="REGEX", help="only specs whose name has a match")
-    parser.add_argument("--all", action="store_true", help="the specs that need real containers, too")
+    containers = parser.add_mutually_exclusive_group()
+    containers.add_argument("--all", action="store_true", help="the specs that need real containers, too")
+    containers.add_argument("--beyond", action="store_true", help="only those: most fail, and the server must bear it")
+    parser.add_argument("--rounds", type=int, default=1, help="how often all of it is done, on the same clusters (1)")
     parser.add_argument("--workers", type=int, default=4, help="processes of the suite at once (4)")
     parser.add_argument("--platform", default="3x16,64Gi", help="the cluster (3x16,64Gi)")
     parser.add_argument("--build-only", action="store_true", help="build the suite, and no more")
@@ -211,12 +206,19 @@ def main() -> int:
     with (
         served(arguments.out, "served", arguments.platform, arguments.serve) as shared,
         served(arguments.out, "alone", arguments.platform, arguments.serve) as own,
+        watched((shared, own), arguments.out / "memory.csv"),
     ):
-        together, apart = (Suite(binary, kubeconfig, kubectl, arguments.out) for kubeconfig in (shared, own))
-        reasons = {} if arguments.all else beyond()
+        together, apart = (Suite(binary, cluster, kubectl, arguments.out) for cluster in (shared, own))
+        reasons = beyond()
         specs = [spec for spec in together.specs() if re.search(arguments.only, spec)]
+        if arguments.beyond:
+            specs = [spec for spec in specs if spec in reasons]
+        if arguments.all or arguments.beyond:
+            reasons = {}
         verdicts = [Verdict(spec, "not run", reasons[spec]) for spec in specs if spec in reasons]
-        verdicts += run_all(together, apart, [spec for spec in specs if spec not in reasons], arguments.workers)
+        wanted = [spec for spec in specs if spec not in reasons]
+        rounds = [run_all(together, apart, wanted, arguments.workers) for _ in range(arguments.rounds)]
+        verdicts += of_all_rounds(rounds)
     write(arguments.out, sorted(verdicts))
     print((arguments.out / "table.md").read_text(encoding="utf-8"))
     return int(any(one.outcome == "failed" for one in verdicts))

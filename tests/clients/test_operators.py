@@ -23,6 +23,16 @@ CHART = """apiVersion: v2
 name: demo
 version: 1.0.0
 """
+#: In the folder `crds`, so that it is there, and established, before anything else of the chart.
+DEFINITION = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.demo.example.com}
+spec:
+  group: demo.example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
 TEMPLATES = """apiVersion: apps/v1
 kind: Deployment
 metadata: {name: "{{ .Release.Name }}"}
@@ -31,7 +41,25 @@ spec:
   selector: {matchLabels: {app: demo}}
   template:
     metadata: {labels: {app: demo}}
-    spec: {containers: [{name: c, image: "demo:{{ .Values.tag }}"}]}
+    spec:
+      containers:
+      - {name: c, image: "demo:{{ .Values.tag }}", resources: {requests: {cpu: {{ .Values.cpu }}}}}
+---
+apiVersion: demo.example.com/v1
+kind: Widget
+metadata: {name: "{{ .Release.Name }}"}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: "{{ .Release.Name }}-before"
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade
+    helm.sh/hook-delete-policy: before-hook-creation
+spec:
+  template:
+    metadata: {annotations: {batkube.io/duration: 100ms}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: "demo:{{ .Values.tag }}"}]}
 ---
 apiVersion: v1
 kind: Pod
@@ -40,6 +68,43 @@ metadata:
   annotations: {helm.sh/hook: test, batkube.io/duration: 1s}
 spec: {restartPolicy: Never, containers: [{name: t, image: demo}]}
 """
+IMAGE = "jsonpath={.spec.template.spec.containers[0].image}"
+
+
+class Helm:
+    """The real helm with a chart of ours, in a namespace of the test's own."""
+
+    def __init__(self, binary: Path, cluster: Served, namespace: str, home: Path) -> None:
+        self._binary = binary
+        self._home = home
+        self._at = ["--kubeconfig", str(cluster.kubeconfig), "--namespace", namespace]
+        self.chart = home / "demo"
+        for folder in ("templates", "crds"):
+            (self.chart / folder).mkdir(parents=True)
+        (self.chart / "Chart.yaml").write_text(CHART)
+        (self.chart / "values.yaml").write_text("replicas: 2\ntag: '1'\ncpu: 1\n")
+        (self.chart / "crds" / "widgets.yaml").write_text(DEFINITION)
+        (self.chart / "templates" / "all.yaml").write_text(TEMPLATES)
+
+    def __call__(self, *arguments: str | Path, code: int = 0) -> str:
+        """Return what it printed."""
+        done = subprocess.run(
+            [self._binary, *arguments, *self._at],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"HOME": str(self._home)},
+            timeout=120,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture
+def helm(cluster: Served, kubectl: Kubectl, tmp_path: Path, kept_program: Callable[[str], str]) -> Helm:
+    """Helm in the namespace of `kubectl`; only where it is built."""
+    binary = built(program(kept_program("helm")), cache_folder())
+    return Helm(binary, cluster, kubectl.namespace, tmp_path)
 
 
 @pytest.mark.parametrize("title", ["volcano@1.10.0", "kueue@0.10.0", "scheduler-plugins@0.30.6", "kube-batch@0.5.0"])
@@ -103,30 +168,26 @@ def _files_of_module(module: str, folder: str) -> list[Path]:
     return sorted((newest / folder).glob("*_*.yaml"))
 
 
-def test_a_chart_is_installed_upgraded_rolled_back_tested_and_taken_away(
-    cluster: Served, kubectl: Kubectl, tmp_path: Path
-) -> None:
-    helm = shutil.which("helm")
-    if helm is None:
-        pytest.skip("needs helm on the PATH")
-    chart = tmp_path / "demo"
-    (chart / "templates").mkdir(parents=True)
-    (chart / "Chart.yaml").write_text(CHART)
-    (chart / "values.yaml").write_text("replicas: 2\ntag: '1'\n")
-    (chart / "templates" / "all.yaml").write_text(TEMPLATES)
-
-    def run(*arguments: str) -> str:
-        at = ["--kubeconfig", str(cluster.kubeconfig), "--namespace", kubectl.namespace]
-        done = subprocess.run([helm, *arguments, *at], capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    run("install", "one", str(chart), "--wait")
-    run("upgrade", "one", str(chart), "--wait", "--set", "tag=2")
-    image = ("get", "deployment", "one", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
-    assert kubectl(*image) == "demo:2"
-    run("rollback", "one", "1", "--wait")
-    assert kubectl(*image) == "demo:1"
-    assert "Succeeded" in run("test", "one")
-    run("uninstall", "one", "--wait")
+def test_a_chart_is_installed_upgraded_rolled_back_tested_and_taken_away(helm: Helm, kubectl: Kubectl) -> None:
+    helm("install", "one", helm.chart, "--wait")
+    assert "widget.demo.example.com/one" in kubectl("get", "widgets", "-o", "name")
+    assert kubectl("get", "job", "one-before", "-o", "jsonpath={.status.succeeded}") == "1"
+    helm("upgrade", "one", helm.chart, "--wait", "--set", "tag=2")
+    assert kubectl("get", "deployment", "one", "-o", IMAGE) == "demo:2"
+    assert kubectl("get", "job", "one-before", "-o", IMAGE) == "demo:2"
+    helm("rollback", "one", "1", "--wait")
+    assert kubectl("get", "deployment", "one", "-o", IMAGE) == "demo:1"
+    assert "Succeeded" in helm("test", "one")
+    helm("uninstall", "one", "--wait")
     assert "NotFound" in kubectl.fails("get", "deployment", "one")
+    assert "NotFound" in kubectl.fails("get", "widget", "one")
+
+
+def test_an_upgrade_whose_pods_fit_nowhere_is_taken_back(helm: Helm, kubectl: Kubectl) -> None:
+    helm("install", "one", helm.chart, "--wait")
+
+    said = helm("upgrade", "one", helm.chart, "--atomic", "--timeout", "5s", "--set", "tag=2,cpu=100", code=1)
+
+    assert "has been rolled back" in said
+    assert kubectl("get", "deployment", "one", "-o", IMAGE) == "demo:1"
+    assert "Rollback to 1" in helm("history", "one")

@@ -1,0 +1,75 @@
+"""Served clusters for the suite, and how much memory each takes, minute by minute."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+_MINUTE_S = 60.0
+
+
+class Cluster(NamedTuple):
+    """A cluster that is being served."""
+
+    name: str
+    kubeconfig: Path
+    #: The process of the server.
+    pid: int
+
+    def memory_mb(self) -> float:
+        """Return what the server takes now."""
+        lines = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+@contextlib.contextmanager
+def served(out: Path, name: str, platform: str, more: Sequence[str]) -> Iterator[Cluster]:
+    """Serve a cluster as long as the block runs."""
+    folder, log_file = out / name, out / f"{name}.log"
+    command = [sys.executable, "-m", "batkube", "serve", "--platform", platform, "--out", str(folder)]
+    command += ["--rules", str(HERE / "rules.yaml"), "--latencies", str(HERE / "latencies.yaml"), *more]
+    with log_file.open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+        try:
+            for _ in range(1200):
+                if (folder / "kubeconfig").exists():
+                    break
+                if server.poll() is not None:
+                    sys.exit(f"batkube serve ended:\n{log_file.read_text()}")
+                time.sleep(0.5)
+            yield Cluster(name, folder / "kubeconfig", server.pid)
+        finally:
+            server.terminate()
+
+
+@contextlib.contextmanager
+def watched(clusters: Sequence[Cluster], path: Path) -> Iterator[None]:
+    """Write every minute how much memory the servers take, until one of them is gone or the block ends."""
+    over = threading.Event()
+
+    def watch() -> None:
+        with path.open("w", encoding="utf-8", newline="") as stream, contextlib.suppress(FileNotFoundError):
+            writer = csv.writer(stream)
+            writer.writerow(["minute", *(f"{one.name}_mb" for one in clusters)])
+            minute = 0
+            while True:
+                writer.writerow([minute, *(f"{one.memory_mb():.1f}" for one in clusters)])
+                stream.flush()
+                minute += 1
+                if over.wait(_MINUTE_S):
+                    return
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
