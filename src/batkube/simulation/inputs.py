@@ -134,7 +134,7 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
     foundations = _foundations(outside, platform, model)
-    check_objects(objects, scenario.until, later_objects, foundations)
+    check_objects(objects, scenario.until, later_objects, foundations, scenario.api)
     check_kinds(timetable, all_objects)
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in all_objects])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import Refused
+from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
@@ -42,10 +43,11 @@ def check_objects(
     until: Duration | None,
     others: Sequence[ObjectManifest] = (),
     foundations: Foundations = (),
+    api: Sequence[str] = (),
 ) -> None:
     """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end.
 
-    `foundations` are there before all of them.
+    `foundations` are there before all of them; `api` are versions that are off by default, and served in this run.
     """
     if not objects and not others and not foundations:
         return
@@ -59,7 +61,7 @@ def check_objects(
     from batkube.programs.launch import make_server
 
     world = World(Streams(0))
-    server = make_server(world)
+    server = make_server(world, api)
     manifests = server.api.manifests(server.token)
     lay(foundations, manifests)
     for manifest in heapq.merge(objects, others, key=lambda manifest: manifest.at):
@@ -68,9 +70,15 @@ def check_objects(
             manifests.apply(manifest.fields)
         except Refused as refusal:
             if refusal.code != _FORBIDDEN:
-                remedy = "define its kind before" if refusal.message.startswith("no matches") else None
+                remedy = _remedy(manifest) if refusal.message.startswith("no matches") else None
                 # Some of its messages are lists of several lines.
                 _refuse(manifest, f"is refused by the API: {' '.join(refusal.message.split())}", remedy)
+
+
+def _remedy(manifest: ObjectManifest) -> str:
+    """Return what helps a kind that is unknown: its definition, or to switch its version on."""
+    version = manifest.fields.get("apiVersion")
+    return f"add --api {version}" if version in KindTable.builtin().on_request else "define its kind before"
 
 
 def _refuse(manifest: ObjectManifest, problem: str, remedy: str | None) -> None:
