@@ -108,7 +108,7 @@ class Admission:
         """Let the plugins change the object, or refuse it with a Failure."""
         namespaces.check_namespace(attempt)
         self._fill(attempt)
-        if self._mutating_policies is None and self._webhooks is None:
+        if not self._users_change_objects:
             return
         by_policies, by_webhooks = Turns(), Turns()
         self._change(attempt, by_policies, by_webhooks)
@@ -116,6 +116,12 @@ class Admission:
             by_policies.round = by_webhooks.round = 1
             self._fill(attempt)
             self._change(attempt, by_policies, by_webhooks)
+
+    @property
+    def _users_change_objects(self) -> bool:
+        """Whether there is any policy or webhook that may change objects; most writes pay no more than this."""
+        policies = self._mutating_policies
+        return (policies is not None and policies.are_there) or self.asks_webhooks
 
     def _change(self, attempt: Attempt, by_policies: Turns, by_webhooks: Turns) -> None:
         """Let policies and webhooks of users change the object, those whose turn it is."""
