@@ -20,7 +20,7 @@ from batkube.api.admission.conditions import (
 )
 from batkube.api.admission.mutations import NotMutated, applied, patched
 from batkube.api.admission.policy_matching import KindVersions, shown_objects
-from batkube.api.admission.reinvocations import Turns
+from batkube.api.admission.reinvocations import ChangeRounds
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.store import KubeObject, Store
 
@@ -41,7 +41,7 @@ class MutatingPolicies:
         """Whether any policy is bound."""
         return self._bound.are_there
 
-    def mutate(self, attempt: Attempt, turns: Turns) -> None:
+    def mutate(self, attempt: Attempt, turns: ChangeRounds) -> None:
         """Let policies change an object, those whose turn it is; refuse it if one of them cannot."""
         if not self.are_there:
             return
