@@ -371,3 +371,23 @@ def test_a_job_that_fails_by_itself_has_lost_nothing(simulate: Simulate) -> None
 
     assert run.jobs["final_state"].tolist() == ["COMPLETED_FAILED"]
     assert lost_work(run) == [(3, 3, 0, 0)]
+
+
+def test_a_mutating_policy_changes_the_pods_of_a_run_that_asks_for_its_version(simulate: Simulate) -> None:
+    beta = "admissionregistration.k8s.io/v1beta1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    text = 'Object{metadata: Object.metadata{annotations: {"batkube.io/duration": "77s"}}}'
+    spec: Fields = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "reinvocationPolicy": "Never",
+        "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": text}}],
+    }
+    policy = made(beta, "MutatingAdmissionPolicy", "longer", spec)
+    binding = made(beta, "MutatingAdmissionPolicyBinding", "longer", {"policyName": "longer"})
+
+    with pytest.raises(InputError, match="no matches for kind") as refusal:
+        simulate(policy, binding, job("j", "sleep 5"))
+    changed = simulate(policy, binding, job("j", "sleep 5"), out="changed", api=[beta])
+
+    assert f"add --api {beta}" in str(refusal.value)
+    assert changed.pods["finished"].iloc[0] - changed.pods["started"].iloc[0] == pytest.approx(77)

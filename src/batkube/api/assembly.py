@@ -76,30 +76,25 @@ class Api:
         more_versions: Sequence[str] = (),
         describe: Describe = lambda _: {},
         ask: Ask | None = None,
-        apart: Apart | None = None,
-        breaks: Breaks | None = None,
+        breaking: tuple[Breaks, Apart] | None = None,
     ) -> None:
         """`bare`: as the real server alone, without service accounts for pods.
 
         `use` tells what pods use; without it there are no metrics. `more_versions` are served as well: some of the past
         (`policy/v1beta1`), some that are off by default. `describe` finds the words for types and fields, when somebody
-        asks for them. `ask` calls webhooks; without it they are stored only. With `apart`, components that `breaks`
-        allows it do not hold up others meanwhile.
+        asks for them. `ask` calls webhooks; without it they are stored only. With `breaking`, components that may be
+        broken off do not hold up others meanwhile.
         """
         self._store = store
-        self._table = table = KindTable.builtin(metrics=use is not None)
-        for group_version in more_versions:
-            table.serve(*group_version.split("/"))
+        self._table = table = _table(use is not None, more_versions)
         authorizer = Authorizer(store, aggregates=not bare)
         accounts = None if bare else streams.named("api service accounts")
         notes = FidelityNotes() if notes is None else notes
-        expressions = Expressions(notes)
-        versions = ShownVersions(lambda: self._served)
-        policies = Policies(store, expressions, versions), MutatingPolicies(store, expressions, versions)
-        outside = _outside(store, notes, expressions, ask, versions)
+        ruling = store, Expressions(notes), ShownVersions(lambda: self._served)
+        outside = _outside(*ruling, notes, ask)
         self._inquiries = outside.inquiries
-        self._breaks = breaks
-        self._broken_off = None if apart is None else BrokenOff(apart, now)
+        self._breaking = None if breaking is None else (breaking[0], BrokenOff(breaking[1], now))
+        policies = Policies(*ruling), MutatingPolicies(*ruling)
         admitting = Admitting(store, Admission(store, accounts, *policies, outside.webhooks), authorizer)
         note_unmodelled(store, notes, webhooks=ask is not None)
         custom = CustomKinds(table, store, notes, outside.conversions)
@@ -155,7 +150,7 @@ class Api:
 
     def client(self, component: str) -> InProcessClient:
         """Return the API for a component within the process."""
-        parts = self._served, self._registry, self._deleter, self._inquiries, self._breaks, self._broken_off
+        parts = self._served, self._registry, self._deleter, self._inquiries, self._breaking
         return InProcessClient(component, *parts)
 
     def manifests(self, token: str, manager: str = "kubectl") -> Manifests:
@@ -202,8 +197,15 @@ class _Outside(NamedTuple):
     conversions: ConversionWebhooks | None = None
 
 
+def _table(has_metrics: bool, more_versions: Sequence[str]) -> KindTable:
+    table = KindTable.builtin(metrics=has_metrics)
+    for group_version in more_versions:
+        table.serve(*group_version.split("/"))
+    return table
+
+
 def _outside(
-    store: Store, notes: FidelityNotes, expressions: Expressions, ask: Ask | None, versions: ShownVersions
+    store: Store, expressions: Expressions, versions: ShownVersions, notes: FidelityNotes, ask: Ask | None
 ) -> _Outside:
     if ask is None:
         return _Outside()

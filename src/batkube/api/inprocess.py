@@ -46,18 +46,16 @@ class InProcessClient:
         registry: Registry,
         deleter: Deleter,
         inquiries: Inquiries | None = None,
-        breaks: Breaks | None = None,
-        broken_off: BrokenOff | None = None,
+        breaking: tuple[Breaks, BrokenOff] | None = None,
     ) -> None:
-        """`inquiries` is None where nobody outside is asked, `broken_off` where nobody is broken off for it."""
+        """`inquiries` is None where nobody outside is asked, `breaking` where nobody is broken off for it."""
         self._user = User(f"system:{component}", "", _MASTERS, is_master=True)
         self._options = WriteOptions(False, component, "Ignore", None)
         self._served = served
         self._registry = registry
         self._deleter = deleter
         self._inquiries = inquiries
-        self._broken_off = None if breaks is None else broken_off
-        self._breaks = breaks or Breaks()
+        self._breaking = breaking
         #: Kinds by their name in the store, as far as they were needed; custom ones come and go.
         self._built_in: dict[str, Resource] = {}
 
@@ -106,14 +104,14 @@ class InProcessClient:
         try:
             if self._inquiries is None:
                 yield
-            elif self._broken_off is None or not self._breaks.are_allowed:
+            elif self._breaking is None or not self._breaking[0].are_allowed:
                 with self._inquiries.aside():
                     yield
             else:
                 meta = obj["metadata"]
                 name = meta.get("name") or meta.get("generateName", "")
                 place = self._user.name, verb, storage, subresource, meta.get("namespace", ""), name
-                with self._interrupted(self._inquiries, self._broken_off, place, msgspec.json.encode(obj)):
+                with self._interrupted(self._inquiries, self._breaking[1], place, msgspec.json.encode(obj)):
                     yield
         except Failure as failure:
             raise Refused(failure.code, failure.reason, failure.message) from failure

@@ -155,8 +155,7 @@ async def _serve(
         more_versions=service.api,
         describe=describe,
         ask=ask,
-        apart=functools.partial(do_apart, asyncio.get_running_loop()),
-        breaks=world.breaks,
+        breaking=(world.breaks, functools.partial(do_apart, asyncio.get_running_loop())),
     )
     listener = _listen(api, service, credentials.context)
     try:

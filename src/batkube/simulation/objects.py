@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batkube.cluster.client import Refused
+from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key
 from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
@@ -70,10 +71,15 @@ def check_objects(
             manifests.apply(manifest.fields)
         except Refused as refusal:
             if refusal.code != _FORBIDDEN:
-                is_unknown = refusal.message.startswith("no matches")
-                remedy = "define its kind before, or have its version served (--api)" if is_unknown else None
+                remedy = _remedy(manifest) if refusal.message.startswith("no matches") else None
                 # Some of its messages are lists of several lines.
                 _refuse(manifest, f"is refused by the API: {' '.join(refusal.message.split())}", remedy)
+
+
+def _remedy(manifest: ObjectManifest) -> str:
+    """Return what helps a kind that is unknown: its definition, or to switch its version on."""
+    version = manifest.fields.get("apiVersion")
+    return f"add --api {version}" if version in KindTable.builtin().on_request else "define its kind before"
 
 
 def _refuse(manifest: ObjectManifest, problem: str, remedy: str | None) -> None:

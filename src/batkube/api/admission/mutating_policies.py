@@ -20,7 +20,7 @@ from batkube.api.admission.conditions import (
 )
 from batkube.api.admission.mutations import NotMutated, applied, patched
 from batkube.api.admission.policy_matching import KindVersions, shown_objects
-from batkube.api.admission.reinvocations import Turns
+from batkube.api.admission.reinvocations import ChangeRounds
 from batkube.api.requests.statuses import Failure
 from batkube.cluster.store import KubeObject, Store
 
@@ -36,9 +36,14 @@ class MutatingPolicies:
         self._expressions = expressions
         self._versions = versions
 
-    def mutate(self, attempt: Attempt, turns: Turns) -> None:
+    @property
+    def are_there(self) -> bool:
+        """Whether any policy is bound."""
+        return self._bound.are_there
+
+    def mutate(self, attempt: Attempt, turns: ChangeRounds) -> None:
         """Let policies change an object, those whose turn it is; refuse it if one of them cannot."""
-        if not self._bound.are_there:
+        if not self.are_there:
             return
         # All are chosen before any acts, by the object as it is at the beginning of the round.
         chosen = list(self._bound.about(attempt))

@@ -16,7 +16,7 @@ from batkube.api.admission.attempts import Attempt
 from batkube.api.admission.mutating_policies import MutatingPolicies
 from batkube.api.admission.policies import Policies
 from batkube.api.admission.quotas import Charges, charge_quotas
-from batkube.api.admission.reinvocations import Turns
+from batkube.api.admission.reinvocations import ChangeRounds
 from batkube.api.admission.service_accounts import ServiceAccounts
 from batkube.api.admission.webhooks import Webhooks
 from batkube.api.requests.users import User
@@ -108,16 +108,22 @@ class Admission:
         """Let the plugins change the object, or refuse it with a Failure."""
         namespaces.check_namespace(attempt)
         self._fill(attempt)
-        if self._mutating_policies is None and self._webhooks is None:
+        if not self._users_change_objects:
             return
-        by_policies, by_webhooks = Turns(), Turns()
+        by_policies, by_webhooks = ChangeRounds(), ChangeRounds()
         self._change(attempt, by_policies, by_webhooks)
         if by_policies.has_changed or by_webhooks.has_changed:
             by_policies.round = by_webhooks.round = 1
             self._fill(attempt)
             self._change(attempt, by_policies, by_webhooks)
 
-    def _change(self, attempt: Attempt, by_policies: Turns, by_webhooks: Turns) -> None:
+    @property
+    def _users_change_objects(self) -> bool:
+        """Whether there is any policy or webhook that may change objects; most writes pay no more than this."""
+        policies = self._mutating_policies
+        return (policies is not None and policies.are_there) or self.asks_webhooks
+
+    def _change(self, attempt: Attempt, by_policies: ChangeRounds, by_webhooks: ChangeRounds) -> None:
         """Let policies and webhooks of users change the object, those whose turn it is."""
         if self._mutating_policies is not None:
             self._mutating_policies.mutate(attempt, by_policies)
@@ -156,7 +162,7 @@ class Admission:
     def review_deletion(self, attempt: Attempt) -> None:
         """Let webhooks and policies refuse a deletion; the former may not change anything, but are asked."""
         if self._webhooks is not None:
-            self._webhooks.mutate(attempt, Turns())
+            self._webhooks.mutate(attempt, ChangeRounds())
         self._judge(attempt)
 
     def _judge(self, attempt: Attempt) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 
-class Turns:
+class ChangeRounds:
     """Whose turn it is in the rounds of one attempt, of those that one plugin asks."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from batkube.api.admission.admission_reviews import (
 from batkube.api.admission.attempts import Attempt
 from batkube.api.admission.conditions import Expressions, NoValue, conditions_hold, seen_by_expressions
 from batkube.api.admission.policy_matching import KindVersions, selectors_match, shown_objects, target_of
-from batkube.api.admission.reinvocations import Turns
+from batkube.api.admission.reinvocations import ChangeRounds
 from batkube.api.decoding.objects import ParseError, parse_json
 from batkube.api.patches.json_patches import PatchError, json_patch, unchecked_operations
 from batkube.api.requests import statuses
@@ -92,7 +92,7 @@ class Webhooks:
 
     # Changing
 
-    def mutate(self, attempt: Attempt, turns: Turns) -> None:
+    def mutate(self, attempt: Attempt, turns: ChangeRounds) -> None:
         """Let webhooks change an object, those whose turn it is."""
         if not self._concerns(attempt, MUTATING):
             return

@@ -20,7 +20,7 @@ from batkube.api.cel.trees import (
     ListOf,
     Macro,
     MapOf,
-    Message,
+    MessageOf,
     Name,
     Node,
     Select,
@@ -117,7 +117,7 @@ class _Checker:
             Index: self._index,
             ListOf: self._list,
             MapOf: self._map,
-            Message: self._message,
+            MessageOf: self._message,
             Macro: self._macro,
             FunctionCall: self._call,
         }
@@ -201,7 +201,7 @@ class _Checker:
         values = zip((value for _, value in node.entries), node.optional, strict=True)
         return map_of(self._elements(values, scope), keys)
 
-    def _message(self, node: Message, scope: Scope) -> CelType:
+    def _message(self, node: MessageOf, scope: Scope) -> CelType:
         kind = message_type(node.name, scope)
         if kind is None:
             return self._wrong(node.at, f"undeclared reference to '{node.name}' (in container '')")

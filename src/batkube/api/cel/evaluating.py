@@ -21,7 +21,7 @@ from batkube.api.cel.trees import (
     ListOf,
     Macro,
     MapOf,
-    Message,
+    MessageOf,
     Name,
     Node,
     Select,
@@ -156,7 +156,7 @@ def _map(node: MapOf, meter: Meter) -> Evaluate:
     return evaluate
 
 
-def _message(node: Message, meter: Meter) -> Evaluate:
+def _message(node: MessageOf, meter: Meter) -> Evaluate:
     fields = [
         (field, compiled(value, meter), optional)
         for (field, value, _), optional in zip(node.fields, node.optional, strict=True)
@@ -256,7 +256,7 @@ _COMPILERS: dict[type[Node], Callable[[Any, Meter], Evaluate]] = {
     Index: _index,
     ListOf: _list,
     MapOf: _map,
-    Message: _message,
+    MessageOf: _message,
     FunctionCall: _call,
     Macro: _macro,
 }

@@ -14,7 +14,7 @@ from batkube.api.cel.trees import (
     ListOf,
     Macro,
     MapOf,
-    Message,
+    MessageOf,
     Name,
     Node,
     Select,
@@ -314,7 +314,7 @@ class _ExpressionParser:
     def _message(self, first: str, length: int) -> Node:
         name = first + "".join(token.text for token in self.tokens[self.position : self.position + length - 1])
         self.position += length
-        return Message(self.tokens[self.position - 1].at, name, *self._literal_parts("}", self._field))
+        return MessageOf(self.tokens[self.position - 1].at, name, *self._literal_parts("}", self._field))
 
     # Macros
 

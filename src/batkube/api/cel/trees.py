@@ -98,7 +98,7 @@ class MapOf(Node, frozen=True):
     optional: tuple[bool, ...]
 
 
-class Message(Node, frozen=True):
+class MessageOf(Node, frozen=True):
     """`Object.spec{field: value, ?other: optional}`: a message of a named type."""
 
     name: str

@@ -201,7 +201,7 @@ class WriteOptions(msgspec.Struct):
     validation: str
     force: bool | None
     #: What the client itself has said of the two before, by name.
-    given: dict[str, str] = {}
+    own_words: dict[str, str] = {}
 
     def document(self, kind: str) -> dict[str, Any]:
         """Return the options as clients write them, `kind` being `CreateOptions` or another of its like."""
@@ -210,7 +210,7 @@ class WriteOptions(msgspec.Struct):
             document["dryRun"] = ["All"]
         if self.force is not None:
             document["force"] = self.force
-        return {**document, **self.given}
+        return {**document, **self.own_words}
 
 
 _PRINTABLE_LIMIT = 128
@@ -239,13 +239,13 @@ def write_options(request: Request, kind: str) -> WriteOptions:
         problems.append(FieldError("FieldValueNotSupported", "fieldValidation", text))
     if problems:
         raise invalid_options(kind, problems)
-    given = {"fieldManager": manager, "fieldValidation": validation}
+    words = {"fieldManager": manager, "fieldValidation": validation}
     return WriteOptions(
         bool(request.query.get("dryRun")),
         manager or agent,
         validation or "Warn",
         force,
-        {name: text for name, text in given.items() if text},
+        {name: text for name, text in words.items() if text},
     )
 
 
