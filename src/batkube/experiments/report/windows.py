@@ -26,7 +26,7 @@ def remark_on_windows(findings: Findings, points: Sequence[GridPoint]) -> str:
 
 def _overlap(findings: Findings, point: GridPoint) -> str:
     """Compare the windows of one point's seeds; other schedulers had the same ones."""
-    runs = {seed: str(row["run"]) for (seed, _), row in reversed(point.done.items())}
+    runs = {seed: str(row["run"]) for (seed, _), row in point.done.items()}
     traces = {run: _trace(findings, run) for run in runs.values()}
     try:
         windows = [frozenset(findings.results(run).jobs["job_id"]) for run, trace in traces.items() if trace]
