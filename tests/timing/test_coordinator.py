@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from tests.timing.conftest import OtherSide
 
-from batkube.timing.coordinator import Attachment
+from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant
+from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.page import ClockPage
 
 QUESTION, ANSWER, READ = 2, 8, 17
@@ -46,3 +47,32 @@ def test_a_program_that_said_it_is_idle_before_the_bytes_came_is_asked_again() -
     finally:
         page.program.close()
         page.close()
+
+
+class Ticking:
+    """A silent program with a timer every second, which jumps from one to the next as far as it is let."""
+
+    busy_until = None
+
+    def __init__(self) -> None:
+        self.page = SimpleNamespace(now=0, next_timer=NANOSECONDS_PER_SECOND, wrote=0)
+        #: From when to when it was let.
+        self.grants: list[tuple[int, int]] = []
+
+    def grant(self, limit_ns: int) -> None:
+        self.grants.append((self.page.now, limit_ns))
+        self.page.now = limit_ns - 1
+        self.page.next_timer = limit_ns
+
+    def wait_idle(self) -> None:
+        if self.page.next_timer <= self.page.now:
+            self.page.next_timer = self.page.now + NANOSECONDS_PER_SECOND
+
+
+def test_a_silent_program_is_asked_every_minute_how_much_garbage_it_has() -> None:
+    program, day = Ticking(), Instant(86400 * NANOSECONDS_PER_SECOND)
+
+    assert Coordinator([cast(Any, program)], 0).advance(Instant(0), day) == day
+
+    assert max(until - since for since, until in program.grants) <= 61 * NANOSECONDS_PER_SECOND
+    assert program.grants[-1][1] == day

@@ -54,7 +54,7 @@ def _apply(plane: ControlPlane, foundations: Foundations) -> None:
         path = f"/apis/{fields['apiVersion']}/{f'namespaces/{namespace}/' if namespace else ''}{collection}"
         plane.wait_for(f"the kind {fields['kind']}", partial(_is_served, access, path), _SERVER)
         access.create(path, fields)
-    for version in {version for version, _ in collections}:
+    for version in dict.fromkeys(version for version, _ in collections):
         plane.wait_for(version, partial(_is_served, access, f"/apis/{version}"), _SERVER)
 
 

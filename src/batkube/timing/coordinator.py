@@ -29,6 +29,9 @@ PATIENCE = Duration(3600 * NANOSECONDS_PER_SECOND)
 #: at the wrong moment), but a program that is long at work is not asked all the time. Each time those who wait at the
 #: door are seen to, so that no crowd of strangers keeps the program from connecting.
 _FIRST_PATIENCE_S, _LAST_PATIENCE_S = 0.002, 0.008
+#: How long a grant lasts beyond the first timer. A program that jumps from timer to timer does not say how much garbage
+#: it leaves, and does not collect any.
+_GRANT = Duration(60 * NANOSECONDS_PER_SECOND)
 #: A program that does not become idle for so long, in real time, is stuck.
 WATCHDOG = Duration(120 * NANOSECONDS_PER_SECOND)
 #: A Go program takes up its clock before anything else; one that has not after so long was not built for it.
@@ -287,7 +290,8 @@ class Coordinator:
             nexts = sorted((max(self._next_timer(one), now), number) for number, one in enumerate(free))
             if not nexts or nexts[0][0] >= horizon:
                 return self._move(horizon)
-            (_, number), limit = nexts[0], min([horizon, *(time for time, _ in nexts[1:])])
+            (first, number), others = nexts[0], [time for time, _ in nexts[1:]]
+            limit = Instant(min([horizon, first + _GRANT, *others]))
             now, wrote = self._granted(free[number], now, limit)
             if wrote:
                 return now
