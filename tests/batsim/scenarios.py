@@ -75,7 +75,9 @@ class Maker:
         if self._chance(0.1):
             self._words += ["--sched-cfg", '{"so": 1}']
         self._set_habits()
-        quiet = "--events" not in self._words and self._family in ("silent", "wired", "traces") and self._chance(0.08)
+        # Without a scheduler jobs begin in the order of a table of hashes, which meters notice.
+        is_plain = "--events" not in self._words and not self._has_energy
+        quiet = is_plain and self._family in ("silent", "wired", "traces") and self._chance(0.08)
         if quiet:
             self._words = [word for word in self._words if word not in ("--enable-dynamic-jobs",)] + ["--no-sched"]
         return Scenario(["-v", "quiet", *self._words], random.randrange(2**32), self._habits, not quiet)
@@ -88,11 +90,14 @@ class Maker:
         for habit, share in (("kill", 0.3), ("call", 0.4), ("hesitate", 0.3), ("reject", 0.1), ("describe", 0.3)):
             if self._chance(0.5):
                 self._habits[habit] = share
-        # Batsim's own messages take time on a network, and a call is not asked for in the past.
-        self._habits["ahead"] = ([0.1] if self._has_network else [0.001]) + [0.5, 1.0, 2.5, 5.0, 10.0, 12.345678]
+        # Batsim's own messages take time on a network: a call is not asked for in the past, nor for when a file's jobs
+        # are on their way, since which of two floats of one date is first is chance.
+        self._habits["ahead"] = [0.001, 0.5, 1.0, 2.5, 5.0, 10.0, 12.345678]
+        if self._has_network:
+            self._habits["ahead"] = [0.1234, 0.5171, 2.4567, 12.345678]
         self._habits |= {"scatter": random.random(), "limit": 0.4, "map": 0.2, "io": 0.15, "name_storage": 0.5}
         if self._chance(0.25):
-            self._habits["delay"] = random.choice((0.5, 0.25, 1.0, 3.7))
+            self._habits["delay"] = random.choice((0.47, 1.31) if self._has_network else (0.5, 0.25, 1.0, 3.7))
         if self._has_energy:
             self._habits |= {"query": 0.4}
             if self._can_switch:
@@ -219,8 +224,8 @@ class Maker:
         little early, it takes two jobs of one date for two of two.
         """
         if self._has_network:
-            return self._random.sample([0, 1, 2.5, 5, 10, 17.3, 30, 30.5, 31], count)
-        return self._random.choices((0, 0, 0, 1, 2.5, 5, 10, 17.3, 30), k=count)
+            return self._random.sample([0, 1, 2.5, 5, 10, 17.25, 30, 30.5, 31], count)
+        return self._random.choices((0, 0, 0, 1, 2.5, 5, 10, 17.25, 30), k=count)
 
     def _profile(self, profiles: Profiles, name: str, size: int, depth: int = 0) -> str:
         """Add a profile of a kind that the family likes; return the kind, as the scheduler needs to know it."""

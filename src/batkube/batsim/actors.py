@@ -16,7 +16,6 @@ lets actors act. So that order is imitated here, and the rest of the package is 
 
 from __future__ import annotations
 
-import enum
 import heapq
 import operator
 from collections import deque
@@ -66,27 +65,15 @@ class Actor:
         self.mailbox: Queue | None = None
 
 
-class Kind(enum.Enum):
-    """What goes on, where that makes a difference.
-
-    SimGrid's clock is a float: what is due at one date is so only almost. A sleep that is almost over is over (a
-    nanosecond before, surf/precision), a message is not; so at one date sleeps end before messages that took time, and
-    at the first moment of the date.
-    """
-
-    WORK = enum.auto()
-    SLEEP = enum.auto()
-    MESSAGE = enum.auto()
-
-
 class Activity:
     """Something that ends at a date, unless it is given up before."""
 
-    __slots__ = ("is_over", "kind", "on_end")
+    __slots__ = ("is_over", "is_sleep", "on_end")
 
-    def __init__(self, on_end: Callable[[], None], kind: Kind) -> None:
+    def __init__(self, on_end: Callable[[], None], *, is_sleep: bool = False) -> None:
+        """A sleep ends at the first moment of its date: SimGrid wakes a nanosecond early (surf/precision)."""
         self.on_end = on_end
-        self.kind = kind
+        self.is_sleep = is_sleep
         self.is_over = False
 
 
@@ -154,11 +141,11 @@ class Scene:
         on_end: Callable[[], None],
         number: int | None = None,
         *,
-        kind: Kind = Kind.WORK,
+        is_sleep: bool = False,
         moments: int = 0,
     ) -> Activity:
         """Begin something that ends at a date, and `moments` later; `number` if it had begun before that was known."""
-        activity = Activity(on_end, kind)
+        activity = Activity(on_end, is_sleep=is_sleep)
         number = self.beginning() if number is None else number
         heapq.heappush(self._dates, (at, self.moment + moments, number, activity))
         return activity
@@ -189,7 +176,7 @@ class Scene:
         self.now = now
         if self.clockwork is not None:
             for moment, number, on_end in self.clockwork.ends(now):
-                heapq.heappush(self._dates, (now, moment, number, Activity(on_end, Kind.WORK)))
+                heapq.heappush(self._dates, (now, moment, number, Activity(on_end)))
         for _, activity in sorted(self._ends(now), key=operator.itemgetter(0)):
             if not activity.is_over:
                 activity.is_over = True
@@ -208,11 +195,9 @@ class Scene:
                 due.append(entry)
         if due:
             self.moment = due[0][1]
-        has_sleeps = any(activity.kind is Kind.SLEEP for *_, activity in due)
         for entry in due:
             _, moment, number, activity = entry
-            is_early = moment > self.moment or (has_sleeps and activity.kind is Kind.MESSAGE)
-            if activity.kind is Kind.SLEEP or not is_early:
+            if activity.is_sleep or moment <= self.moment:
                 yield number, activity
             else:
                 heapq.heappush(dates, entry)
@@ -235,12 +220,15 @@ class Scene:
 class Sleep:
     """Wait for a while; no time at all is no wait (SimGrid: sleep_for returns at once)."""
 
-    __slots__ = ("kind", "length", "moments")
+    __slots__ = ("is_work", "length", "moments")
 
-    def __init__(self, length: Duration, kind: Kind = Kind.SLEEP, *, moments: int = 0) -> None:
-        """`moments`: so many more; as many less as it is later than its date, for who waits for a date."""
+    def __init__(self, length: Duration, *, moments: int = 0, is_work: bool = False) -> None:
+        """`moments`: so many more; as many less as it is later than its date, for who waits for a date.
+
+        `is_work`: something is computed meanwhile.
+        """
         self.length = length
-        self.kind = kind
+        self.is_work = is_work
         self.moments = moments
 
     def begin(self, scene: Scene, actor: Actor) -> None:
@@ -250,7 +238,9 @@ class Sleep:
             scene.touch(actor.host)
             scene.go_on(actor)
 
-        actor.pending = scene.book(Instant(scene.now + self.length), wake, kind=self.kind, moments=self.moments)
+        actor.pending = scene.book(
+            Instant(scene.now + self.length), wake, is_sleep=not self.is_work, moments=self.moments
+        )
 
 
 class Pause:

@@ -37,7 +37,8 @@ class EngineWire:
     def start(self, platform: str, workloads: Sequence[Workload], folder: Path, *, shares_machines: bool) -> None:
         """Start a Batsim that comes here; its files go into `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
-        command = [PROGRAM, "-p", platform, "-s", self._replier.endpoint, "-e", str(folder / "out")]
+        # Otherwise its log has every message in it, and each timer of a scheduler is two.
+        command = [PROGRAM, "-q", "-p", platform, "-s", self._replier.endpoint, "-e", str(folder / "out")]
         command += _master(Path(platform))
         for workload in workloads:
             command += ["-w", str(_file_of(workload, folder))]

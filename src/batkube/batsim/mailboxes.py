@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from batkube.batsim.actors import Actor, Kind, Scene
+from batkube.batsim.actors import Actor, Scene
 from batkube.kernel.instants import Duration, Instant
 
 
@@ -67,7 +67,7 @@ def _transfer(scene: Scene, sender: Actor, receiver: Actor, message: object, ord
     length = Duration(round(exact_ns))
     # Over SimGrid's own loopback, of 10 GB/s, a message takes 0.1 ns: what follows is a moment later.
     moments = int(length == 0 and exact_ns > 0)
-    scene.book(Instant(scene.now + length), arrive, kind=Kind.MESSAGE if length else Kind.WORK, moments=moments)
+    scene.book(Instant(scene.now + length), arrive, moments=moments)
 
 
 class Put:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 
-from batkube.batsim.actors import Enter, Kind, Pause, Scene, Script, Sleep
+from batkube.batsim.actors import Enter, Pause, Scene, Script, Sleep
 from batkube.batsim.machines import LiveMachine, Machines, MachineState
 from batkube.batsim.mailboxes import Mailbox
 from batkube.batsim.meter_reading import read_meters
@@ -86,7 +86,7 @@ class MachinePower:
         # What computing a flop is made of: its amount, host and priority (SimGrid: s4u::this_actor::execute).
         for _ in range(3):
             yield Pause()
-        yield Sleep(seconds(1.0 / speed) or Duration(1), Kind.WORK)
+        yield Sleep(seconds(1.0 / speed) or Duration(1), is_work=True)
         yield Pause(lambda: self._arrive(machine, request.state, self._scene.now))
         now = self._scene.now
         self._machines.change(machine, arrival, now)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import KubeObject
-from batkube.controllers.replica_demand import Demand, NoDemand, Target, demand
+from batkube.controllers.replica_demand import SizeProposal, NoDemand, Target, demand
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import MEMORY, Format, Quantity, parse_quantity
 
@@ -76,7 +76,7 @@ def _target(source: KubeObject) -> Target:
     return Target(source["name"], source.get("container", ""), percent, milli)
 
 
-def _current(resource: str, asked: Demand) -> KubeObject:
+def _current(resource: str, asked: SizeProposal) -> KubeObject:
     form = Format.BINARY_SI if resource == MEMORY else Format.DECIMAL_SI
     average = {"averageValue": str(Quantity(asked.average * _NANOS_PER_MILLI, form))}
     if asked.utilisation_percent is None:

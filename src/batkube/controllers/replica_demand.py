@@ -45,7 +45,7 @@ class Target:
     average: int | None
 
 
-class Demand(NamedTuple):
+class SizeProposal(NamedTuple):
     """How many pods there should be, and what those that are there use on average."""
 
     replicas: int
@@ -68,7 +68,7 @@ class _Groups(NamedTuple):
     ignored: list[str]
 
 
-def demand(target: Target, pods: Sequence[KubeObject], use: PodUse, size: int, now: Instant) -> Demand:
+def demand(target: Target, pods: Sequence[KubeObject], use: PodUse, size: int, now: Instant) -> SizeProposal:
     """Return how many pods there should be where `pods` are, and `size` are asked for; raises NoDemand."""
     samples = _samples(target, pods, use, now)
     if not pods:
@@ -84,18 +84,18 @@ def demand(target: Target, pods: Sequence[KubeObject], use: PodUse, size: int, n
     if not has_unready and not groups.missing:
         # What is close enough to the target stays as it is.
         replicas = size if _is_close(present.ratio) else math.ceil(present.ratio * groups.ready_count)
-        return Demand(replicas, *told)
+        return SizeProposal(replicas, *told)
     filled = {**known, **_assumed(target, groups.missing, requests, present.ratio)}
     if has_unready:
         filled |= dict.fromkeys(groups.unready, 0)
     assumed = _use(target, filled, requests)
     turns = (present.ratio < 1 < assumed.ratio) or (assumed.ratio < 1 < present.ratio)
     if turns or _is_close(assumed.ratio):
-        return Demand(size, *told)
+        return SizeProposal(size, *told)
     replicas = math.ceil(assumed.ratio * len(filled))
     if (assumed.ratio < 1 and replicas > size) or (assumed.ratio > 1 and replicas < size):
-        return Demand(size, *told)
-    return Demand(replicas, *told)
+        return SizeProposal(size, *told)
+    return SizeProposal(replicas, *told)
 
 
 def _samples(target: Target, pods: Iterable[KubeObject], use: PodUse, now: Instant) -> Samples:
