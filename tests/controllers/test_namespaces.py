@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 from tests.controllers.conftest import Cluster
 
 
@@ -92,3 +95,28 @@ def test_pods_go_before_everything_else(world: Cluster) -> None:
     let_go(world, "pods", "lab/p")
     assert not [key for key in world.store.all("configmaps") if key.startswith("lab/")]
     assert "lab" not in world.store.all("namespaces")
+
+
+def test_namespaces_that_came_and_went_take_no_memory(world: Cluster) -> None:
+    def come_and_go(first: int, count: int) -> None:
+        for number in range(first, first + count):
+            make_namespace(world, f"lab-{number}")
+            for name in range(50):
+                metadata = {"name": f"c-{name}", "namespace": f"lab-{number}"}
+                world.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+            world.delete("namespaces", f"lab-{number}")
+            world.run(5)
+            assert f"lab-{number}" not in world.store.all("namespaces")
+        world.store.compact()
+
+    come_and_go(0, 10)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        come_and_go(10, 20)
+        gc.collect()
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert grown < 30_000

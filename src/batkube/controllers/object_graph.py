@@ -97,6 +97,8 @@ class ObjectGraph:
             siblings.pop(uid, None)
             if not siblings:
                 self._dependents.pop(reference["uid"], None)
-        content = self._content.get(namespace_of(place.key))
-        if content is not None:
-            content.pop(place, None)
+        namespace = namespace_of(place.key)
+        content = self._content.get(namespace, {})
+        content.pop(place, None)
+        if not content:
+            self._content.pop(namespace, None)
