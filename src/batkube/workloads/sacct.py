@@ -29,7 +29,7 @@ from batkube.workloads.delays import DelayProfiles
 from batkube.workloads.files import lines
 from batkube.workloads.model import Job, Requests, Workload
 from batkube.workloads.names import unfit
-from batkube.workloads.sacct_rows import JOB_ID, REMEDY, Rows
+from batkube.workloads.sacct_rows import JOB_ID, REMEDY, SacctRows
 from batkube.workloads.walltimes import OVERRUN
 
 #: What stands in the place of a time that there is none of.
@@ -60,7 +60,7 @@ HETEROGENEOUS = FidelityNote(
 def read_sacct(path: Path, name: str) -> Workload:
     """Return the jobs of an accounting list as a workload called `name`. Raises InputError."""
     with lines(path) as text:
-        rows = Rows(path, text)
+        rows = SacctRows(path, text)
         jobs = _AccountedJobs(path, name, rows.columns)
         for line, cells in rows:
             jobs.add(line, cells)

@@ -31,7 +31,7 @@ def delimiter_of(header: str) -> str | None:
     return match["delimiter"] if match and JOB_ID in header.rstrip().split(match["delimiter"]) else None
 
 
-class Rows:
+class SacctRows:
     """The lines of a list after the first one, as (number, columns by name)."""
 
     def __init__(self, path: Path, text: Iterator[str]) -> None:
