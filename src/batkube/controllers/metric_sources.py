@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import KubeObject
-from batkube.controllers.replica_demand import SizeProposal, NoDemand, Target, demand
+from batkube.controllers.replica_demand import NoDemand, SizeProposal, Target, demand
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import MEMORY, Format, Quantity, parse_quantity
 
