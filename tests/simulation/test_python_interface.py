@@ -139,6 +139,7 @@ def test_runs_are_compared_and_show_themselves(simulate: Simulate, tmp_path: Pat
     page = comparison._repr_html_()
     assert "&lt;b&gt;narrow, ±%" in page
     assert "<b>narrow" not in page
+    assert "mean wait" in repr(comparison)
     assert repr(batkube.Results(tmp_path / "fcfs")) == f"<Results of policy:fcfs in {tmp_path / 'fcfs'}>"
     assert narrow.report(tmp_path / "narrow.html").read_text().startswith("<!DOCTYPE html>")
     assert fcfs.gantt()._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]

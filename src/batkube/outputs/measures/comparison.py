@@ -77,7 +77,7 @@ class JobDifferences:
     ended_otherwise: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Several runs, one of them the baseline that the others are measured against."""
 
@@ -120,17 +120,25 @@ class Comparison:
         values = {label: [row.raw for row in rows] for label, rows in zip(self.labels, self.rows, strict=True)}
         return pd.DataFrame(values, index=pd.Index(names, name="metric"), dtype="float64")
 
+    def __repr__(self) -> str:
+        """Return the comparison as a terminal shows it: warnings first, then the table."""
+        return "\n".join([*(f"warning: {warning}" for warning in self.warnings), self._shown.to_string()])
+
     def _repr_html_(self) -> str:
-        """Return the comparison as a notebook shows it: warnings first, then what any run has, with the changes."""
+        """Return the comparison as a notebook shows it, in the same order."""
+        warnings = "".join(f"<p><b>warning:</b> {escape(warning)}</p>" for warning in self.warnings)
+        return f"<div>{warnings}{self._shown.to_html()}</div>"
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        """What any run has, as people read it, with the changes."""
         columns: dict[str, list[str]] = {"unit": [row.unit for row in self.rows[0]]}
         for run, label in enumerate(self.labels):
             columns[label] = [row.text for row in self.rows[run]]
             if run != self.baseline:
                 columns[f"{label}, ±%"] = [self._change_text(run, number) for number in range(len(self.rows[run]))]
         table = pd.DataFrame(columns, index=[row.name.strip() for row in self.rows[0]])
-        is_known = [any(rows[number].value is not None for rows in self.rows) for number in range(len(table))]
-        warnings = "".join(f"<p><b>warning:</b> {escape(warning)}</p>" for warning in self.warnings)
-        return f"<div>{warnings}{table[is_known].to_html()}</div>"
+        return table[[any(rows[number].value is not None for rows in self.rows) for number in range(len(table))]]
 
     def _change_text(self, run: int, row: int) -> str:
         change = self.change(run, row)
