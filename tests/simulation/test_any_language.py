@@ -162,12 +162,19 @@ def test_a_program_finds_folders_at_the_places_where_its_container_would_have_th
     )
     try:
         with pytest.raises(RunFailed, match=r"(?s)\['tls.crt', 'tls.key'\] True.*seen"):
-            batkube.run(workload=workload(tmp_path, 1), platform="1x1", scheduler="mine", catalogue=file)
+            batkube.run(
+                workload=workload(tmp_path, 1), platform="1x1", scheduler="mine", catalogue=file, out=tmp_path / "out"
+            )
     except InputError as refusal:
         if "file systems of its own" not in str(refusal):
             raise
         pytest.skip("needs mount namespaces, which this machine does not allow")
     assert not Path("/etc/mine").exists()
+    assert sorted(path.name for path in (tmp_path / "out" / "scheduler").iterdir()) == [
+        "certificates",
+        "kubeconfig",
+        "log.txt",
+    ]
 
 
 def test_a_port_that_a_program_expects_and_somebody_has_is_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ where nobody is asked who he is. All of them are there, and all lead to the run'
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,7 +61,7 @@ def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, to
             variables |= {"LD_PRELOAD": str(clock_library(cache_folder())), "BATKUBE_SERVICE_ACCOUNT": str(account)}
         else:
             mounts[PLACE] = account
-    return ProgramSurroundings(variables, tls, _standing(mounts, folder / "pod" / "run") if mounts else None)
+    return ProgramSurroundings(variables, tls, standing_at(mounts, folder / "mounts") if mounts else None)
 
 
 def _mounts(scheduler: OutsideScheduler, folder: Path) -> dict[str, str]:
@@ -69,11 +69,6 @@ def _mounts(scheduler: OutsideScheduler, folder: Path) -> dict[str, str]:
     places = {"folder": str(folder), "certificates": str(folder / CERTIFICATES)}
     filled: dict[str, str] = fill_all(dict(scheduler.start.mounts), places)
     return filled
-
-
-def _standing(mounts: Mapping[Path, Path], room: Path) -> Callable[[], None]:
-    room.mkdir(parents=True)
-    return standing_at(mounts, room)
 
 
 def _variables(scheduler: OutsideScheduler, folder: Path, port: int, seed: int) -> dict[str, str]:

@@ -14,46 +14,54 @@ from pathlib import Path
 
 _NEW_USERS, _NEW_MOUNTS = 0x10000000, 0x00020000
 _BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
+#: Of umount2(2): at once, also if it is in use.
+_DETACH = 2
+_LIBRARY = ctypes.CDLL(None, use_errno=True)
 
 
 def standing_at(folders: Mapping[Path, Path], room: Path) -> Callable[[], None]:
     """Return what a new process has to call before it becomes a program, so that it finds each folder at its place.
 
-    `room` is an empty folder of the caller's, in which the surroundings of places are put together anew.
+    `room` is a folder of the caller's, in which the surroundings of places are put together anew. It is gone then.
     """
-    library, user, group = ctypes.CDLL(None, use_errno=True), os.getuid(), os.getgid()
-
-    def mount(source: Path | str, to: Path | str, flags: int, kind: str = "none") -> None:
-        if library.mount(str(source).encode(), str(to).encode(), kind.encode(), ctypes.c_ulong(flags), None):
-            raise OSError(ctypes.get_errno(), "mount")
+    room.mkdir()
+    user, group = os.getuid(), os.getgid()
 
     def prepare() -> None:
-        if library.unshare(_NEW_MOUNTS | (_NEW_USERS if user else 0)):
+        if _LIBRARY.unshare(_NEW_MOUNTS | (_NEW_USERS if user else 0)):
             raise OSError(ctypes.get_errno(), "unshare")
         if user:
             _stay(user, group)
-        mount("none", "/", _RECURSIVE | _PRIVATE)
-        for number, (place, folder) in enumerate(folders.items()):
-            _put(folder, Path(os.path.realpath(place)), room / str(number), mount)
+        _mount("none", "/", _RECURSIVE | _PRIVATE)
+        for place, folder in folders.items():
+            _put(folder, Path(os.path.realpath(place)), room)
+        with contextlib.suppress(OSError):
+            room.rmdir()
 
     return prepare
 
 
-def _put(folder: Path, place: Path, room: Path, mount: Callable[..., None]) -> None:
+def _mount(source: Path | str, to: Path | str, flags: int, kind: str = "none") -> None:
+    if _LIBRARY.mount(str(source).encode(), str(to).encode(), kind.encode(), ctypes.c_ulong(flags), None):
+        raise OSError(ctypes.get_errno(), "mount")
+
+
+def _put(folder: Path, place: Path, room: Path) -> None:
     """Let a folder stand at a place; what is above it and does not exist is made, beside all that is there."""
     above = next(parent for parent in (place, *place.parents) if parent.exists())
     if above == place:
-        mount(folder, place, _BIND)
+        _mount(folder, place, _BIND)
         return
-    room.mkdir()
-    mount("tmpfs", room, 0, "tmpfs")
+    _mount("tmpfs", room, 0, "tmpfs")
     for one in above.iterdir():
         if _stand_in(one, room / one.name):
             with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile
-                mount(one, room / one.name, _BIND | _RECURSIVE)
+                _mount(one, room / one.name, _BIND | _RECURSIVE)
     (room / place.relative_to(above)).mkdir(parents=True)
-    mount(folder, room / place.relative_to(above), _BIND)
-    mount(room, above, _BIND | _RECURSIVE)
+    _mount(folder, room / place.relative_to(above), _BIND)
+    _mount(room, above, _BIND | _RECURSIVE)
+    if _LIBRARY.umount2(str(room).encode(), _DETACH):
+        raise OSError(ctypes.get_errno(), "umount2")
 
 
 def _stay(user: int, group: int) -> None:
