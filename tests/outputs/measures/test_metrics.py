@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import batkube
 from batkube.kernel.job_measures import MeasuredJob, jain_index, measures_of, percentile
 from batkube.outputs.measures.metrics import users_table
 from batkube.outputs.results import Results
@@ -89,6 +90,21 @@ def test_a_run_counts_from_its_first_submission(make_run: MakeRun) -> None:
     assert metrics.utilisation == pytest.approx(30 / 40)
     assert metrics.throughput_per_h == pytest.approx(2 / 20 * 3600)
     assert (metrics.measured_from_s, metrics.measured_until_s) == (year, year + 20)
+
+
+def test_the_tail_of_a_real_trace_is_as_busy_as_over_its_span(shared_data: Path, tmp_path: Path) -> None:
+    """SDSC-SP2 from its 4,500th line on, times as they are: it begins on day 52, and before that nothing could run."""
+    lines = (shared_data / "swf" / "SDSC-SP2-1998-first5000lines.swf").read_text(encoding="utf-8").splitlines()
+    tail = [*(line for line in lines if line.startswith(";")), *lines[4500:]]
+    (tmp_path / "tail.swf").write_text("\n".join(tail) + "\n")
+
+    run = batkube.run(workload=tmp_path / "tail.swf", platform="128x1", out=tmp_path / "out")
+
+    jobs = run.jobs
+    work = ((jobs["finish_time"] - jobs["starting_time"]) * jobs["requested_number_of_resources"]).sum()
+    first, last = jobs["submission_time"].min(), jobs["finish_time"].max()
+    assert run.metrics.utilisation == pytest.approx(work / (128 * (last - first)), rel=1e-6)
+    assert run.metrics.utilisation > 2 * work / (128 * last), "counted from 0 it would be less than half"
 
 
 def test_warm_up_and_cool_down_leave_out_jobs_and_machine_time(make_run: MakeRun) -> None:
