@@ -26,7 +26,6 @@ SCHEDULERS = {
     "scheduler-plugins@0.30.6": ("scheduler-plugins@0.30.6",),
     "kueue@0.10.0": ("kueue@0.10.0", "kube-scheduler@1.34.4"),
     "volcano@1.14.1": ("volcano@1.14.1", "volcano-controller-manager@1.14.1"),
-    "scheduler-plugins@0.34.7": ("scheduler-plugins@0.34.7",),
     "kueue@0.19.0": ("kueue@0.19.0", "kube-scheduler@1.34.4"),
 }
 FILES = ("jobs.csv", "pods.csv", "schedule.csv", "machine_states.csv", "journal.jsonl", "fidelity.json")

@@ -113,9 +113,7 @@ class Api:
         bodies = Bodies(served)
         self.watches = Watches(store, timers, now)
         counters = Counters()
-        documents = OpenApi(
-            table, lambda resource: custom.definition(resource).openapi_schema(resource.version), describe
-        )
+        documents = OpenApi(table, custom.openapi_schema, describe)
         self._paths = Paths(table, documents, counters, self._gauges, _verbs(custom))
         special = Specials(
             served, bodies, Reviews(authenticator, authorizer), TokenRequests(store, tokens), self._registry

@@ -55,7 +55,7 @@ def _resource(
     name, container = source["name"], source.get("container", "")
     target = _target(source)
     try:
-        asked = demand(target, pods, use, size, now)
+        proposal = demand(target, pods, use, size, now)
     except NoDemand as failure:
         what = "usage" if target.utilisation_percent is None else "utilization"
         message = f"failed to get {name} {what}: {failure}"
@@ -64,8 +64,8 @@ def _resource(
     title = f"{name} resource"
     if target.utilisation_percent is not None:
         title = f"{name} {'container ' if container else ''}resource utilization (percentage of request)"
-    current = {**({"container": container} if container else {}), "name": name, "current": _current(name, asked)}
-    return Measured(asked.replicas, title, {"type": kind, field: current})
+    current = {**({"container": container} if container else {}), "name": name, "current": _current(name, proposal)}
+    return Measured(proposal.replicas, title, {"type": kind, field: current})
 
 
 def _target(source: KubeObject) -> Target:
@@ -76,12 +76,12 @@ def _target(source: KubeObject) -> Target:
     return Target(source["name"], source.get("container", ""), percent, milli)
 
 
-def _current(resource: str, asked: SizeProposal) -> KubeObject:
+def _current(resource: str, proposal: SizeProposal) -> KubeObject:
     form = Format.BINARY_SI if resource == MEMORY else Format.DECIMAL_SI
-    average = {"averageValue": str(Quantity(asked.average * _NANOS_PER_MILLI, form))}
-    if asked.utilisation_percent is None:
+    average = {"averageValue": str(Quantity(proposal.average * _NANOS_PER_MILLI, form))}
+    if proposal.utilisation_percent is None:
         return average
-    return {"averageUtilization": asked.utilisation_percent, **average}
+    return {"averageUtilization": proposal.utilisation_percent, **average}
 
 
 def _foreign(kind: str, spec: KubeObject, namespace: str) -> Unmeasured:

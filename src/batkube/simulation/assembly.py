@@ -102,16 +102,14 @@ def assemble(
 ) -> Simulation:
     """Wire one run: workload → store → scheduler → kubelets → outputs."""
     scenario, machines, model = inputs.scenario, inputs.platform.machines, inputs.model
-    world = _world(inputs, journal)
-    loop, courses, names = Loop(world), Courses(), node_names(machines)
-    outcomes, states = list[Outcome](), MachineStatesWriter(states_file, len(machines))
+    world, outcomes, names = _world(inputs, journal), list[Outcome](), node_names(machines)
+    loop, courses, rules = Loop(world), Courses(), ContainerRules(inputs.rules, world.streams)
+    states = MachineStatesWriter(states_file, len(machines))
     witness = Witness(world) if inputs.outside else None
     pods = PodsWriter(pods_file, names, None if witness is None else witness.story)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
-    rules = ContainerRules(inputs.rules, world.streams)
-    use = PodUse(world.store, rules)
-    server = _server(world, inputs, use)
+    server = _server(world, inputs, rules)
     maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
     arrivals = _arrivals(inputs, world)
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
@@ -139,7 +137,7 @@ def assemble(
         rules=rules,
         delays=delays,
         on_busy=watch_machines(world, names, accounts, states, _switches(power), may_go=bool(inputs.timetable)),
-        controllers=_surroundings(server, use) if inputs.has_own_controllers and server is not None else None,
+        controllers=_surroundings(world, inputs, server, rules),
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
     )
@@ -221,7 +219,7 @@ def _watch_gangs(world: World, inputs: Inputs, courses: Courses) -> GangWatch | 
     )
 
 
-def _server(world: World, inputs: Inputs, use: PodUse) -> RunServer | None:
+def _server(world: World, inputs: Inputs, rules: ContainerRules) -> RunServer | None:
     """Return the API server of a run that has somebody to serve."""
     if not inputs.needs_api:
         return None
@@ -231,16 +229,22 @@ def _server(world: World, inputs: Inputs, use: PodUse) -> RunServer | None:
     from batkube.programs.launch import make_server
 
     collisions = Collisions(world) if inputs.scenario.more_schedulers else None
-    server = make_server(world, use, versions_served(inputs.scenario, inputs.outside), collisions)
+    server = make_server(
+        world, PodUse(world.store, rules), versions_served(inputs.scenario, inputs.outside), collisions
+    )
     lay(inputs.foundations, server.api.manifests(server.token))
     return server
 
 
-def _surroundings(server: RunServer, use: PodUse) -> Surroundings:
+def _surroundings(world: World, inputs: Inputs, server: RunServer | None, rules: ContainerRules) -> Surroundings | None:
+    """Return what our controllers need to know, where they are at work."""
+    if server is None or not inputs.has_own_controllers:
+        return None
     from batkube.api.admission.usage import usage_by_storage
     from batkube.components.controllers import Surroundings
 
-    return Surroundings(usage_by_storage(), use, server.api.manifests(server.token, CONTROLLER_MANAGER))
+    scales = server.api.manifests(server.token, CONTROLLER_MANAGER)
+    return Surroundings(usage_by_storage(), PodUse(world.store, rules), scales)
 
 
 def _start_nodes(world: World, inputs: Inputs) -> None:

@@ -105,7 +105,7 @@ def creations() -> Iterator[tuple[str, Resource, str, dict[str, Any], list[Cause
     """Yield every recorded creation of a built-in object that succeeded or did not pass validation."""
     for path in sorted(CASES.glob("*/*.json")):
         case = json.loads(path.read_text(encoding="utf-8"))
-        if case["topic"] in ("admission", "auth", "crd"):
+        if case["topic"] in ("admission", "auth", "crd", "mutating-policies", "policies", "webhooks"):
             continue  # what these objects meet before validation is not modelled here
         for number, step in enumerate(case["steps"]):
             request, response = step.get("request", {}), step.get("response", {})

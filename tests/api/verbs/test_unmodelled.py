@@ -15,11 +15,11 @@ def test_a_webhook_that_will_not_be_called_is_noted_once_with_its_name() -> None
     store, notes = Store(), FidelityNotes()
     note_unmodelled(store, notes, webhooks=False)
 
-    store.create(WEBHOOKS, [Key("guard")], [{"metadata": {"name": "guard"}}], START)
-    store.replace(WEBHOOKS, [Key("guard")], [{"metadata": {"name": "guard", "labels": {}}}], START)
+    store.create(WEBHOOKS, [Key("guard")], [{"kind": "Guard", "metadata": {"name": "guard"}}], START)
+    store.replace(WEBHOOKS, [Key("guard")], [{"kind": "Guard", "metadata": {"name": "guard", "labels": {}}}], START)
 
     (row,) = notes.rows()
-    assert (row["subject"], row["example"], row["count"]) == ("admission", "guard", 1)
+    assert (row["subject"], row["example"], row["count"]) == ("admission", "Guard guard", 1)
 
 
 def test_only_an_api_server_elsewhere_is_not_asked() -> None:
@@ -29,6 +29,6 @@ def test_only_an_api_server_elsewhere_is_not_asked() -> None:
     store.create(SERVERS, [Key("v1.apps")], [{"metadata": {"name": "v1.apps"}, "spec": {}}], START)
     assert notes.rows() == []
 
-    elsewhere = {"metadata": {"name": "v1.x"}, "spec": {"service": {"name": "x"}}}
+    elsewhere = {"kind": "APIService", "metadata": {"name": "v1.x"}, "spec": {"service": {"name": "x"}}}
     store.create(SERVERS, [Key("v1.x")], [elsewhere], START)
-    assert [row["example"] for row in notes.rows()] == ["v1.x"]
+    assert [row["example"] for row in notes.rows()] == ["APIService v1.x"]

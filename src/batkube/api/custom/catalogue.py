@@ -96,6 +96,10 @@ class CustomKinds:
         """Return the definition of a custom resource."""
         return self._definitions[resource.storage]
 
+    def openapi_schema(self, resource: Resource) -> dict[str, Any]:
+        """Return the raw schema of a custom resource."""
+        return self.definition(resource).openapi_schema(resource.version)
+
     def definitions(self) -> list[Definition]:
         """Return all definitions that are served."""
         return list(self._definitions.values())
