@@ -5,6 +5,9 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Where compiled modules may not be kept, every command of the tests compiles all of them anew: a second or two each.
+unexport PYTHONDONTWRITEBYTECODE
+
 PIP := -m pip --quiet --disable-pip-version-check
 # All but what builds real schedulers or needs a real control plane.
 LOWEST_TESTS := $(addprefix tests/,api calibration cli cluster controllers execution experiments kernel outputs platforms policies workloads)

@@ -161,6 +161,7 @@ class PacedServer:
         if peer in self._bindings:
             self._bindings.remove(peer)
         del self._peers[number]
+        self.door.forget(peer.sock)
         peer.sock.close()
         peer.http.connection_lost(None)
 

@@ -89,6 +89,24 @@ def test_a_descriptor_that_stands_for_another_socket_by_now_is_looked_at_again()
     assert held.among({inode + 1_000_000}) == set()
 
 
+def test_new_sockets_are_found_without_going_through_all_that_a_process_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = HeldSockets(os.getpid())
+    many = [socket.socket() for _ in range(100)]
+    inodes = [os.fstat(one.fileno()).st_ino for one in many]
+    assert held.among(set(inodes)) == set(inodes)
+
+    monkeypatch.setattr(os, "listdir", lambda _: pytest.fail("all descriptors were looked at"))
+    for place in (70, 3, 40):
+        many[place].close()
+        held.forget(inodes[place])
+    more = [socket.socket() for _ in range(5)]
+    new = {os.fstat(one.fileno()).st_ino for one in more}
+
+    assert held.among(new) == new
+    for one in (*many, *more):
+        one.close()
+
+
 def test_a_session_is_its_leader_and_what_that_started() -> None:
     code = "import subprocess, sys; subprocess.Popen(['sleep', '60']); print(flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code]

@@ -253,6 +253,19 @@ def test_an_object_of_another_kind_is_named_and_not_read() -> None:
     assert protobuf.open_envelope(enveloped, POD) == {"kind": "Node", "apiVersion": "v1"}
 
 
+def test_parts_that_objects_share_are_written_alike_in_all_of_them() -> None:
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
+    pods = [
+        {"metadata": {"name": f"pod-{number}"}, "spec": {"containers": containers, "nodeName": f"node-{number % 3}"}}
+        for number in range(2000)
+    ]
+
+    apart = [protobuf.encode(msgspec.json.decode(msgspec.json.encode(pod)), POD) for pod in pods]
+
+    assert [protobuf.encode(pod, POD) for pod in pods] == apart
+    assert [protobuf.encode(pod, POD) for pod in reversed(pods)] == apart[::-1]
+
+
 def test_a_watch_event_is_a_frame_around_an_envelope() -> None:
     frame = protobuf.watch_frame("ADDED", b"k8s\x00!")
 

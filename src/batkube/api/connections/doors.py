@@ -53,6 +53,10 @@ class _Program:
             held = held.union(*(HeldSockets(pid).among(inodes) for pid in session_of(self._pid)))
         return held
 
+    def forget(self, inode: int) -> None:
+        """Take a socket for closed."""
+        self._own.forget(inode)
+
 
 class Door:
     """A listening socket, and who may come in."""
@@ -66,6 +70,8 @@ class Door:
         #: Who is invited; nobody as long as the program has not started.
         self._program: _Program | None = None
         self._accepted = 0
+        #: The sockets at the other ends of the program's connections, by our own descriptors.
+        self._inodes: dict[int, int] = {}
         #: Connections of the program's, ever.
         self.let_in = 0
         #: Connections that were closed in silence before it could be told whose they were, ever.
@@ -135,9 +141,16 @@ class Door:
             missing -= was_programs
             if inode in held or was_programs:
                 invited.append(sock)
+                self._inodes[sock.fileno()] = inode or 0
             else:
                 _cut_off(sock)
         return invited
+
+    def forget(self, sock: socket.socket) -> None:
+        """Take the program's end of a connection for closed; called before ours is."""
+        inode = self._inodes.pop(sock.fileno(), 0)
+        if self._program is not None:
+            self._program.forget(inode)
 
     def _inode(self, address: Address) -> int | None:
         """Return the socket at the other end, 0 when it is closed, None when it is another user's."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import heapq
 import os
 import socket
 import struct
@@ -29,6 +30,8 @@ _ANY_INTERFACE_AND_COOKIE = bytes(4) + b"\xff" * 8
 #: inet_diag_msg: after the family the state, then the places, of which we read the first port, then the rest of `End`.
 _ANSWER = struct.Struct("=xBxx2s50xIIII")
 _ANSWER_BYTES = 1 << 16
+#: So many descriptors that were thought to be taken again may be free still before all are looked at.
+_FREE_AT_MOST = 64
 
 
 class End(NamedTuple):
@@ -94,31 +97,64 @@ def _refuse_unless_missing(answer: memoryview) -> None:
 
 
 class HeldSockets:
-    """The sockets that a process holds. One that has ended, or is not ours to look at, holds none."""
+    """The sockets that a process holds. One that has ended, or is not ours to look at, holds none.
+
+    To go through thousands of descriptors takes milliseconds, and a scheduler that binds as many pods at once opens a
+    connection for each. But a new socket gets the lowest descriptor that is free (socket(2)). So it is looked for at
+    those that were closed since, then behind all others, and only then everywhere.
+    """
 
     def __init__(self, pid: int) -> None:
         self._folder = f"/proc/{pid}/fd"
-        #: The inode behind each descriptor that we have looked at; 0 for what is no socket.
-        self._inodes: dict[str, int] = {}
+        #: The descriptor of each socket that we have seen, by its inode.
+        self._descriptors: dict[int, int] = {}
+        #: Descriptors that are free as far as we know, the lowest first, and the first behind all that we have seen.
+        self._free: list[int] = []
+        self._next = 0
 
     def among(self, wanted: set[int]) -> set[int]:
-        """Return those of the `wanted` inodes that the process holds.
+        """Return those of the `wanted` inodes that the process holds."""
+        if not wanted <= self._descriptors.keys():
+            self._look_at_new(wanted)
+        if not wanted <= self._descriptors.keys():
+            self._look_everywhere()
+        return wanted & self._descriptors.keys()
 
-        A program with thousands of connections opens more of them, so only what is new is looked at first.
-        """
-        self._look()
-        if not wanted.issubset(self._inodes.values()):
-            self._inodes.clear()  # a descriptor may have been closed, and stand for another socket since
-            self._look()
-        return wanted.intersection(self._inodes.values())
+    def forget(self, inode: int) -> None:
+        """Take a socket for closed."""
+        descriptor = self._descriptors.pop(inode, None)
+        if descriptor is not None:
+            heapq.heappush(self._free, descriptor)
 
-    def _look(self) -> None:
+    def _look_at_new(self, wanted: set[int]) -> None:
+        still_free: list[int] = []
+        while self._free and len(still_free) < _FREE_AT_MOST and not wanted <= self._descriptors.keys():
+            descriptor = heapq.heappop(self._free)
+            if not self._look_at(descriptor):
+                still_free.append(descriptor)
+        for descriptor in still_free:
+            heapq.heappush(self._free, descriptor)
+        while not wanted <= self._descriptors.keys() and self._look_at(self._next):
+            self._next += 1
+
+    def _look_everywhere(self) -> None:
+        self._descriptors.clear()
+        self._free.clear()
         with contextlib.suppress(OSError):
-            for name in os.listdir(self._folder):
-                if name not in self._inodes:
-                    with contextlib.suppress(FileNotFoundError):
-                        kind, _, inode = os.readlink(f"{self._folder}/{name}").partition(":[")
-                        self._inodes[name] = int(inode[:-1]) if kind == "socket" else 0
+            descriptors = [int(name) for name in os.listdir(self._folder)]
+            for descriptor in descriptors:
+                self._look_at(descriptor)
+            self._next = max(descriptors, default=-1) + 1
+
+    def _look_at(self, descriptor: int) -> bool:
+        """Return whether a descriptor is in use, and remember the socket behind it if there is one."""
+        try:
+            kind, _, inode = os.readlink(f"{self._folder}/{descriptor}").partition(":[")
+        except OSError:
+            return False
+        if kind == "socket":
+            self._descriptors[int(inode[:-1])] = descriptor
+        return True
 
 
 def session_of(leader: int) -> list[int]:

@@ -172,6 +172,7 @@ class PolledServer:
         if not peer.ended:
             self._poll.unregister(peer.sock)
         del self._peers[peer.sock.fileno()]
+        self.door.forget(peer.sock)
         peer.sock.close()
         peer.http.connection_lost(None)
         self.dropped += 1

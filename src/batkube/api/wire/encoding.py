@@ -4,6 +4,9 @@ Go writes the fields of a message by ascending number and, since Kubernetes' mes
 them always: a text that is not set is a tag and the length zero. A schema is therefore compiled into what to write when
 nothing is set, a piece for each field, and encoding an object replaces the pieces of the fields that are. Kubernetes:
 the generated.pb.go files, made by gogo/protobuf: lists are not packed, maps are sorted by key.
+
+Objects are replaced, never edited in place, and so the versions of a pod share all that has not changed: its
+containers, its labels. Pods of one workload share even more. What was written of such a part is kept for the next time.
 """
 
 from __future__ import annotations
@@ -27,6 +30,12 @@ _pack_double = struct.Struct("<d").pack
 WIRES = {Shape.INTEGER: VARINT, Shape.BOOLEAN: VARINT, Shape.NUMBER: FIXED64}
 #: What writes nothing at all when it is empty.
 _COLLECTIONS = (Shape.LIST, Shape.MAP, Shape.BYTES)
+#: The shapes of parts that objects share.
+_SHARED = (Shape.LIST, Shape.MAP, Shape.STRUCT)
+#: An object's metadata has its version, and so is a new value each time it is shown.
+_NEVER_SHARED = "metadata"
+#: How many parts are kept for each field, and how large they may be: what many objects share is small.
+_KEPT_PARTS, _KEPT_BYTES = 1 << 10, 1 << 11
 
 
 class MessageEncoder:
@@ -65,9 +74,7 @@ class MessageEncoder:
         self._embedded = tuple(name for name in fields if name not in self._schema.fields)
         ordered = sorted(fields.items(), key=lambda item: item[1].number)
         self._absent = [_absent(field) for _, field in ordered]
-        self._writers = {
-            name: (place, _writer(field.number, field.schema)) for place, (name, field) in enumerate(ordered)
-        }
+        self._writers = {name: (place, _field_writer(name, field)) for place, (name, field) in enumerate(ordered)}
 
 
 def message_encoder(schema: Schema) -> MessageEncoder:
@@ -102,6 +109,31 @@ def _absent(field: Field) -> bytes:
     if schema.shape in (Shape.TIME, Shape.MICRO_TIME, Shape.ANY):
         return tag(field.number, BYTES) + b"\0"
     return _writer(field.number, schema)({} if schema.shape is Shape.STRUCT else ZEROS[schema.shape])
+
+
+def _field_writer(name: str, field: Field) -> Write:
+    """Return what writes a field of a message, and keeps what it wrote if objects may share that part."""
+    write = _writer(field.number, field.schema)
+    embedded = name.startswith("<")
+    return write if embedded or name == _NEVER_SHARED or field.schema.shape not in _SHARED else _keeping(write)
+
+
+def _keeping(write: Write) -> Write:
+    """Return `write` with a memory of what it wrote, by identity; values are held, so that no other gets their id."""
+    kept: dict[int, tuple[Json, bytes]] = {}
+
+    def write_once(value: Json) -> bytes:
+        known = kept.get(id(value))
+        if known is not None:
+            return known[1]
+        data = write(value)
+        if len(data) <= _KEPT_BYTES:
+            if len(kept) == _KEPT_PARTS:
+                kept.clear()
+            kept[id(value)] = value, data
+        return data
+
+    return write_once
 
 
 def _writer(number: int, schema: Schema) -> Write:
