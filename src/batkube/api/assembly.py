@@ -16,7 +16,7 @@ from batkube.api.admission.bootstrap import bootstrap_objects
 from batkube.api.admission.conditions import Expressions
 from batkube.api.admission.mutating_policies import MutatingPolicies
 from batkube.api.admission.plugins import Admission
-from batkube.api.admission.policies import Policies
+from batkube.api.admission.validating_policies import Policies
 from batkube.api.admission.webhooks import Webhooks
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import CustomKinds

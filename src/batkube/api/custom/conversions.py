@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.checks.names import dns_1035_label
-from batkube.api.checks.problems import Problems, repeats
-from batkube.api.checks.webhooks import check_webhook_client
+from batkube.api.validation.names import dns_1035_label
+from batkube.api.validation.problems import Problems, repeats
+from batkube.api.validation.webhooks import check_webhook_client
 
 _KNOWN_REVIEWS = ("v1", "v1beta1")
 

@@ -11,8 +11,8 @@ from batkube.api.groups.autoscaling.scales import CustomScale, Scale
 from batkube.api.groups.conversion import convert
 from batkube.api.groups.printing import printer_of
 from batkube.api.groups.strategies import strategy_of
-from batkube.api.ownership.scales import ScaleOwnership
-from batkube.api.ownership.tracking import Convert
+from batkube.api.managed_fields.scales import ScaleOwnership
+from batkube.api.managed_fields.tracking import Convert
 from batkube.api.requests.negotiation import Form
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.routing import Route
