@@ -25,7 +25,7 @@ from batkube.api.admission.mutating_policies import MutatingPolicies
 from batkube.api.admission.quotas import Charges, charge_quotas
 from batkube.api.admission.reinvocations import ChangeRounds
 from batkube.api.admission.service_accounts import ServiceAccounts
-from batkube.api.admission.validating_policies import Policies
+from batkube.api.admission.validating_policies import ValidatingPolicies
 from batkube.api.admission.webhooks import Webhooks
 from batkube.api.requests.users import User
 from batkube.cluster.kinds import Resource
@@ -80,7 +80,7 @@ class Admission:
         self,
         store: Store,
         service_accounts: random.Random | None = None,
-        policies: Policies | None = None,
+        policies: ValidatingPolicies | None = None,
         mutating_policies: MutatingPolicies | None = None,
         webhooks: Webhooks | None = None,
     ) -> None:

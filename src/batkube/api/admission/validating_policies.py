@@ -31,7 +31,7 @@ _CODES = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityT
 _MESSAGE_BYTES_MAX = 5 * 1024
 
 
-class Policies:
+class ValidatingPolicies:
     """The validating policies of one server."""
 
     def __init__(self, store: Store, expressions: Expressions, versions: KindVersions) -> None:

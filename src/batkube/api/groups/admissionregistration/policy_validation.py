@@ -89,8 +89,10 @@ def check_param_kind(kind: Mapping[str, Any], path: str, problems: Problems) -> 
         problems.invalid(f"{path}.kind", name, detail)
 
 
-def check_match_resources(match: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Check which requests a policy or binding is about."""
+def check_match_resources(
+    match: Mapping[str, Any], path: str, problems: Problems, operations: Sequence[str] = ()
+) -> None:
+    """Check which requests a policy or binding is about; `operations`: those that it may be about, if not all."""
     check_chosen(match.get("matchPolicy"), MATCH_POLICIES, f"{path}.matchPolicy", problems)
     for field in ("namespaceSelector", "objectSelector"):
         if match.get(field) is None:
@@ -105,10 +107,19 @@ def check_match_resources(match: Mapping[str, Any], path: str, problems: Problem
                 if is_repeated:
                     problems.duplicate(f"{at}.resourceNames[{number}]", name)
             check_rule(rule, at, problems)
+    for rule in (match.get("resourceRules") or ()) if operations else ():
+        for operation in rule.get("operations") or ():
+            if operation not in operations:
+                problems.not_supported(f"{path}.resourceRules.operations", operation, operations)
 
 
-def _check_spec(value: Object, problems: Problems, *, conditions: bool = True) -> None:
-    spec = value.get("spec", {})
+def check_policy(new: Object, old: Object | None, problems: Problems, operations: Sequence[str] = ()) -> Scope:
+    """Check what all policies have, up to their variables; return what the expressions after them may talk of.
+
+    Match conditions that an update (of `old`) leaves alone are not looked at again: what was once accepted may stay.
+    """
+    check_metadata(new["metadata"], subdomain_name, False, problems)
+    spec, before = new.get("spec", {}), None if old is None else old.get("spec", {})
     check_chosen(spec.get("failurePolicy"), FAILURE_POLICIES, "spec.failurePolicy", problems)
     known = with_parameters(spec.get("paramKind") is not None)
     if (kind := spec.get("paramKind")) is not None:
@@ -116,22 +127,26 @@ def _check_spec(value: Object, problems: Problems, *, conditions: bool = True) -
     if (match := spec.get("matchConstraints")) is None:
         problems.required("spec.matchConstraints")
     else:
-        check_match_resources(match, "spec.matchConstraints", problems)
+        check_match_resources(match, "spec.matchConstraints", problems, operations)
         if not match.get("resourceRules"):
             problems.required("spec.matchConstraints.resourceRules")
-    if conditions:
+    if before is None or any(spec.get(field) != before.get(field) for field in ("paramKind", "matchConditions")):
         check_match_conditions(spec.get("matchConditions") or (), known, "spec.matchConditions", problems)
-    known = check_variables(spec, known, problems)
+    return _check_variables(spec, known, problems)
+
+
+def _policy(new: Object, problems: Problems, old: Object | None = None) -> None:
+    known, spec = check_policy(new, old, problems), new.get("spec", {})
     checks, notes = spec.get("validations") or (), spec.get("auditAnnotations") or []
     if not checks and not notes:
         problems.required("spec.validations", _NOTHING_TO_DO)
         problems.required("spec.auditAnnotations", _NOTHING_TO_DO)
     for index, check in enumerate(checks):
         _check_validation(check, known, f"spec.validations[{index}]", problems)
-    _check_annotations(notes, value["metadata"].get("name", ""), known, problems)
+    _check_annotations(notes, new["metadata"].get("name", ""), known, problems)
 
 
-def check_variables(spec: Mapping[str, Any], known: Scope, problems: Problems) -> Scope:
+def _check_variables(spec: Mapping[str, Any], known: Scope, problems: Problems) -> Scope:
     """Check the variables of a policy, each of which may use those before it; return the scope with all of them."""
     types: dict[str, CelType] = {}
     for index, variable in enumerate(spec.get("variables") or ()):
@@ -191,16 +206,8 @@ def _check_annotations(notes: Sequence[Mapping[str, Any]], policy: str, known: S
         seen.add(key)
 
 
-def _policy(value: Object, problems: Problems) -> None:
-    check_metadata(value["metadata"], subdomain_name, False, problems)
-    _check_spec(value, problems)
-
-
 def _update_policy(new: Object, old: Object, problems: Problems) -> None:
-    check_metadata(new["metadata"], subdomain_name, False, problems)
-    fields = ("paramKind", "matchConditions")
-    same = all(new.get("spec", {}).get(field) == old.get("spec", {}).get(field) for field in fields)
-    _check_spec(new, problems, conditions=not same)
+    _policy(new, problems, old)
 
 
 def _policy_status(new: Object, old: Object, problems: Problems) -> None:
@@ -214,7 +221,7 @@ def _policy_status(new: Object, old: Object, problems: Problems) -> None:
     check_conditions(status.get("conditions") or (), "status.conditions", problems)
 
 
-def check_binding(value: Object, problems: Problems) -> None:
+def check_binding(value: Object, problems: Problems, operations: Sequence[str] = ()) -> None:
     """Check what bindings of all policies have."""
     check_metadata(value["metadata"], subdomain_name, False, problems)
     spec = value.get("spec", {})
@@ -225,7 +232,7 @@ def check_binding(value: Object, problems: Problems) -> None:
     if (reference := spec.get("paramRef")) is not None:
         check_param_reference(reference, "spec.paramRef", problems)
     if (match := spec.get("matchResources")) is not None:
-        check_match_resources(match, "spec.matchResources", problems)
+        check_match_resources(match, "spec.matchResources", problems, operations)
 
 
 def _binding(value: Object, problems: Problems) -> None:
