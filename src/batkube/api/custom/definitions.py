@@ -12,7 +12,7 @@ from typing import Any
 
 from batkube.api.cel.formats import known_format
 from batkube.api.custom import approval
-from batkube.api.custom.conversions import conversion_problems
+from batkube.api.custom.conversion_rules import conversion_problems
 from batkube.api.custom.go_definitions import quoted_versions
 from batkube.api.custom.structural import raw_parts
 from batkube.api.custom.version_rules import schema_section_problems, version_problems

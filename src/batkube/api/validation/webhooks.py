@@ -1,13 +1,13 @@
-"""Where webhooks are: a URL, or a service (Kubernetes: apiserver/pkg/util/webhook/validation.go)."""
+"""Where webhooks are, a URL or a service (Kubernetes: apiserver/pkg/util/webhook/validation.go), and what they read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from batkube.api.validation.names import dns_subdomain
-from batkube.api.validation.problems import Problems
+from batkube.api.validation.names import dns_1035_label, dns_subdomain
+from batkube.api.validation.problems import Problems, repeats
 
 _URL_FORM = "; desired format: https://host[/path]"
 
@@ -66,3 +66,19 @@ def _check_service(service: dict[str, Any], path: str, problems: Problems) -> No
         else:
             wrong = [f"segment[{index}]: {problem}" for problem in dns_subdomain(step)]
             problems.all_invalid(f"{path}.path", url_path, wrong)
+
+
+def check_review_versions(
+    versions: Sequence[str], path: str, problems: Problems, known: Sequence[str], nothing: str = ""
+) -> None:
+    """Check the versions of reviews that a webhook reads, of which one must be known; `nothing` is said of none."""
+    if not versions:
+        problems.required(path, nothing)
+        return
+    for index, (version, is_repeated) in enumerate(zip(versions, repeats(versions), strict=True)):
+        if is_repeated:
+            problems.invalid(f"{path}[{index}]", version, "duplicate version")
+        else:
+            problems.all_invalid(f"{path}[{index}]", version, dns_1035_label(version))
+    if not any(version in known for version in versions):
+        problems.invalid(path, list(versions), f"must include at least one of {', '.join(known)}")

@@ -12,10 +12,10 @@ from batkube.api.cel.checking import Scope
 from batkube.api.groups.admissionregistration.scope import SCOPE
 from batkube.api.groups.expressions import check_expression
 from batkube.api.validation.metadata import check_metadata, check_selector
-from batkube.api.validation.names import dns_1035_label, dns_subdomain, qualified_name, subdomain_name
-from batkube.api.validation.problems import Problems, repeats
+from batkube.api.validation.names import dns_subdomain, qualified_name, subdomain_name
+from batkube.api.validation.problems import Problems
 from batkube.api.validation.rules import Object, Rules, no_more
-from batkube.api.validation.webhooks import check_webhook_client
+from batkube.api.validation.webhooks import check_review_versions, check_webhook_client
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
@@ -135,26 +135,14 @@ def _check_hook(hook: Mapping[str, Any], path: str, problems: Problems, *, condi
         check_match_conditions(hook.get("matchConditions") or (), SCOPE, f"{path}.matchConditions", problems)
 
 
-def _check_reviews(versions: list[str], path: str, problems: Problems) -> None:
-    if not versions:
-        problems.required(path, f"must specify one of {', '.join(_REVIEWS)}")
-        return
-    for index, (version, is_repeated) in enumerate(zip(versions, repeats(versions), strict=True)):
-        if is_repeated:
-            problems.invalid(f"{path}[{index}]", version, "duplicate version")
-        else:
-            problems.all_invalid(f"{path}[{index}]", version, dns_1035_label(version))
-    if not any(version in _REVIEWS for version in versions):
-        problems.invalid(path, versions, f"must include at least one of {', '.join(_REVIEWS)}")
-
-
 def _check_configuration(value: Object, problems: Problems, *, conditions: bool = True) -> None:
     check_metadata(value["metadata"], subdomain_name, False, problems)
     names: set[str] = set()
     for index, hook in enumerate(value.get("webhooks") or ()):
         path, name = f"webhooks[{index}]", hook.get("name", "")
         _check_hook(hook, path, problems, conditions=conditions)
-        _check_reviews(hook.get("admissionReviewVersions") or [], f"{path}.admissionReviewVersions", problems)
+        reviews, nothing = hook.get("admissionReviewVersions") or [], f"must specify one of {', '.join(_REVIEWS)}"
+        check_review_versions(reviews, f"{path}.admissionReviewVersions", problems, _REVIEWS, nothing)
         if name in names:
             problems.duplicate(f"{path}.name", name)
         elif name:

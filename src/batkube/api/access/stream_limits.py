@@ -16,7 +16,7 @@ from batkube.api.requests.statuses import Failure
 MAX_STREAMS = 2048
 
 
-class Audience:
+class StreamLimits:
     """Who is told how many streams."""
 
     def __init__(self, limit: int = MAX_STREAMS) -> None:
