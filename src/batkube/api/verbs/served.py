@@ -160,11 +160,11 @@ class Served:
             target = self.table.of_kind(group, version, resource.kind)
             if target is None:
                 return None
-            if target is resource:
-                return value, resource.schema
             if resource.custom:
                 return self._custom.convert(value, target), target.schema
-            return convert(value, resource, target), target.schema
+            group, _, version = value.get("apiVersion", resource.api_version).rpartition("/")
+            source = self.table.of_kind(group, version, resource.kind) or resource
+            return (value if source is target else convert(value, source, target)), target.schema
 
         return elsewhere
 
