@@ -41,6 +41,13 @@ GROUPS = {
 }
 #: Resources whose registry does not use its printer, but the default one (rest.NewDefaultTableConvertor).
 PRINTED_BY_DEFAULT = ("csistoragecapacities.storage.k8s.io",)
+#: API services print themselves (kube-aggregator/pkg/registry/apiservice/etcd/etcd.go).
+API_SERVICES = """
+{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
+{Name: "Service", Type: "string", Description: "The reference to the service that hosts this API endpoint."},
+{Name: "Available", Type: "string", Description: "Whether this service is available."},
+{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
+"""
 
 DEFINITIONS = re.compile(r"(\w+) :?= (?:append\(\w+, )?\[\]metav1\.TableColumnDefinition\{\n(.*?)\n\t\}", re.S)
 COLUMN = re.compile(
@@ -128,6 +135,7 @@ class Derivation:
                 group = GROUPS[alias]
                 found[f"{plural(kind)}.{group}" if group else plural(kind)] = definitions[variable]
         found["events.events.k8s.io"] = found["events"]
+        found["apiservices.apiregistration.k8s.io"] = list(self.columns(API_SERVICES))
         return {name: found[name] for name in sorted(found) if name not in PRINTED_BY_DEFAULT}
 
 

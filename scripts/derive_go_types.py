@@ -1,10 +1,10 @@
-"""Derive the table of Kubernetes' internal Go structs that validation messages print (api/checks/go_types.json).
+"""Derive the table of Kubernetes' internal Go structs that validation messages print (api/validation/go_types.json).
 
 The real server validates its internal types, which have no JSON tags, and quotes them in messages as encoding/json
 writes them: every field, by its Go name, in the order of the Go source. The table says for each struct which fields it
 has, in which order, of which type, and under which name the versioned API knows each.
 
-    python scripts/derive_go_types.py MODULES > src/batkube/api/checks/go_types.json
+    python scripts/derive_go_types.py MODULES > src/batkube/api/validation/go_types.json
 
 MODULES is a folder with the Go modules k8s.io/kubernetes, k8s.io/api and k8s.io/apimachinery of one release, as a Go
 module cache holds them.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from batkube.api.access.audience import Audience
+from batkube.api.access.stream_limits import StreamLimits
 from batkube.api.connections.connection import Connection, Phase
 from batkube.api.connections.holdings import Holdings
 from batkube.api.connections.http import Crowd, LoopConnection
@@ -259,7 +259,7 @@ def test_a_single_answer_may_be_larger_than_all_that_is_kept() -> None:
 
 def test_a_user_with_too_many_streams_is_told_to_come_back_later() -> None:
     with serving() as server:
-        server.inside(lambda: setattr(server.api._server, "_audience", Audience(limit=2)))
+        server.inside(lambda: setattr(server.api._server, "_audience", StreamLimits(limit=2)))
         watches = [connected(server) for _ in range(2)]
         for watch in watches:
             watch.sendall(request(f"{PODS}?watch=true"))
@@ -287,7 +287,7 @@ def is_admitted(server: Serving) -> bool:
 
 
 def test_streams_that_have_ended_are_not_counted() -> None:
-    audience = Audience(limit=1)
+    audience = StreamLimits(limit=1)
     for _ in range(3):
         stream = Ended()
         audience.admit(stream, "alice")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api.checks.problems import Problems
 from batkube.api.groups.batch.schedules import check_schedule
+from batkube.api.validation.problems import Problems
 from batkube.kernel.cron import BadSchedule, read_schedule
 from batkube.kernel.instants import Instant, instant_of, rfc3339, seconds
 

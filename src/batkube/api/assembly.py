@@ -16,7 +16,7 @@ from batkube.api.admission.bootstrap import bootstrap_objects
 from batkube.api.admission.conditions import Expressions
 from batkube.api.admission.mutating_policies import MutatingPolicies
 from batkube.api.admission.plugins import Admission
-from batkube.api.admission.policies import Policies
+from batkube.api.admission.validating_policies import ValidatingPolicies
 from batkube.api.admission.webhooks import Webhooks
 from batkube.api.custom.behaviour import CustomBehaviour
 from batkube.api.custom.catalogue import CustomKinds
@@ -94,7 +94,7 @@ class Api:
         outside = _outside(*ruling, notes, ask)
         self._inquiries = outside.inquiries
         self._breaking = None if breaking is None else (breaking[0], BrokenOff(breaking[1], now))
-        policies = Policies(*ruling), MutatingPolicies(*ruling)
+        policies = ValidatingPolicies(*ruling), MutatingPolicies(*ruling)
         admitting = Admitting(store, Admission(store, accounts, *policies, outside.webhooks), authorizer)
         note_unmodelled(store, notes, webhooks=ask is not None)
         custom = CustomKinds(table, store, notes, outside.conversions)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from batkube.api.access.audience import Audience
 from batkube.api.access.authentication import Authenticator
 from batkube.api.access.authorization import Attributes, Authorizer
 from batkube.api.access.impersonation import NobodyToActAs, acting_as
+from batkube.api.access.stream_limits import StreamLimits
 from batkube.api.discovery.health import Counters
 from batkube.api.discovery.paths import Paths
 from batkube.api.requests import statuses
@@ -54,7 +54,7 @@ class ApiServer:
         self._settle = settle
         #: The schema of Status, which protobuf needs.
         self._status = status
-        self._audience = Audience()
+        self._audience = StreamLimits()
 
     def handle(self, request: Request) -> Response | Stream:
         """Answer one request; whatever is in it, there is an answer.

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom.definitions import (
     default_definition,
     prepare_definition,
     prepare_definition_update,
     validate_definition,
 )
+from batkube.api.validation.field_errors import FieldError
 from conformance import CASES
 from conformance.client import Client
 from conformance.serving import Serving

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from batkube.api.cel.formats import known_format
 from batkube.api.cel.patterns import Malformed, compiled
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom.defaulting import fill_defaults
 from batkube.api.custom.embedded import embedded_errors, read_embedded
 from batkube.api.custom.instances import CustomKind
@@ -21,6 +20,7 @@ from batkube.api.custom.pruning import drop_nulls, prune
 from batkube.api.custom.schemas import shape_of_kind
 from batkube.api.custom.structural import structural
 from batkube.api.custom.validating import schema_errors
+from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.kinds import KindTable, Resource
 from batkube.cluster.schemas import Shape
 from conformance import CASES

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batkube.api.checks.addresses import check_strict_ip, is_dual_stack, parse_cidr, parse_ip
-from batkube.api.checks.go_values import go_difference, go_struct
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.quantities import container_resource, resource_amount
 from batkube.api.groups.batch.job_policies import BadIndexes, parse_indexes
 from batkube.api.groups.batch.schedules import check_zone
+from batkube.api.validation.addresses import check_strict_ip, is_dual_stack, parse_cidr, parse_ip
+from batkube.api.validation.go_values import go_difference, go_struct
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.quantities import container_resource, resource_amount
 
 
 @pytest.mark.parametrize(("zone", "good"), [("Europe/Paris", True), ("UTC", True), ("Mars/X", False), ("../x", False)])

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from batkube.api.access.authorization import Attributes, Authorizer
-from batkube.api.checks.names import dns_label, dns_subdomain
 from batkube.api.requests.users import ANONYMOUS, AUTHENTICATED, User, user_in
+from batkube.api.validation.names import dns_label, dns_subdomain
 
 _PREFIX = "impersonate-"
 _USER = "impersonate-user"

@@ -8,10 +8,10 @@ here has passed validation, and so is complete.
 from __future__ import annotations
 
 from batkube.api.access.authorization import Attributes, Authorizer
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.requests.users import User
 from batkube.api.requests.writes import Write
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.kinds import KindTable
 from batkube.cluster.store import Key, KubeObject, Store
 

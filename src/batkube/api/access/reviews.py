@@ -13,10 +13,10 @@ import msgspec
 from batkube.api.access.authentication import AUDIENCE, Authenticator, TokenRefused
 from batkube.api.access.authorization import Attributes, Authorizer
 from batkube.api.access.selector_attributes import judge_selectors, unparsable_selectors
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.requests.statuses import Failure, bad_request
 from batkube.api.requests.users import User, user_in
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant, rfc3339

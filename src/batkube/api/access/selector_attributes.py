@@ -6,9 +6,9 @@ Role-based access control does not look at them, but they are validated, and a r
 
 from __future__ import annotations
 
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.requests.field_selectors import parse_fields
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.selectors import SelectorError, parse_labels, selector_of
 from batkube.cluster.store import KubeObject
 from batkube.kernel.label_syntax import label_value, qualified_name

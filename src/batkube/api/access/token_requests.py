@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from batkube.api.access.authentication import AUDIENCE
 from batkube.api.access.tokens import ACCOUNTS, ServiceAccountTokens
-from batkube.api.checks import field_errors
 from batkube.api.requests.statuses import Failure, bad_request
+from batkube.api.validation import field_errors
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.kernel.go_text import go_quote
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, rfc3339

@@ -12,9 +12,9 @@ from typing import Any
 from batkube.api.cel.lexing import Value
 from batkube.api.cel.time_functions import duration_text, timestamp_text
 from batkube.api.cel.values import CelDuration, CelMessage, Timestamp
-from batkube.api.ownership.typed_checks import check
-from batkube.api.ownership.typed_merge import merged
-from batkube.api.ownership.typed_values import DEDUCED, Unfit
+from batkube.api.managed_fields.typed_merge import merged
+from batkube.api.managed_fields.typed_validation import check
+from batkube.api.managed_fields.typed_values import DEDUCED, Unfit
 from batkube.api.patches.json_patches import PatchError, TestFailed, json_patch
 from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema, Shape

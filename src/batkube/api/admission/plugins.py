@@ -11,13 +11,21 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from batkube.api.admission import classes, limits, namespaces, pod_security, priorities, runtime_classes, tolerations
+from batkube.api.admission import (
+    classes,
+    default_tolerations,
+    limit_ranges,
+    namespaces,
+    pod_security,
+    priorities,
+    runtime_classes,
+)
 from batkube.api.admission.attempts import Attempt
 from batkube.api.admission.mutating_policies import MutatingPolicies
-from batkube.api.admission.policies import Policies
 from batkube.api.admission.quotas import Charges, charge_quotas
 from batkube.api.admission.reinvocations import ChangeRounds
 from batkube.api.admission.service_accounts import ServiceAccounts
+from batkube.api.admission.validating_policies import ValidatingPolicies
 from batkube.api.admission.webhooks import Webhooks
 from batkube.api.requests.users import User
 from batkube.cluster.kinds import Resource
@@ -33,9 +41,9 @@ _MUTATING: Mapping[str, tuple[Plugin, ...]] = {
     "persistentvolumeclaims": (classes.choose_storage_class, classes.protect),
     "persistentvolumes": (classes.protect,),
     "pods": (
-        limits.fill_limits,
+        limit_ranges.fill_limits,
         priorities.set_priority,
-        tolerations.add_tolerations,
+        default_tolerations.add_tolerations,
         runtime_classes.apply_runtime_class,
     ),
     "volumeattributesclasses.storage.k8s.io": (classes.protect,),
@@ -44,10 +52,10 @@ _MUTATING: Mapping[str, tuple[Plugin, ...]] = {
 #: Plugins that judge an object, by kind and sub-resource.
 _JUDGING: Mapping[str, tuple[Plugin, ...]] = {
     "namespaces": (pod_security.check_labels,),
-    "persistentvolumeclaims": (limits.check_claim_limits, classes.check_resize),
-    "pods": (limits.check_pod_limits, pod_security.check_pod, runtime_classes.check_overhead),
+    "persistentvolumeclaims": (limit_ranges.check_claim_limits, classes.check_resize),
+    "pods": (limit_ranges.check_pod_limits, pod_security.check_pod, runtime_classes.check_overhead),
     "pods/ephemeralcontainers": (pod_security.check_pod,),
-    "pods/resize": (limits.check_pod_limits,),
+    "pods/resize": (limit_ranges.check_pod_limits,),
     "priorityclasses.scheduling.k8s.io": (priorities.check_default_class,),
     **dict.fromkeys(
         (
@@ -72,7 +80,7 @@ class Admission:
         self,
         store: Store,
         service_accounts: random.Random | None = None,
-        policies: Policies | None = None,
+        policies: ValidatingPolicies | None = None,
         mutating_policies: MutatingPolicies | None = None,
         webhooks: Webhooks | None = None,
     ) -> None:

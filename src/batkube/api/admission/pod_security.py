@@ -12,8 +12,8 @@ from typing import Any
 
 from batkube.api.admission.attempts import Attempt
 from batkube.api.admission.pod_standards import violations
-from batkube.api.checks.field_errors import FieldError, invalid
 from batkube.api.requests import statuses
+from batkube.api.validation.field_errors import FieldError, invalid
 from batkube.cluster.store import Key
 
 _PREFIX = "pod-security.kubernetes.io/"

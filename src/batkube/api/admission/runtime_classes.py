@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.admission.attempts import Attempt
-from batkube.api.checks.field_errors import go_quote
+from batkube.api.validation.field_errors import go_quote
 from batkube.cluster.store import Key, KubeObject
 
 

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from batkube.api.admission.attempts import Attempt
-from batkube.api.checks.field_errors import go_quote
+from batkube.api.validation.field_errors import go_quote
 from batkube.cluster.store import Key
 
 _TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -16,7 +16,7 @@ from batkube.api.cel.formats import FORMATS
 from batkube.api.cel.lexing import Value
 from batkube.api.cel.operators import BINARY, compare
 from batkube.api.cel.values import NONE, CelError, NamedFormat, Optional, contains, equal
-from batkube.api.checks import names
+from batkube.api.validation import names
 from batkube.kernel.quantities import Quantity, parse_quantity
 
 _Functions = list[tuple[str, str, Callable[..., Any]]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from urllib.parse import urlsplit
 
-from batkube.api.checks.problems import Problems
+from batkube.api.validation.problems import Problems
 from batkube.cluster.store import KubeObject
 
 ANNOTATION = "api-approved.kubernetes.io"

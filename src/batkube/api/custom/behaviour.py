@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom.catalogue import CustomKinds
 from batkube.api.decoding.objects import Decoded
 from batkube.api.requests import statuses
 from batkube.api.requests.writes import Write
+from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 

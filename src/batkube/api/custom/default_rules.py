@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import copy
 
-from batkube.api.checks.field_errors import FieldError
-from batkube.api.checks.problems import Problems
 from batkube.api.custom.embedded import embedded_errors
 from batkube.api.custom.pruning import prune_part
 from batkube.api.custom.rules import RuleSet
 from batkube.api.custom.structural import META_FIELDS, Structural
 from batkube.api.custom.validating import schema_errors
+from batkube.api.validation.field_errors import FieldError
+from batkube.api.validation.problems import Problems
 
 
 def default_problems(schema: Structural, path: str) -> list[FieldError]:

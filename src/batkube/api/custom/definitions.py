@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.cel.formats import known_format
-from batkube.api.checks.field_errors import FieldError
-from batkube.api.checks.metadata import check_common, check_metadata, check_metadata_update
-from batkube.api.checks.names import NameRule, Verdict, dns_1035_label, dns_subdomain, subdomain_name
-from batkube.api.checks.problems import Problems
 from batkube.api.custom import approval
-from batkube.api.custom.conversions import conversion_problems
+from batkube.api.custom.conversion_rules import conversion_problems
 from batkube.api.custom.go_definitions import quoted_versions
 from batkube.api.custom.structural import raw_parts
 from batkube.api.custom.version_rules import schema_section_problems, version_problems
+from batkube.api.validation.field_errors import FieldError
+from batkube.api.validation.metadata import check_common, check_metadata, check_metadata_update
+from batkube.api.validation.names import NameRule, Verdict, dns_1035_label, dns_subdomain, subdomain_name
+from batkube.api.validation.problems import Problems
 from batkube.cluster.store import KubeObject
 
 _SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError
-from batkube.api.checks.metadata import check_metadata
-from batkube.api.checks.names import dns_1035_label, path_segment
-from batkube.api.checks.problems import Problems
 from batkube.api.custom.structural import Json, Structural
 from batkube.api.decoding.objects import DecodeError, decode
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError
+from batkube.api.validation.metadata import check_metadata
+from batkube.api.validation.names import dns_1035_label, path_segment
+from batkube.api.validation.problems import Problems
 from batkube.cluster.schemas import Schema
 
 _MIXED_CASE = "may have mixed case, but should otherwise match: "

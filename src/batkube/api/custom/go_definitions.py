@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from batkube.api.checks.field_errors import GO_ESCAPES, Verbatim
 from batkube.api.custom.structural import Json, RawSchema
+from batkube.api.validation.field_errors import GO_ESCAPES, Verbatim
 
 _Row = tuple[str, str, Callable[[Any], Any]]
 

@@ -9,11 +9,6 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError
-from batkube.api.checks.metadata import check_common, check_metadata, check_metadata_update
-from batkube.api.checks.names import qualified_name, subdomain_name
-from batkube.api.checks.problems import Problems
 from batkube.api.custom.columns import custom_columns
 from batkube.api.custom.defaulting import fill_defaults
 from batkube.api.custom.embedded import embedded_errors, has_embedded, read_embedded
@@ -24,6 +19,11 @@ from batkube.api.custom.scale_rules import scale_paths, spec_errors, status_erro
 from batkube.api.custom.structural import Structural
 from batkube.api.custom.validating import NOWHERE, schema_errors
 from batkube.api.decoding.objects import Decoded, decode
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError
+from batkube.api.validation.metadata import check_common, check_metadata, check_metadata_update
+from batkube.api.validation.names import qualified_name, subdomain_name
+from batkube.api.validation.problems import Problems
 from batkube.cluster.kinds import Resource
 from batkube.cluster.schemas import Schema
 from batkube.cluster.store import KubeObject

@@ -17,7 +17,7 @@ from batkube.api.custom.conditions import (
     marked_for_deletion,
     settled,
 )
-from batkube.api.ownership import tracking
+from batkube.api.managed_fields import tracking
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Batch, Key, KubeObject, Store
 from batkube.kernel.instants import Instant

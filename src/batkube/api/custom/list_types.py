@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom.structural import Json, Structural
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError
 
 
 def list_type_errors(schema: Structural, value: Json, path: str = "") -> list[FieldError]:

@@ -7,9 +7,9 @@ object can have (Kubernetes: apiextensions-apiserver/pkg/apis/apiextensions/vali
 from __future__ import annotations
 
 from batkube.api.cel.extents import Extent, capped
-from batkube.api.checks.problems import Problems
 from batkube.api.custom.extents import cardinality_most
 from batkube.api.custom.structural import RawSchema
+from batkube.api.validation.problems import Problems
 
 RULE_LIMIT = 10_000_000
 """What one rule may cost by estimate (StaticEstimatedCostLimit)."""

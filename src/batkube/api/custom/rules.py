@@ -17,13 +17,13 @@ from batkube.api.cel.programs import CelProgram
 from batkube.api.cel.trees import SourceError, Unsupported
 from batkube.api.cel.types import CelType
 from batkube.api.cel.values import NO_OVERLOAD, NONE, CelError, Optional
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom.field_paths import BadPath, resolve
 from batkube.api.custom.ratcheting import UNKNOWN, old_items, old_property, unchanged
 from batkube.api.custom.structural import Json, Rule, Structural
 from batkube.api.custom.typed import cel_type, cel_value
 from batkube.api.custom.validating import NOWHERE
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError
 
 _LONGEST_MESSAGE = 5 * 1024
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom.structural import Json
 from batkube.api.groups.autoscaling.scales import ScalePaths
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.store import KubeObject
 from batkube.kernel.go_text import go_value
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.checks.problems import Problems, repeats
 from batkube.api.custom.field_paths import BadPath, resolve
 from batkube.api.custom.structural import META_FIELDS, RawSchema, structural
 from batkube.api.custom.structural_rules import unsupported
+from batkube.api.validation.problems import Problems, repeats
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")

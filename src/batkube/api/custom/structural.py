@@ -76,7 +76,6 @@ class Structural(msgspec.Struct, eq=False):
     pattern_check: patterns.Pattern | None = None
     max_items: int | None = None
     min_items: int | None = None
-    unique_items: bool = False
     max_properties: int | None = None
     min_properties: int | None = None
     required: tuple[str, ...] = ()
@@ -160,7 +159,6 @@ def _read_limits(node: Structural, raw: RawSchema) -> None:
     node.min_length = raw.get("minLength")
     node.max_items = raw.get("maxItems")
     node.min_items = raw.get("minItems")
-    node.unique_items = raw.get("uniqueItems") is True
     node.max_properties = raw.get("maxProperties")
     node.min_properties = raw.get("minProperties")
     node.required = tuple(raw.get("required") or ())

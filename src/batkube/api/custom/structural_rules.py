@@ -7,9 +7,9 @@ apiextensions-apiserver/pkg/apiserver/schema/validation.go and complete.go).
 from __future__ import annotations
 
 from batkube.api.cel import patterns
-from batkube.api.checks.field_errors import FieldError
-from batkube.api.checks.problems import Problems
 from batkube.api.custom.structural import RawSchema, schema_at
+from batkube.api.validation.field_errors import FieldError
+from batkube.api.validation.problems import Problems
 
 _ROOT, _ITEM, _FIELD = "at the root", "for specified array items", "for specified object fields"
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]

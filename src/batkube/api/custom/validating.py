@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from batkube.api.cel.values import identity
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError, go_quote
 from batkube.api.custom.ratcheting import UNKNOWN, old_items, old_property, unchanged
 from batkube.api.custom.structural import Json, Structural
 from batkube.api.custom.value_rules import is_whole, number_problems, text_problems
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError, go_quote
 
 NOWHERE = "<nil>"
 """How Go writes the path of the whole object."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from batkube.api.checks import field_errors
-from batkube.api.checks.field_errors import FieldError, go_quote
 from batkube.api.custom.structural import Structural
+from batkube.api.validation import field_errors
+from batkube.api.validation.field_errors import FieldError, go_quote
 from batkube.kernel.go_text import go_value
 
 _LARGEST_JSON_INTEGER = 2**53 - 1

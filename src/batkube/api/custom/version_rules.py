@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from batkube.api.checks.problems import Problems
 from batkube.api.custom.default_rules import default_problems
 from batkube.api.custom.field_paths import BadPath, resolve
 from batkube.api.custom.go_definitions import quoted_schema, schema_fields
-from batkube.api.custom.rule_checks import rule_problems
+from batkube.api.custom.rule_validation import rule_problems
 from batkube.api.custom.schema_rules import schema_problems
 from batkube.api.custom.structural import RawSchema, structural
 from batkube.api.custom.structural_rules import structural_problems, unsupported
+from batkube.api.validation.problems import Problems
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from batkube.api.checks.addresses import parse_cidr, parse_ip
-from batkube.api.checks.field_errors import go_quote
+from batkube.api.validation.addresses import parse_cidr, parse_ip
+from batkube.api.validation.field_errors import go_quote
 
 _FUTURE = "will be considered invalid in a future Kubernetes release: use"
 

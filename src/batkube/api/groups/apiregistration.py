@@ -1,7 +1,11 @@
-"""API services: what this server serves itself is always available. Kubernetes: kube-aggregator."""
+"""API services: which server answers for a group and version. Kubernetes: kube-aggregator/pkg/apis/apiregistration.
+
+They are kept, and nobody is asked to serve anything: what this server serves itself is always available.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +13,18 @@ from batkube.api.groups.context import Context
 from batkube.api.groups.filling import struct
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import FAR_APART, Strategy
-from batkube.kernel.instants import rfc3339
+from batkube.api.printing.ages import age
+from batkube.api.validation.metadata import check_built_in_metadata
+from batkube.api.validation.names import Verdict, dns_1035_label, path_segment
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules, metadata_update, updated_then
+from batkube.cluster.store import KubeObject
+from batkube.kernel.go_text import go_quote
+from batkube.kernel.instants import Instant, rfc3339
+from batkube.kernel.label_syntax import dns_subdomain
+
+_STATUSES = ("True", "False", "Unknown")
+_GROUP_PRIORITY_MAX, _VERSION_PRIORITY_MAX = 20_000, 1_000
 
 # Defaults
 
@@ -37,11 +52,80 @@ def create_api_service(service: dict[str, Any], context: Context) -> None:
         service["status"] = {"conditions": [condition]}
 
 
+# Validation
+
+
+def check_api_service(value: Object, problems: Problems) -> None:
+    """Check a service: its name tells what it serves, and a local one needs no certificates (ValidateAPIService)."""
+    spec = value.get("spec") or {}
+    group, version = spec.get("group", ""), spec.get("version", "")
+    required = f"{version}.{group}"
+
+    def name_rule(name: str, prefix: bool) -> Verdict:
+        wrong = path_segment(name, False)
+        return wrong or (() if name == required else (f'must be `spec.version+"."+spec.group`: {go_quote(required)}',))
+
+    check_built_in_metadata(value["metadata"], name_rule, False, problems)
+    if group:
+        problems.all_invalid("spec.group", group, dns_subdomain(group))
+    elif version != "v1":
+        problems.required("spec.group", "only v1 may have an empty group and it better be legacy kube")
+    problems.all_invalid("spec.version", version, dns_1035_label(version))
+    for field, most in (("groupPriorityMinimum", _GROUP_PRIORITY_MAX), ("versionPriority", _VERSION_PRIORITY_MAX)):
+        priority = spec.get(field, 0)
+        if not 0 < priority <= most:
+            problems.invalid(f"spec.{field}", priority, f"must be positive and less than {most}")
+    _check_reach(spec, problems)
+
+
+def _check_reach(spec: Mapping[str, Any], problems: Problems) -> None:
+    """Check how the server of a group is reached and trusted."""
+    service, bundle, skips = spec.get("service"), spec.get("caBundle"), spec.get("insecureSkipTLSVerify", False)
+    if service is None:
+        if bundle:
+            size = len(base64.b64decode(bundle))
+            problems.invalid("spec.caBundle", f"{size} bytes", "local APIServices may not have a caBundle")
+        if skips:
+            detail = "local APIServices may not have insecureSkipTLSVerify"
+            problems.invalid("spec.insecureSkipTLSVerify", skips, detail)
+        return
+    for field in ("namespace", "name"):
+        if not service.get(field):
+            problems.required(f"spec.service.{field}")
+    if skips and bundle:
+        problems.invalid("spec.insecureSkipTLSVerify", skips, "may not be true if caBundle is present")
+
+
+def check_api_service_status(new: Object, old: Object, problems: Problems) -> None:
+    """Check what is reported of a service."""
+    metadata_update(new, old, problems)
+    for index, condition in enumerate((new.get("status") or {}).get("conditions") or ()):
+        if condition.get("status", "") not in _STATUSES:
+            problems.not_supported(f"status.conditions[{index}].status", condition.get("status", ""), _STATUSES)
+
+
+# Columns
+
+
+def api_service_cells(value: KubeObject, now: Instant) -> list[Any]:
+    """Return the cells of an APIService (kube-aggregator/pkg/registry/apiservice/etcd/etcd.go)."""
+    spec, conditions = value.get("spec") or {}, (value.get("status") or {}).get("conditions") or ()
+    service = spec.get("service")
+    by = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
+    told = next((one for one in conditions if one.get("type") == "Available"), {"status": "Unknown"})
+    status = told.get("status", "")
+    if status != "True" and told.get("reason"):
+        status = f"{status} ({told['reason']})"
+    return [value["metadata"].get("name", ""), by, status, age(value, now)]
+
+
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "apiservices.apiregistration.k8s.io": Kind(
         defaults={"v1": fill_api_service},
         strategy=Strategy(keeps=FAR_APART, unconditional=False),
         prepare=create_api_service,
+        rules=Rules(check_api_service, updated_then(check_api_service), check_api_service_status),
+        cells=api_service_cells,
     ),
 }

@@ -10,16 +10,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.go_values import go_difference
-from batkube.api.checks.metadata import check_built_in_metadata
-from batkube.api.checks.names import Verdict, dns_label, dns_subdomain, size
-from batkube.api.checks.problems import Problems, repeats
-from batkube.api.checks.rules import Object, Rules, Update, metadata_update
 from batkube.api.groups.context import Context
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import SPEC, STATUS, Strategy
 from batkube.api.printing.ages import age, human_duration
 from batkube.api.printing.texts import NONE
+from batkube.api.validation.go_values import go_difference
+from batkube.api.validation.metadata import check_built_in_metadata
+from batkube.api.validation.names import Verdict, dns_label, dns_subdomain, size
+from batkube.api.validation.problems import Problems, repeats
+from batkube.api.validation.rules import Object, Rules, Update, metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, rfc3339
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.checks.metadata import check_metadata, check_metadata_update
-from batkube.api.checks.names import Verdict, config_key, qualified_name, subdomain_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object, Rules
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import CAREFUL_UPSERT
 from batkube.api.printing.ages import age
+from batkube.api.validation.metadata import check_metadata, check_metadata_update
+from batkube.api.validation.names import Verdict, config_key, qualified_name, subdomain_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 from batkube.kernel.numbers import int_of

@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.addresses import check_endpoint_ip, check_ip, check_strict_ip, is_ipv6
-from batkube.api.checks.metadata import check_built_in_metadata, check_labels
-from batkube.api.checks.names import dns_label, dns_subdomain, label_value, subdomain_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object, Rules
 from batkube.api.groups.address_warnings import of_addresses
 from batkube.api.groups.core.endpoints import check_protocol, is_managed
 from batkube.api.groups.filling import Defaults, fill_absent, structs
@@ -17,6 +12,11 @@ from batkube.api.groups.kind import Kind, of_any_change
 from batkube.api.groups.strategy import LABELS, Strategy
 from batkube.api.printing.ages import age
 from batkube.api.printing.texts import first_three
+from batkube.api.validation.addresses import check_endpoint_ip, check_ip, check_strict_ip, is_ipv6
+from batkube.api.validation.metadata import check_built_in_metadata, check_labels
+from batkube.api.validation.names import dns_label, dns_subdomain, label_value, subdomain_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_built_in_metadata, check_built_in_metadata_update
-from batkube.api.checks.names import dns_subdomain, qualified_name, size, subdomain_name
-from batkube.api.checks.problems import IMMUTABLE, Problems
-from batkube.api.checks.rules import Object, Rules
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import UNSUPPORTED, Strategy
 from batkube.api.printing.ages import since
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.metadata import check_built_in_metadata, check_built_in_metadata_update
+from batkube.api.validation.names import dns_subdomain, qualified_name, size, subdomain_name
+from batkube.api.validation.problems import IMMUTABLE, Problems
+from batkube.api.validation.rules import Object, Rules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

@@ -10,7 +10,7 @@ from batkube.api.cel.functions import FULL_TYPE_NAMES
 from batkube.api.cel.programs import CelProgram
 from batkube.api.cel.trees import SourceError, Unsupported
 from batkube.api.cel.types import DYN, CelType
-from batkube.api.checks.problems import Problems
+from batkube.api.validation.problems import Problems
 
 
 def check_expression(

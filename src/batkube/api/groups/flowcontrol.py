@@ -9,16 +9,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_built_in_metadata
-from batkube.api.checks.names import label_name, subdomain_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object, Rules
 from batkube.api.groups.filling import Defaults, fill_absent, fill_empty, struct
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import FAR_APART, SPEC, counted
 from batkube.api.printing.ages import age
 from batkube.api.printing.texts import NONE
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.metadata import check_built_in_metadata
+from batkube.api.validation.names import label_name, subdomain_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.checks.rules import Rules
 from batkube.api.groups.context import Context
 from batkube.api.groups.strategy import DEFAULT, Strategy
 from batkube.api.printing.printers import Cells
+from batkube.api.validation.rules import Rules
 from batkube.cluster.store import KubeObject
 
 Fill = Callable[[dict[str, Any]], None]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_labels, check_metadata, check_metadata_update
-from batkube.api.checks.names import label_name, subdomain_name
-from batkube.api.checks.problems import IMMUTABLE, Problems
-from batkube.api.checks.quantities import check_container_resource, check_requirements
-from batkube.api.checks.rules import Object, Rules, rechecked
 from batkube.api.groups.core import node_labels
 from batkube.api.groups.core.pods.scheduling import check_tolerations
 from batkube.api.groups.kind import Kind, of_any_change
 from batkube.api.groups.strategy import CAREFUL_UPSERT
 from batkube.api.printing.ages import age
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.metadata import check_labels, check_metadata, check_metadata_update
+from batkube.api.validation.names import label_name, subdomain_name
+from batkube.api.validation.problems import IMMUTABLE, Problems
+from batkube.api.validation.quantities import check_container_resource, check_requirements
+from batkube.api.validation.rules import Object, Rules, rechecked
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_conditions, check_selector
-from batkube.api.checks.portions import check_at_most_all, check_portion
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object, Rules
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import APART, SPEC, counted
 from batkube.api.printing.ages import age
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.metadata import check_conditions, check_selector
+from batkube.api.validation.portions import check_at_most_all, check_portion
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_built_in_metadata, check_built_in_metadata_update, check_selector
-from batkube.api.checks.names import Verdict, path_segment, subdomain_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Create, Object, Rules, Update, rechecked
 from batkube.api.groups.filling import fill_empty, struct, structs
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import UPSERT
 from batkube.api.printing.ages import age
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.metadata import check_built_in_metadata, check_built_in_metadata_update, check_selector
+from batkube.api.validation.names import Verdict, path_segment, subdomain_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Create, Object, Rules, Update, rechecked
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.metadata import check_built_in_metadata
-from batkube.api.checks.names import subdomain_name
-from batkube.api.checks.problems import IMMUTABLE, Problems
-from batkube.api.checks.rules import Object, Rules, metadata_update
 from batkube.api.groups.core.pods.spec import check_preemption_policy
 from batkube.api.groups.filling import fill_absent
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import counted
 from batkube.api.printing.ages import age
+from batkube.api.validation.metadata import check_built_in_metadata
+from batkube.api.validation.names import subdomain_name
+from batkube.api.validation.problems import IMMUTABLE, Problems
+from batkube.api.validation.rules import Object, Rules, metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

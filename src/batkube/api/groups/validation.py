@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.field_errors import FieldError
-from batkube.api.checks.metadata import check_common, check_metadata, check_name
-from batkube.api.checks.names import path_segment, subdomain_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Rules, metadata_only
 from batkube.api.groups.catalogue import kind_of
+from batkube.api.validation.field_errors import FieldError
+from batkube.api.validation.metadata import check_common, check_metadata, check_name
+from batkube.api.validation.names import path_segment, subdomain_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Rules, metadata_only
 from batkube.cluster.kinds import Resource
 
 #: For kinds without rules of their own.

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.checks.field_errors import invalid
 from batkube.api.decoding.json_syntax import ParseError
 from batkube.api.decoding.json_text import parse_json
 from batkube.api.decoding.json_types import json_type
@@ -23,6 +22,7 @@ from batkube.api.patches.restoring import restore_problem, with_whole_numbers
 from batkube.api.patches.strategic import strategic_patch
 from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure
+from batkube.api.validation.field_errors import invalid
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject
 from batkube.kernel.go_text import go_value

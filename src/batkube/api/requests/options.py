@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.checks import field_errors as errors
-from batkube.api.checks.field_errors import FieldError, go_quote
-from batkube.api.checks.names import path_segment
 from batkube.api.requests.field_selectors import EVERYTHING, NAME, FieldSelector, parse_fields, select_fields
 from batkube.api.requests.messages import Request
 from batkube.api.requests.statuses import Failure, bad_request
+from batkube.api.validation import field_errors as errors
+from batkube.api.validation.field_errors import FieldError, go_quote
+from batkube.api.validation.names import path_segment
 from batkube.cluster.kinds import Resource
 from batkube.cluster.selectors import LabelSelector, SelectorError, parse_labels
 from batkube.kernel.numbers import int_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from batkube.api.checks.field_errors import FieldError
+from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.kinds import Resource
 
 

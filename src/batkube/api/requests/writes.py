@@ -10,10 +10,10 @@ from typing import Protocol
 
 import msgspec
 
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.decoding.objects import Decoded
 from batkube.api.requests.options import WriteOptions
 from batkube.api.requests.users import User
+from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant

@@ -11,7 +11,6 @@ from batkube.api.access.policy_parameters import PolicyParameters
 from batkube.api.access.signers import REQUESTS, review_request
 from batkube.api.admission.attempts import Attempt
 from batkube.api.admission.plugins import Admission
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.custom import definitions
 from batkube.api.decoding.objects import Decoded, decode
 from batkube.api.groups import strategies, validation, warnings
@@ -20,6 +19,7 @@ from batkube.api.groups.conversion import convert
 from batkube.api.groups.defaulting import apply_defaults
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.writes import Deleting, Write
+from batkube.api.validation.field_errors import FieldError
 from batkube.cluster.kinds import Resource
 from batkube.cluster.store import KubeObject, Store
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from batkube.api.checks import field_errors
-from batkube.api.checks.problems import NOT_NEGATIVE
 from batkube.api.requests import statuses
 from batkube.api.requests.messages import TEXT, Response, Sink, Stream
 from batkube.api.requests.methods import no_such_method
+from batkube.api.validation import field_errors
+from batkube.api.validation.problems import NOT_NEGATIVE
 from batkube.api.verbs.calls import Call
 from batkube.cluster.store import DELETED, Batch, Key, KubeObject, Store
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Instant, human, instant_of, rfc3339

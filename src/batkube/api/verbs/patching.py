@@ -9,8 +9,8 @@ from typing import Any
 
 from batkube.api.decoding.objects import DecodeError, ParseError, strict_warnings
 from batkube.api.groups.validation import validate_scale
-from batkube.api.ownership.applying import BadConfiguration, Conflicts, applied
-from batkube.api.ownership.typed_values import Unfit
+from batkube.api.managed_fields.applying import BadConfiguration, Conflicts, applied
+from batkube.api.managed_fields.typed_values import Unfit
 from batkube.api.patches.documents import patched_document
 from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure

@@ -10,14 +10,14 @@ import random
 from collections.abc import Callable
 from typing import Protocol
 
-from batkube.api.checks.field_errors import FieldError
 from batkube.api.groups.strategies import strategy_of
-from batkube.api.ownership import tracking
+from batkube.api.managed_fields import tracking
 from batkube.api.requests import statuses
 from batkube.api.requests.options import parse_version
 from batkube.api.requests.outside import Inquiries
 from batkube.api.requests.statuses import Failure
 from batkube.api.requests.writes import Behaviour, Write, key_of
+from batkube.api.validation.field_errors import FieldError
 from batkube.api.verbs.owners import drop_repeated_owners
 from batkube.cluster.decisions import meaning
 from batkube.cluster.kinds import Resource

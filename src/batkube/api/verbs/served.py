@@ -11,8 +11,8 @@ from batkube.api.groups.autoscaling.scales import CustomScale, Scale
 from batkube.api.groups.conversion import convert
 from batkube.api.groups.printing import printer_of
 from batkube.api.groups.strategies import strategy_of
-from batkube.api.ownership.scales import ScaleOwnership
-from batkube.api.ownership.tracking import Convert
+from batkube.api.managed_fields.scales import ScaleOwnership
+from batkube.api.managed_fields.tracking import Convert
 from batkube.api.requests.negotiation import Form
 from batkube.api.requests.options import DeleteOptions
 from batkube.api.requests.routing import Route
@@ -160,11 +160,11 @@ class Served:
             target = self.table.of_kind(group, version, resource.kind)
             if target is None:
                 return None
-            if target is resource:
-                return value, resource.schema
             if resource.custom:
                 return self._custom.convert(value, target), target.schema
-            return convert(value, resource, target), target.schema
+            group, _, version = value.get("apiVersion", resource.api_version).rpartition("/")
+            source = self.table.of_kind(group, version, resource.kind) or resource
+            return (value if source is target else convert(value, source, target)), target.schema
 
         return elsewhere
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.admissionregistration import checks, columns, defaults, mutating_policy_checks, policy_checks
+from batkube.api.groups.admissionregistration import (
+    columns,
+    defaults,
+    mutating_policy_validation,
+    policy_validation,
+    validation,
+)
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import FAR_APART, SPEC, counted
 
@@ -16,37 +22,37 @@ KINDS: Mapping[str, Kind] = {
     "mutatingadmissionpolicies.admissionregistration.k8s.io": Kind(
         defaults=dict.fromkeys(_OFF_BY_DEFAULT, defaults.fill_admission_policy),
         strategy=counted(SPEC, unconditional=False),
-        rules=mutating_policy_checks.MUTATING_ADMISSION_POLICY_RULES,
+        rules=mutating_policy_validation.MUTATING_ADMISSION_POLICY_RULES,
         cells=columns.mutating_policy_cells,
     ),
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": Kind(
         defaults=dict.fromkeys(_OFF_BY_DEFAULT, defaults.fill_admission_policy_binding),
         strategy=counted(SPEC, unconditional=False),
-        rules=mutating_policy_checks.MUTATING_ADMISSION_POLICY_BINDING_RULES,
+        rules=mutating_policy_validation.MUTATING_ADMISSION_POLICY_BINDING_RULES,
         cells=columns.policy_binding_cells,
     ),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": Kind(
         defaults={"v1": defaults.fill_mutating_webhooks},
         strategy=counted(("webhooks",), unconditional=False),
-        rules=checks.WEBHOOK_RULES,
+        rules=validation.WEBHOOK_RULES,
         cells=columns.webhook_cells,
     ),
     "validatingadmissionpolicies.admissionregistration.k8s.io": Kind(
         defaults={"v1": defaults.fill_admission_policy},
         strategy=counted(SPEC, keeps=FAR_APART, unconditional=False),
-        rules=policy_checks.VALIDATING_ADMISSION_POLICY_RULES,
+        rules=policy_validation.VALIDATING_ADMISSION_POLICY_RULES,
         cells=columns.validating_policy_cells,
     ),
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": Kind(
         defaults={"v1": defaults.fill_admission_policy_binding},
         strategy=counted(SPEC, unconditional=False),
-        rules=policy_checks.VALIDATING_ADMISSION_POLICY_BINDING_RULES,
+        rules=policy_validation.VALIDATING_ADMISSION_POLICY_BINDING_RULES,
         cells=columns.policy_binding_cells,
     ),
     "validatingwebhookconfigurations.admissionregistration.k8s.io": Kind(
         defaults={"v1": defaults.fill_validating_webhooks},
         strategy=counted(("webhooks",), unconditional=False),
-        rules=checks.WEBHOOK_RULES,
+        rules=validation.WEBHOOK_RULES,
         cells=columns.webhook_cells,
     ),
 }

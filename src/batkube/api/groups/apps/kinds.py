@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from batkube.api.groups.apps import checks, columns, defaults, strategy, warnings
+from batkube.api.groups.apps import columns, defaults, strategy, validation, warnings
 from batkube.api.groups.core.pods.strategy import drop_from_template
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import LABELS, ORPHANING, SPEC, STATUS, WORKLOAD, Path, Strategy
@@ -15,7 +15,7 @@ _TERMINATING: Path = ("status", "terminatingReplicas")
 #: What is special about each kind, by its name in the store.
 KINDS: Mapping[str, Kind] = {
     "controllerrevisions.apps": Kind(
-        rules=checks.CONTROLLER_REVISION_RULES,
+        rules=validation.CONTROLLER_REVISION_RULES,
         cells=columns.controller_revision_cells,
     ),
     "daemonsets.apps": Kind(
@@ -23,7 +23,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=WORKLOAD,
         prepare=strategy.create_daemon_set,
         prepare_update={"": strategy.update_daemon_set},
-        rules=checks.DAEMON_SET_RULES,
+        rules=validation.DAEMON_SET_RULES,
         cells=columns.daemon_set_cells,
         warn=warnings.of_template,
         warn_update={"": warnings.of_changed_daemon_set},
@@ -38,7 +38,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         prepare=drop_from_template,
         prepare_update={"": drop_from_template},
-        rules=checks.DEPLOYMENT_RULES,
+        rules=validation.DEPLOYMENT_RULES,
         cells=columns.deployment_cells,
         warn=warnings.of_named_template,
         warn_update={"": warnings.of_changed_template, "scale": warnings.of_changed_template},
@@ -48,7 +48,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=msgspec.structs.replace(WORKLOAD, disabled=(_TERMINATING,)),
         prepare=drop_from_template,
         prepare_update={"": drop_from_template},
-        rules=checks.REPLICA_SET_RULES,
+        rules=validation.REPLICA_SET_RULES,
         cells=columns.replica_set_cells,
         warn=warnings.of_named_template,
         warn_update={"": warnings.of_changed_template, "scale": warnings.of_changed_template},
@@ -58,7 +58,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=ORPHANING,
         prepare=drop_from_template,
         prepare_update={"": drop_from_template},
-        rules=checks.REPLICATION_CONTROLLER_RULES,
+        rules=validation.REPLICATION_CONTROLLER_RULES,
         cells=columns.replication_controller_cells,
         warn=warnings.of_named_template,
         warn_update={"": warnings.of_changed_controller, "scale": warnings.of_changed_controller},
@@ -70,7 +70,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         prepare=drop_from_template,
         prepare_update={"": drop_from_template},
-        rules=checks.STATEFUL_SET_RULES,
+        rules=validation.STATEFUL_SET_RULES,
         cells=columns.stateful_set_cells,
         warn=warnings.of_stateful_set,
         warn_update={"": warnings.of_changed_stateful_set, "scale": warnings.of_changed_stateful_set},

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object, Update, metadata_update
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Update, metadata_update
 
 
 class Counts(msgspec.Struct, frozen=True):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from batkube.api.checks.names import dns_label
 from batkube.api.groups.core.pods.warnings import Value, is_changed, of_one_template
 from batkube.api.groups.core.volumes.warnings import of_claim_spec
+from batkube.api.validation.names import dns_label
 
 _NEGATIVE_HISTORY = (
     "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"

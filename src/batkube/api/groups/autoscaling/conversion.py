@@ -35,7 +35,7 @@ _CONDITION = ("type", "status", "lastTransitionTime", "reason", "message")
 
 
 def to_v1(scaler: KubeObject) -> dict[str, Any]:
-    """Return an autoscaler of autoscaling/v2 as one of v1."""
+    """Return an autoscaler of autoscaling/v2, or what is left of one when fields are pruned, as one of v1."""
     spec, status = scaler.get("spec") or {}, scaler.get("status") or {}
     metrics = spec.get("metrics") or []
     others = [metric_to_v1(metric) for metric in metrics if _cpu_percent(metric) is None]
@@ -52,7 +52,7 @@ def to_v1(scaler: KubeObject) -> dict[str, Any]:
         kept[BEHAVIOR] = {_capital(way): _rules_to_go(spec["behavior"].get(way)) for way in ("scaleUp", "scaleDown")}
     if status.get("conditions"):
         kept[CONDITIONS] = [_ordered(condition, _CONDITION) for condition in status["conditions"]]
-    metadata = dict(without_round_trip(scaler["metadata"]))
+    metadata = dict(without_round_trip(scaler.get("metadata") or {}))
     if kept:
         texts = {name: _go_json(value) for name, value in kept.items()}
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **texts}
@@ -62,7 +62,8 @@ def to_v1(scaler: KubeObject) -> dict[str, Any]:
 def from_v1(scaler: KubeObject) -> dict[str, Any]:
     """Return an autoscaler of autoscaling/v1 as one of v2; 80 % of the cpu is the target if nothing else is."""
     spec, status = scaler.get("spec") or {}, scaler.get("status") or {}
-    annotations = scaler["metadata"].get("annotations") or {}
+    metadata = scaler.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
     metrics = [metric_from_v1(metric) for metric in _listed(annotations, METRICS)]
     if spec.get("targetCPUUtilizationPercentage") is not None:
         metrics.append(cpu_metric(spec["targetCPUUtilizationPercentage"]))
@@ -80,7 +81,7 @@ def from_v1(scaler: KubeObject) -> dict[str, Any]:
     conditions = _listed(annotations, CONDITIONS)
     if conditions:
         new_status["conditions"] = conditions
-    return {**scaler, "metadata": without_round_trip(scaler["metadata"]), "spec": new_spec, "status": new_status}
+    return {**scaler, "metadata": without_round_trip(metadata), "spec": new_spec, "status": new_status}
 
 
 def _cpu_percent(metric: dict[str, Any]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.autoscaling import checks, columns, defaults
+from batkube.api.groups.autoscaling import columns, defaults, validation
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import APART, Strategy
 
@@ -15,7 +15,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=Strategy(
             keeps=APART, disabled=tuple(("spec", "behavior", way, "tolerance") for way in ("scaleUp", "scaleDown"))
         ),
-        rules=checks.HORIZONTAL_POD_AUTOSCALER_RULES,
+        rules=validation.HORIZONTAL_POD_AUTOSCALER_RULES,
         cells=columns.autoscaler_cells,
     ),
     "scales.autoscaling": Kind(

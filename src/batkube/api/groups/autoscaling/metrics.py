@@ -1,268 +1,162 @@
 """The metrics of autoscalers, between autoscaling/v2 and the JSON that v1 keeps in annotations.
 
 Version 2 has a metric, what it is about and a target; in version 1 all of it lies side by side. Kubernetes:
-pkg/apis/autoscaling/v1/conversion.go. Fields are written in the order of Go's types, since the text is compared.
+pkg/apis/autoscaling/v1/conversion.go. The tables say which field of v2 is which of v1, in the order in which Go writes
+those of v1, since the text is compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 Source = dict[str, Any]
 
-#: The field of a metric that its type names, in the order in which Go writes them.
-_FIELDS = {
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "External": "external",
+
+class _Field(NamedTuple):
+    """One field of a metric's source, where each version has it."""
+
+    v1: str
+    #: The way to it in v2.
+    v2: str
+    #: What stands for it where it is not given; None: nothing does.
+    zero: str | None = None
+
+
+_NAME = _Field("metricName", "metric.name", "")
+_SELECTOR = _Field("selector", "metric.selector")
+_OBJECT = _Field("target", "describedObject", "")
+_RESOURCE = _Field("name", "name", "")
+_CONTAINER = _Field("container", "container")
+
+_Table = Mapping[str, Sequence[_Field]]
+#: By the field of a metric that its type names, in the order in which Go writes them.
+_SPEC: _Table = {
+    "object": (
+        _OBJECT,
+        _NAME,
+        _Field("targetValue", "target.value", "0"),
+        _SELECTOR,
+        _Field("averageValue", "target.averageValue"),
+    ),
+    "pods": (_NAME, _Field("targetAverageValue", "target.averageValue", "0"), _SELECTOR),
+    **dict.fromkeys(
+        ("resource", "containerResource"),
+        (
+            _RESOURCE,
+            _Field("targetAverageUtilization", "target.averageUtilization"),
+            _Field("targetAverageValue", "target.averageValue"),
+            _CONTAINER,
+        ),
+    ),
+    "external": (
+        _NAME,
+        _Field("metricSelector", "metric.selector"),
+        _Field("targetValue", "target.value"),
+        _Field("targetAverageValue", "target.averageValue"),
+    ),
 }
-_OBJECT = ("kind", "name", "apiVersion")
+_STATUS: _Table = {
+    "object": (
+        _OBJECT,
+        _NAME,
+        _Field("currentValue", "current.value", "0"),
+        _SELECTOR,
+        _Field("averageValue", "current.averageValue"),
+    ),
+    "pods": (_NAME, _Field("currentAverageValue", "current.averageValue", "0"), _SELECTOR),
+    **dict.fromkeys(
+        ("resource", "containerResource"),
+        (
+            _RESOURCE,
+            _Field("currentAverageUtilization", "current.averageUtilization"),
+            _Field("currentAverageValue", "current.averageValue", "0"),
+            _CONTAINER,
+        ),
+    ),
+    "external": (
+        _NAME,
+        _Field("metricSelector", "metric.selector"),
+        _Field("currentValue", "current.value", "0"),
+        _Field("currentAverageValue", "current.averageValue"),
+    ),
+}
 
 
 def metric_to_v1(metric: Source) -> Source:
     """Return the metric of a specification as v1 keeps it."""
-    return _each(metric, _SPEC_TO_V1)
+    return _each(metric, _SPEC, _to_v1)
 
 
 def metric_from_v1(metric: Source) -> Source:
     """Return the metric of a specification that v1 kept."""
-    return _each(metric, _SPEC_FROM_V1)
+    converted = _each(metric, _SPEC, _from_v1)
+    for name in _SPEC:
+        if name in converted:
+            target = converted[name].setdefault("target", {})
+            target["type"] = _target_type(name, target)
+    return converted
 
 
 def status_to_v1(metric: Source) -> Source:
     """Return the metric of a status as v1 keeps it."""
-    return _each(metric, _STATUS_TO_V1)
+    return _each(metric, _STATUS, _to_v1)
 
 
 def status_from_v1(metric: Source) -> Source:
     """Return the metric of a status that v1 kept."""
-    return _each(metric, _STATUS_FROM_V1)
+    return _each(metric, _STATUS, _from_v1)
 
 
-def _each(metric: Source, conversions: Mapping[str, Callable[[Source], Source]]) -> Source:
-    converted: Source = {"type": metric.get("type", "")}
-    for field in _FIELDS.values():
-        if metric.get(field) is not None:
-            converted[field] = conversions[field](metric[field])
+def _each(metric: Source, table: _Table, convert: Callable[[Source, Sequence[_Field]], Source]) -> Source:
+    sources = {name: convert(metric[name], fields) for name, fields in table.items() if metric.get(name) is not None}
+    return {"type": metric.get("type", ""), **sources}
+
+
+def _to_v1(source: Source, fields: Sequence[_Field]) -> Source:
+    converted: Source = {}
+    for field in fields:
+        parent, _, name = field.v2.rpartition(".")
+        value = ((source.get(parent) or {}) if parent else source).get(name, field.zero)
+        if field is _OBJECT:
+            value = _reference(value)
+        if value is not None:
+            converted[field.v1] = _sorted(value) if name == "selector" else value
     return converted
 
 
-def _fields(**fields: Any) -> Source:  # noqa: ANN401 - any JSON
-    """Return the fields that are there."""
-    return {name: value for name, value in fields.items() if value is not None}
+def _from_v1(source: Source, fields: Sequence[_Field]) -> Source:
+    converted: Source = {}
+    for field in fields:
+        parent, _, name = field.v2.rpartition(".")
+        value = source.get(field.v1, field.zero)
+        if field is _OBJECT:
+            value = _reference(value)
+        if value is not None:
+            (converted.setdefault(parent, {}) if parent else converted)[name] = value
+    return converted
+
+
+def _target_type(name: str, target: Source) -> str:
+    """Return the type of a target that v1 does not tell: the one whose field is there."""
+    if name == "object":
+        return "AverageValue" if "averageValue" in target else "Value"
+    if "averageUtilization" in target:
+        return "Utilization"
+    return "Value" if "value" in target else "AverageValue"
 
 
 def _reference(value: Source | None) -> Source:
-    return {name: (value or {}).get(name, "") for name in _OBJECT if name != "apiVersion" or (value or {}).get(name)}
+    """Return what an object metric is about; its version is left out where there is none."""
+    return {
+        name: (value or {}).get(name, "")
+        for name in ("kind", "name", "apiVersion")
+        if name != "apiVersion" or (value or {}).get(name)
+    }
 
 
-def _identifier(name: str, selector: Source | None) -> Source:
-    return {"name": name, **_fields(selector=selector)}
-
-
-def _selector(metric: Source) -> Source | None:
-    """Return the selector of a metric with its labels in the order in which Go writes a map."""
-    selector: Source | None = metric.get("selector")
-    if selector is None:
-        return None
+def _sorted(selector: Source) -> Source:
+    """Return a selector with its labels in the order in which Go writes a map."""
     labels, expressions = selector.get("matchLabels"), selector.get("matchExpressions")
-    return _fields(matchLabels=dict(sorted(labels.items())) if labels else None, matchExpressions=expressions)
-
-
-def _measured(source: Source, field: str) -> tuple[Source, Source]:
-    """Return what is measured and the values of it."""
-    return source.get("metric") or {}, source.get(field) or {}
-
-
-def _object_to_v1(source: Source) -> Source:
-    metric, target = _measured(source, "target")
-    return {
-        "target": _reference(source.get("describedObject")),
-        "metricName": metric.get("name", ""),
-        "targetValue": target.get("value", "0"),
-        **_fields(selector=_selector(metric), averageValue=target.get("averageValue")),
-    }
-
-
-def _object_from_v1(source: Source) -> Source:
-    average = source.get("averageValue")
-    return {
-        "describedObject": _reference(source.get("target")),
-        "target": {
-            "type": "Value" if average is None else "AverageValue",
-            "value": source.get("targetValue", "0"),
-            **_fields(averageValue=average),
-        },
-        "metric": _identifier(source.get("metricName", ""), source.get("selector")),
-    }
-
-
-def _pods_to_v1(source: Source) -> Source:
-    metric, target = _measured(source, "target")
-    return {
-        "metricName": metric.get("name", ""),
-        "targetAverageValue": target.get("averageValue", "0"),
-        **_fields(selector=_selector(metric)),
-    }
-
-
-def _pods_from_v1(source: Source) -> Source:
-    return {
-        "metric": _identifier(source.get("metricName", ""), source.get("selector")),
-        "target": {"type": "AverageValue", "averageValue": source.get("targetAverageValue", "0")},
-    }
-
-
-def _resource_to_v1(source: Source) -> Source:
-    target = source.get("target") or {}
-    return {
-        "name": source.get("name", ""),
-        **_fields(
-            targetAverageUtilization=target.get("averageUtilization"),
-            targetAverageValue=target.get("averageValue"),
-            container=source.get("container"),
-        ),
-    }
-
-
-def _resource_from_v1(source: Source) -> Source:
-    percent = source.get("targetAverageUtilization")
-    return {
-        "name": source.get("name", ""),
-        "target": {
-            "type": "AverageValue" if percent is None else "Utilization",
-            **_fields(averageValue=source.get("targetAverageValue"), averageUtilization=percent),
-        },
-        **_fields(container=source.get("container")),
-    }
-
-
-def _external_to_v1(source: Source) -> Source:
-    metric, target = _measured(source, "target")
-    return {
-        "metricName": metric.get("name", ""),
-        **_fields(
-            metricSelector=_selector(metric),
-            targetValue=target.get("value"),
-            targetAverageValue=target.get("averageValue"),
-        ),
-    }
-
-
-def _external_from_v1(source: Source) -> Source:
-    value = source.get("targetValue")
-    return {
-        "metric": _identifier(source.get("metricName", ""), source.get("metricSelector")),
-        "target": {
-            "type": "AverageValue" if value is None else "Value",
-            **_fields(value=value, averageValue=source.get("targetAverageValue")),
-        },
-    }
-
-
-def _object_status_to_v1(source: Source) -> Source:
-    metric, current = _measured(source, "current")
-    return {
-        "target": _reference(source.get("describedObject")),
-        "metricName": metric.get("name", ""),
-        "currentValue": current.get("value", "0"),
-        **_fields(selector=_selector(metric), averageValue=current.get("averageValue")),
-    }
-
-
-def _object_status_from_v1(source: Source) -> Source:
-    return {
-        "metric": _identifier(source.get("metricName", ""), source.get("selector")),
-        "current": {"value": source.get("currentValue", "0"), **_fields(averageValue=source.get("averageValue"))},
-        "describedObject": _reference(source.get("target")),
-    }
-
-
-def _pods_status_to_v1(source: Source) -> Source:
-    metric, current = _measured(source, "current")
-    return {
-        "metricName": metric.get("name", ""),
-        "currentAverageValue": current.get("averageValue", "0"),
-        **_fields(selector=_selector(metric)),
-    }
-
-
-def _pods_status_from_v1(source: Source) -> Source:
-    return {
-        "metric": _identifier(source.get("metricName", ""), source.get("selector")),
-        "current": {"averageValue": source.get("currentAverageValue", "0")},
-    }
-
-
-def _resource_status_to_v1(source: Source) -> Source:
-    current = source.get("current") or {}
-    return {
-        "name": source.get("name", ""),
-        **_fields(currentAverageUtilization=current.get("averageUtilization")),
-        "currentAverageValue": current.get("averageValue", "0"),
-        **_fields(container=source.get("container")),
-    }
-
-
-def _resource_status_from_v1(source: Source) -> Source:
-    return {
-        "name": source.get("name", ""),
-        "current": {
-            "averageValue": source.get("currentAverageValue", "0"),
-            **_fields(averageUtilization=source.get("currentAverageUtilization")),
-        },
-        **_fields(container=source.get("container")),
-    }
-
-
-def _external_status_to_v1(source: Source) -> Source:
-    metric, current = _measured(source, "current")
-    return {
-        "metricName": metric.get("name", ""),
-        **_fields(metricSelector=_selector(metric)),
-        "currentValue": current.get("value", "0"),
-        **_fields(currentAverageValue=current.get("averageValue")),
-    }
-
-
-def _external_status_from_v1(source: Source) -> Source:
-    return {
-        "metric": _identifier(source.get("metricName", ""), source.get("metricSelector")),
-        "current": {
-            "value": source.get("currentValue", "0"),
-            **_fields(averageValue=source.get("currentAverageValue")),
-        },
-    }
-
-
-_SPEC_TO_V1 = {
-    "object": _object_to_v1,
-    "pods": _pods_to_v1,
-    "resource": _resource_to_v1,
-    "containerResource": _resource_to_v1,
-    "external": _external_to_v1,
-}
-_SPEC_FROM_V1 = {
-    "object": _object_from_v1,
-    "pods": _pods_from_v1,
-    "resource": _resource_from_v1,
-    "containerResource": _resource_from_v1,
-    "external": _external_from_v1,
-}
-_STATUS_TO_V1 = {
-    "object": _object_status_to_v1,
-    "pods": _pods_status_to_v1,
-    "resource": _resource_status_to_v1,
-    "containerResource": _resource_status_to_v1,
-    "external": _external_status_to_v1,
-}
-_STATUS_FROM_V1 = {
-    "object": _object_status_from_v1,
-    "pods": _pods_status_from_v1,
-    "resource": _resource_status_from_v1,
-    "containerResource": _resource_status_from_v1,
-    "external": _external_status_from_v1,
-}
+    given = {"matchLabels": dict(sorted(labels.items())) if labels else None, "matchExpressions": expressions}
+    return {name: value for name, value in given.items() if value is not None}

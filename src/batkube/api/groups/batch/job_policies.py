@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.names import qualified_name, size
-from batkube.api.checks.problems import OMITTED, Problems
+from batkube.api.validation.names import qualified_name, size
+from batkube.api.validation.problems import OMITTED, Problems
 from batkube.kernel.go_text import go_quote
 from batkube.kernel.numbers import int_of
 

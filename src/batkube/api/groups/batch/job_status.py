@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.problems import IMMUTABLE, OMITTED, Problems
-from batkube.api.checks.rules import Object
 from batkube.api.groups.batch.job_policies import BadIndexes, parse_indexes, parse_interval
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.problems import IMMUTABLE, OMITTED, Problems
+from batkube.api.validation.rules import Object
 
 Status = Mapping[str, Any]
 _CONDITIONS = "status.conditions"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.batch import checks, columns, defaults, strategy, warnings
+from batkube.api.groups.batch import columns, defaults, strategy, validation, warnings
 from batkube.api.groups.core.pods.strategy import drop_from_template
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import ORPHANING, WORKLOAD
@@ -16,7 +16,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=WORKLOAD,
         prepare=strategy.drop_from_cron_job,
         prepare_update={"": strategy.drop_from_cron_job},
-        rules=checks.CRON_JOB_RULES,
+        rules=validation.CRON_JOB_RULES,
         cells=columns.cron_job_cells,
         warn=warnings.of_cron_job,
         warn_update={"": warnings.of_changed_cron_job},
@@ -26,7 +26,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=ORPHANING,
         prepare=strategy.create_job,
         prepare_update={"": drop_from_template},
-        rules=checks.JOB_RULES,
+        rules=validation.JOB_RULES,
         cells=columns.job_cells,
         warn=warnings.of_job,
         warn_update={"": warnings.of_changed_job},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from batkube.api.checks.problems import Problems
+from batkube.api.validation.problems import Problems
 from batkube.kernel.cron import BadSchedule, read_schedule
 from batkube.kernel.time_zones import UnknownZone, zone_of
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.metadata import check_built_in_metadata
-from batkube.api.checks.names import config_key, size, subdomain_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object, Rules, metadata_update
 from batkube.api.groups.kind import Kind
 from batkube.api.printing.ages import age
+from batkube.api.validation.metadata import check_built_in_metadata
+from batkube.api.validation.names import config_key, size, subdomain_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules, metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.addresses import check_endpoint_ip, check_ip
-from batkube.api.checks.metadata import check_built_in_metadata
-from batkube.api.checks.names import dns_label, port_number, qualified_name, subdomain_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object, Rules, metadata_update
 from batkube.api.groups.address_warnings import of_address
 from batkube.api.groups.filling import TCP, fill_empty, structs
 from batkube.api.groups.kind import Kind, of_any_change
 from batkube.api.groups.strategy import UPSERT
 from batkube.api.printing.ages import age
 from batkube.api.printing.texts import NONE, cut
+from batkube.api.validation.addresses import check_endpoint_ip, check_ip
+from batkube.api.validation.metadata import check_built_in_metadata
+from batkube.api.validation.names import dns_label, port_number, qualified_name, subdomain_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules, metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

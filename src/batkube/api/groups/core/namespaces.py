@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.metadata import check_built_in_metadata, check_kube_finalizer
-from batkube.api.checks.names import label_name, qualified_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
 from batkube.api.groups.context import Context
 from batkube.api.groups.filling import fill_empty, struct
 from batkube.api.groups.kind import Kind
 from batkube.api.groups.strategy import SPEC, STATUS, Strategy
 from batkube.api.printing.ages import age
+from batkube.api.validation.metadata import check_built_in_metadata, check_kube_finalizer
+from batkube.api.validation.names import label_name, qualified_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

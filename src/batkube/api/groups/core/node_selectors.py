@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.metadata import check_label_name
-from batkube.api.checks.names import label_value, subdomain_name
-from batkube.api.checks.problems import Problems
+from batkube.api.validation.metadata import check_label_name
+from batkube.api.validation.names import label_value, subdomain_name
+from batkube.api.validation.problems import Problems
 
 _NOT_AN_OPERATOR = "not a valid selector operator"
 

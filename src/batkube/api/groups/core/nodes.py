@@ -9,13 +9,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.addresses import check_cidr, check_one_per_family
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_built_in_metadata, check_label_name
-from batkube.api.checks.names import config_key, label_name, label_value, subdomain_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.quantities import check_amount
-from batkube.api.checks.rules import Object, Rules, metadata_update, rechecked
 from batkube.api.groups.address_warnings import of_ranges
 from batkube.api.groups.context import Context
 from batkube.api.groups.core.pods.scheduling import check_taint_effect
@@ -24,6 +17,13 @@ from batkube.api.groups.kind import Kind, of_any_change
 from batkube.api.groups.strategy import APART, Strategy
 from batkube.api.printing.ages import UNKNOWN, age
 from batkube.api.printing.texts import NONE
+from batkube.api.validation.addresses import check_cidr, check_one_per_family
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.metadata import check_built_in_metadata, check_label_name
+from batkube.api.validation.names import config_key, label_name, label_value, subdomain_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.quantities import check_amount
+from batkube.api.validation.rules import Object, Rules, metadata_update, rechecked
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_built_in_metadata
-from batkube.api.checks.names import qualified_name, subdomain_name
-from batkube.api.checks.problems import IMMUTABLE, Problems
-from batkube.api.checks.quantities import (
+from batkube.api.groups.filling import round_amounts, structs
+from batkube.api.groups.kind import Kind
+from batkube.api.groups.strategy import UPSERT, WITH_STATUS
+from batkube.api.printing.ages import age
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.metadata import check_built_in_metadata
+from batkube.api.validation.names import qualified_name, subdomain_name
+from batkube.api.validation.problems import IMMUTABLE, Problems
+from batkube.api.validation.quantities import (
     check_amount,
     container_resource,
     is_standard_quota_resource,
@@ -18,11 +22,7 @@ from batkube.api.checks.quantities import (
     quota_resource,
     resource_name,
 )
-from batkube.api.checks.rules import Object, Rules, metadata_update
-from batkube.api.groups.filling import round_amounts, structs
-from batkube.api.groups.kind import Kind
-from batkube.api.groups.strategy import UPSERT, WITH_STATUS
-from batkube.api.printing.ages import age
+from batkube.api.validation.rules import Object, Rules, metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 from batkube.kernel.quantities import Quantity

@@ -10,16 +10,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.metadata import check_built_in_metadata
-from batkube.api.checks.names import config_key, subdomain_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object, Rules, metadata_update
 from batkube.api.decoding.json_syntax import ParseError, check_syntax
 from batkube.api.groups.context import Context
 from batkube.api.groups.core.config_maps import SIZE_LIMIT, check_frozen, decoded_size
 from batkube.api.groups.filling import fill_empty
 from batkube.api.groups.kind import Kind, of_any_change
 from batkube.api.printing.ages import age
+from batkube.api.validation.metadata import check_built_in_metadata
+from batkube.api.validation.names import config_key, subdomain_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules, metadata_update
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

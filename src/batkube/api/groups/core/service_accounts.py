@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.names import subdomain_name
-from batkube.api.checks.rules import Rules, metadata_only, updated_then
 from batkube.api.groups.kind import Kind
 from batkube.api.printing.ages import age
+from batkube.api.validation.names import subdomain_name
+from batkube.api.validation.rules import Rules, metadata_only, updated_then
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Instant
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from batkube.api.cel.types import DYN
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_label_name
-from batkube.api.checks.names import c_identifier, dns_subdomain, label_value, size
-from batkube.api.checks.problems import Problems
 from batkube.api.groups.core.volumes.sources import csi_driver_name
 from batkube.api.groups.expressions import check_expression
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.metadata import check_label_name
+from batkube.api.validation.names import c_identifier, dns_subdomain, label_value, size
+from batkube.api.validation.problems import Problems
 
 Item = Callable[[Any, str, Problems], None]
 

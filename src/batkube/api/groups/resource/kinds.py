@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from batkube.api.groups.kind import Kind
-from batkube.api.groups.resource import checks, columns, defaults
+from batkube.api.groups.resource import columns, defaults, validation
 from batkube.api.groups.strategy import FAR_APART, SPEC, Strategy
 
 _CLAIM_DISABLED = (
@@ -40,7 +40,7 @@ _SLICE_DISABLED = (
 KINDS: Mapping[str, Kind] = {
     "deviceclasses.resource.k8s.io": Kind(
         strategy=Strategy(counts=(SPEC,), numbered=True, disabled=(("spec", "extendedResourceName"),)),
-        rules=checks.DEVICE_CLASS_RULES,
+        rules=validation.DEVICE_CLASS_RULES,
         cells=columns.name_and_age,
     ),
     "devicetaintrules.resource.k8s.io": Kind(
@@ -57,18 +57,18 @@ KINDS: Mapping[str, Kind] = {
                 ("status", "devices", "*", "shareID"),
             ),
         ),
-        rules=checks.RESOURCE_CLAIM_RULES,
+        rules=validation.RESOURCE_CLAIM_RULES,
         cells=columns.resource_claim_cells,
     ),
     "resourceclaimtemplates.resource.k8s.io": Kind(
         defaults={"v1": defaults.fill_resource_claim_template},
         strategy=Strategy(disabled=tuple(("spec", "spec", *path) for path in _CLAIM_DISABLED)),
-        rules=checks.RESOURCE_CLAIM_TEMPLATE_RULES,
+        rules=validation.RESOURCE_CLAIM_TEMPLATE_RULES,
         cells=columns.name_and_age,
     ),
     "resourceslices.resource.k8s.io": Kind(
         strategy=Strategy(counts=(SPEC,), numbered=True, disabled=_SLICE_DISABLED),
-        rules=checks.RESOURCE_SLICE_RULES,
+        rules=validation.RESOURCE_SLICE_RULES,
         cells=columns.resource_slice_cells,
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from batkube.api.groups.kind import Kind, of_any_change
-from batkube.api.groups.storage import checks, columns, defaults, warnings
+from batkube.api.groups.storage import columns, defaults, validation, warnings
 from batkube.api.groups.strategy import FAR_APART, SPEC, Strategy
 
 _CAREFUL = Strategy(unconditional=False)
@@ -16,23 +16,23 @@ KINDS: Mapping[str, Kind] = {
         strategy=Strategy(
             counts=(SPEC,), unconditional=False, disabled=(("spec", "nodeAllocatableUpdatePeriodSeconds"),)
         ),
-        rules=checks.CSIDRIVER_RULES,
+        rules=validation.CSIDRIVER_RULES,
         cells=columns.csi_driver_cells,
     ),
     "csinodes.storage.k8s.io": Kind(
         strategy=_CAREFUL,
-        rules=checks.CSINODE_RULES,
+        rules=validation.CSINODE_RULES,
         cells=columns.csi_node_cells,
     ),
     "csistoragecapacities.storage.k8s.io": Kind(
         strategy=_CAREFUL,
-        rules=checks.CSISTORAGE_CAPACITY_RULES,
+        rules=validation.CSISTORAGE_CAPACITY_RULES,
         warn=warnings.of_capacity,
         warn_update={"": of_any_change(warnings.of_capacity)},
     ),
     "storageclasses.storage.k8s.io": Kind(
         defaults={"v1": defaults.fill_storage_class},
-        rules=checks.STORAGE_CLASS_RULES,
+        rules=validation.STORAGE_CLASS_RULES,
         cells=columns.storage_class_cells,
         warn=warnings.of_storage_class,
         warn_update={"": of_any_change(warnings.of_storage_class)},
@@ -44,11 +44,11 @@ KINDS: Mapping[str, Kind] = {
             unconditional=False,
             disabled=tuple(("status", name, "errorCode") for name in ("attachError", "detachError")),
         ),
-        rules=checks.VOLUME_ATTACHMENT_RULES,
+        rules=validation.VOLUME_ATTACHMENT_RULES,
         cells=columns.volume_attachment_cells,
     ),
     "volumeattributesclasses.storage.k8s.io": Kind(
-        rules=checks.VOLUME_ATTRIBUTES_CLASS_RULES,
+        rules=validation.VOLUME_ATTRIBUTES_CLASS_RULES,
         cells=columns.volume_attributes_class_cells,
     ),
 }

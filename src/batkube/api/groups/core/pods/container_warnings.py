@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from batkube.api.checks.field_errors import go_quote
 from batkube.api.groups.core.pods.strategy import app_armor_profile
 from batkube.api.groups.core.volumes.warnings import of_fraction
+from batkube.api.validation.field_errors import go_quote
 
 _SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from batkube.api.checks.names import dns_label, port_name, port_number
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.quantities import check_container_resource, check_requirements
 from batkube.api.groups.core.pods.environment import check_environment, check_environment_sources
 from batkube.api.groups.core.pods.probes import check_lifecycle, check_probes
 from batkube.api.groups.core.pods.security import check_container_security
 from batkube.api.groups.core.volumes.sources import check_descending
+from batkube.api.validation.names import dns_label, port_name, port_number
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.quantities import check_container_resource, check_requirements
 
 Container = Mapping[str, Any]
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.names import qualified_name
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.quantities import quantity
+from batkube.api.validation.names import qualified_name
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.quantities import quantity
 
 #: What volumes may show, and what environment variables may hold.
 VOLUME_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")

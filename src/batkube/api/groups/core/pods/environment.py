@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.names import config_key, environment_variable, subdomain_name
-from batkube.api.checks.problems import Problems
 from batkube.api.groups.core.pods.downward import ENVIRONMENT_FIELDS, check_field_selector, check_resource_selector
+from batkube.api.validation.names import config_key, environment_variable, subdomain_name
+from batkube.api.validation.problems import Problems
 
 _NO_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
 _TWO_SOURCES = "may not have more than one field specified at a time"

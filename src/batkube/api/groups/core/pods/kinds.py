@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.core.pods import checks, columns, defaults, strategy, warnings
+from batkube.api.groups.core.pods import columns, defaults, strategy, validation, warnings
 from batkube.api.groups.kind import Kind, of_any_change
 from batkube.api.groups.strategy import SPEC, STATUS, Strategy, counted
 
@@ -22,7 +22,7 @@ KINDS: Mapping[str, Kind] = {
             "resize": strategy.update_resize,
             "status": strategy.update_pod_status,
         },
-        rules=checks.POD_RULES,
+        rules=validation.POD_RULES,
         cells=columns.pod_cells,
         row_conditions=columns.row_conditions,
         warn=warnings.of_pod,
@@ -33,7 +33,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=counted(("template",)),
         prepare=strategy.drop_from_pod_template,
         prepare_update={"": strategy.drop_from_pod_template},
-        rules=checks.POD_TEMPLATE_RULES,
+        rules=validation.POD_TEMPLATE_RULES,
         cells=columns.pod_template_cells,
         warn=warnings.of_pod_template,
         warn_update={"": warnings.of_changed_pod_template},

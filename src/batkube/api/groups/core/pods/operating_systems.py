@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.problems import Problems
 from batkube.api.groups.core.pods.security import containers_of
+from batkube.api.validation.problems import Problems
 
 _SYSTEMS = ("linux", "windows")
 _NOT_ON_WINDOWS = "cannot be set for a windows pod"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.names import http_header, port_name, port_number
-from batkube.api.checks.problems import Problems
+from batkube.api.validation.names import http_header, port_name, port_number
+from batkube.api.validation.problems import Problems
 
 _PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 _LIFECYCLE_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.rules import Object
 from batkube.api.groups.core.pods.spec import MIRROR
 from batkube.api.groups.core.pods.strategy import class_of_service
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object
 
 _RESIZED = ("cpu", "memory")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.quantities import check_pod_resource, check_requirements, is_huge_pages, quantity
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.quantities import check_pod_resource, check_requirements, is_huge_pages, quantity
 from batkube.kernel.quantities import Quantity
 
 Amounts = dict[str, Quantity]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.metadata import check_label_name, check_selector
-from batkube.api.checks.names import label_name, label_value, qualified_name
-from batkube.api.checks.problems import Problems
 from batkube.api.groups.core.node_selectors import check_node_selector, check_node_term
+from batkube.api.validation.metadata import check_label_name, check_selector
+from batkube.api.validation.names import label_name, label_value, qualified_name
+from batkube.api.validation.problems import Problems
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED, _PREFERRED = (

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.names import dns_subdomain, size, user_or_group
-from batkube.api.checks.problems import Problems
 from batkube.api.groups.core.volumes.sources import check_descending
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.names import dns_subdomain, size, user_or_group
+from batkube.api.validation.problems import Problems
 
 Context = Mapping[str, Any]
 

@@ -5,20 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.addresses import check_ip
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.metadata import check_annotations, check_labels
-from batkube.api.checks.names import (
-    between,
-    dns_label,
-    dns_subdomain,
-    dns_subdomain_with_underscores,
-    qualified_name,
-    size,
-    subdomain_name,
-)
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.quantities import check_container_resource, check_requirements
 from batkube.api.groups.core.pods import operating_systems, scheduling
 from batkube.api.groups.core.pods.containers import (
     PodTraits,
@@ -34,6 +20,20 @@ from batkube.api.groups.core.pods.security import (
     containers_of,
 )
 from batkube.api.groups.core.pods.volumes import check_volumes
+from batkube.api.validation.addresses import check_ip
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.metadata import check_annotations, check_labels
+from batkube.api.validation.names import (
+    between,
+    dns_label,
+    dns_subdomain,
+    dns_subdomain_with_underscores,
+    qualified_name,
+    size,
+    subdomain_name,
+)
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.quantities import check_container_resource, check_requirements
 
 MIRROR = "kubernetes.io/config.mirror"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

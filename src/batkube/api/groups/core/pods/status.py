@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.addresses import check_ip, check_one_per_family
-from batkube.api.checks.go_values import go_struct
-from batkube.api.checks.names import qualified_name, subdomain_name, user_or_group
-from batkube.api.checks.problems import IMMUTABLE, Problems
-from batkube.api.checks.rules import Object
+from batkube.api.validation.addresses import check_ip, check_one_per_family
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.names import qualified_name, subdomain_name, user_or_group
+from batkube.api.validation.problems import IMMUTABLE, Problems
+from batkube.api.validation.rules import Object
 
 Status = Mapping[str, Any]
 

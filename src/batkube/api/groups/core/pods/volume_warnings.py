@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from batkube.api.checks.field_errors import go_quote
 from batkube.api.groups.core.volumes.warnings import of_claim_spec
+from batkube.api.validation.field_errors import go_quote
 
 _GONE = "deprecated in v1.22, non-functional in v1.25+"
 _SOURCES = {

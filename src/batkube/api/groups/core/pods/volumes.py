@@ -9,13 +9,13 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.names import dns_label, dns_subdomain, size
-from batkube.api.checks.problems import Problems
-from batkube.api.checks.quantities import quantity
 from batkube.api.groups.core.pods.downward import VOLUME_FIELDS, check_field_selector, check_resource_selector
 from batkube.api.groups.core.volumes import sources
-from batkube.api.groups.core.volumes.claim_checks import check_claim_template
+from batkube.api.groups.core.volumes.claim_validation import check_claim_template
 from batkube.api.groups.core.volumes.sources import Source, SourceField, check_local_path, check_mode, needs
+from batkube.api.validation.names import dns_label, dns_subdomain, size
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.quantities import quantity
 
 _CONFLICT = "conflicting duplicate paths"
 

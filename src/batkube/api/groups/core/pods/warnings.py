@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from batkube.api.checks.field_errors import go_quote
-from batkube.api.checks.names import dns_label
 from batkube.api.groups.address_warnings import of_address, of_addresses
 from batkube.api.groups.core import node_labels
 from batkube.api.groups.core.pods.container_warnings import of_containers
 from batkube.api.groups.core.pods.volume_warnings import of_volumes
 from batkube.api.groups.core.volumes.warnings import of_fraction
+from batkube.api.validation.field_errors import go_quote
+from batkube.api.validation.names import dns_label
 
 Spec = Mapping[str, Any]
 

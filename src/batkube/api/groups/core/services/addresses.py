@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.addresses import check_ip, is_dual_stack, is_ipv6
-from batkube.api.checks.problems import Problems, repeats
+from batkube.api.validation.addresses import check_ip, is_dual_stack, is_ipv6
+from batkube.api.validation.problems import Problems, repeats
 
 Spec = Mapping[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.core.services import checks, columns, defaults, strategy, warnings
+from batkube.api.groups.core.services import columns, defaults, strategy, validation, warnings
 from batkube.api.groups.kind import Kind, of_any_change
 from batkube.api.groups.strategy import APART, Strategy
 
@@ -15,7 +15,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=Strategy(keeps=APART, created_by_update=True),
         prepare=strategy.create_service,
         prepare_update={"": strategy.update_service},
-        rules=checks.SERVICE_RULES,
+        rules=validation.SERVICE_RULES,
         cells=columns.service_cells,
         warn=warnings.of_service,
         warn_update={"": of_any_change(warnings.of_service), "status": of_any_change(warnings.of_load_balancer)},

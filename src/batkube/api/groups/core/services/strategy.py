@@ -10,12 +10,12 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
-from batkube.api.checks.field_errors import FieldError, invalid
-from batkube.api.checks.problems import Problems
 from batkube.api.groups.context import Context
 from batkube.api.groups.core.services.addresses import check_cluster_ips
 from batkube.api.requests import statuses
 from batkube.api.requests.statuses import Failure
+from batkube.api.validation.field_errors import FieldError, invalid
+from batkube.api.validation.problems import Problems
 from batkube.cluster.store import Store
 
 #: Where cluster addresses come from: that of kubeadm, of which the first belongs to the service `kubernetes`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from batkube.api.groups.core.volumes import checks, claim_checks, columns, defaults, strategy, warnings
+from batkube.api.groups.core.volumes import claim_validation, columns, defaults, strategy, validation, warnings
 from batkube.api.groups.kind import Kind, of_any_change
 from batkube.api.groups.strategy import WITH_STATUS
 
@@ -15,7 +15,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=WITH_STATUS,
         prepare=strategy.create_claim,
         prepare_update={"": strategy.update_claim},
-        rules=claim_checks.PERSISTENT_VOLUME_CLAIM_RULES,
+        rules=claim_validation.PERSISTENT_VOLUME_CLAIM_RULES,
         cells=columns.persistent_volume_claim_cells,
         warn=warnings.of_claim,
         warn_update={"": of_any_change(warnings.of_claim)},
@@ -25,7 +25,7 @@ KINDS: Mapping[str, Kind] = {
         strategy=WITH_STATUS,
         prepare=strategy.create_volume,
         prepare_update={"status": strategy.update_volume_status},
-        rules=checks.PERSISTENT_VOLUME_RULES,
+        rules=validation.PERSISTENT_VOLUME_RULES,
         cells=columns.persistent_volume_cells,
         warn=warnings.of_volume,
         warn_update={"": of_any_change(warnings.of_volume)},

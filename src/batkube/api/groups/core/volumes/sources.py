@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from batkube.api.checks.names import between, dns_label, dns_subdomain, label_name, size, subdomain_name
-from batkube.api.checks.problems import Problems
+from batkube.api.validation.names import between, dns_label, dns_subdomain, label_name, size, subdomain_name
+from batkube.api.validation.problems import Problems
 
 Source = Mapping[str, Any]
 SourceCheck = Callable[[Source, str, Problems], None]

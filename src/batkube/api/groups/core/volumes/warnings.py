@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batkube.api.checks.field_errors import go_quote
-from batkube.api.checks.quantities import quantity
 from batkube.api.groups.core import node_labels
+from batkube.api.validation.field_errors import go_quote
+from batkube.api.validation.quantities import quantity
 
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _VOLUME_ANNOTATIONS = {

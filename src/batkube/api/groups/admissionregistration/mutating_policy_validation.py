@@ -1,0 +1,62 @@
+"""Mutating admission policies and their bindings (Kubernetes: pkg/apis/admissionregistration/validation)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batkube.api.cel.checking import Scope
+from batkube.api.groups.admissionregistration.policy_validation import check_binding, check_chosen, check_policy
+from batkube.api.groups.admissionregistration.validation import REINVOCATION_POLICIES
+from batkube.api.groups.expressions import check_expression
+from batkube.api.validation.problems import Problems
+from batkube.api.validation.rules import Object, Rules
+
+#: There is nothing to change in what is deleted.
+_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
+#: The ways to change an object: the field of each, and what its expression must be.
+_PATCHES = {"ApplyConfiguration": ("applyConfiguration", "Object"), "JSONPatch": ("jsonPatch", "list(JSONPatch)")}
+
+
+def _policy(new: Object, problems: Problems, old: Object | None = None) -> None:
+    known, spec = check_policy(new, old, problems, _OPERATIONS), new.get("spec", {})
+    if not spec.get("mutations"):
+        problems.required("spec.mutations", "mutations must contain at least one item")
+    for index, mutation in enumerate(spec.get("mutations") or ()):
+        _check_mutation(mutation, known, f"spec.mutations[{index}]", problems)
+    check_chosen(spec.get("reinvocationPolicy") or None, REINVOCATION_POLICIES, "spec.reinvocationPolicy", problems)
+
+
+def _check_mutation(mutation: Mapping[str, Any], known: Scope, path: str, problems: Problems) -> None:
+    kind = mutation.get("patchType") or None
+    check_chosen(kind, sorted(_PATCHES), f"{path}.patchType", problems)
+    if kind not in _PATCHES:
+        return
+    field, result = _PATCHES[kind]
+    patch = mutation.get(field)
+    if patch is None:
+        problems.required(f"{path}.{field}", f"must be specified when patchType is {kind}")
+    elif not (text := patch.get("expression", "").strip()):
+        problems.required(f"{path}.{field}.expression")
+    else:
+        check_expression(text, known, f"{path}.{field}.expression", problems, result, messages=True)
+    for other, _ in _PATCHES.values():
+        if other != field and mutation.get(other) is not None:
+            detail = f"must not be specified when patchType is {kind}"
+            problems.invalid(f"{path}.{other}", f"{{{other}}}", detail)
+
+
+def _update_policy(new: Object, old: Object, problems: Problems) -> None:
+    _policy(new, problems, old)
+
+
+def _binding(value: Object, problems: Problems) -> None:
+    check_binding(value, problems, _OPERATIONS)
+
+
+def _update_binding(new: Object, old: Object, problems: Problems) -> None:
+    _binding(new, problems)
+
+
+MUTATING_ADMISSION_POLICY_RULES = Rules(_policy, _update_policy)
+MUTATING_ADMISSION_POLICY_BINDING_RULES = Rules(_binding, _update_binding)

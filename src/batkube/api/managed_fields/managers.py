@@ -1,0 +1,160 @@
+"""The managers of an object's fields, and their entries in `metadata.managedFields`.
+
+Entries are shared between objects: thousands of pods that one manager creates alike within a second hold the same one.
+Kubernetes: apimachinery/pkg/util/managedfields/internal/managedfields.go and capmanagers.go.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from batkube.api.managed_fields.field_sets import FieldSet, encode, parsed, shared, union
+from batkube.api.managed_fields.typed_values import reconciled
+from batkube.cluster.kinds import Resource
+from batkube.cluster.store import KubeObject
+from batkube.kernel.remembering import remembered
+
+Entry = dict[str, Any]
+"""One entry of managedFields as its JSON; never edited, and shared between objects."""
+
+UPDATE, APPLY = "Update", "Apply"
+
+#: How many managers may have entries for updates; the oldest are merged beyond that.
+_UPDATERS_MAX = 10
+_MERGED_UPDATERS = "ancient-changes"
+
+
+class Manager(NamedTuple):
+    """Who owns fields, how. The version is part of it for updates only: an applier stays the same in all versions."""
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str
+
+    @property
+    def identifier(self) -> str:
+        """The text by which the real server names it inside, and sorts."""
+        parts = {
+            "manager": self.name,
+            "operation": self.operation,
+            "apiVersion": self.api_version,
+            "subresource": self.subresource,
+        }
+        return json.dumps({key: value for key, value in parts.items() if value}, separators=(",", ":"))
+
+
+Managers = dict[Manager, Entry]
+
+
+def manager_of(entry: Entry) -> Manager:
+    """Return whose entry it is."""
+    operation = entry["operation"]
+    version = entry["apiVersion"] if operation == UPDATE else ""
+    return Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
+
+
+def entry_of(manager: Manager, api_version: str, time: str, fields: FieldSet) -> Entry:
+    """Return the entry that says that `manager` owns `fields`; `time` may be "" for none."""
+    return _entry(manager, api_version, time, encode(fields))
+
+
+@remembered(4096, longest=16_384)
+def _entry(manager: Manager, api_version: str, time: str, fields: bytes) -> Entry:
+    """Return the entry that all objects share which one manager wrote alike within one second."""
+    entry: Entry = {"manager": manager.name} if manager.name else {}
+    entry |= {"operation": manager.operation, "apiVersion": api_version}
+    if time:
+        entry["time"] = time
+    entry["fieldsType"] = "FieldsV1"
+    entry["fieldsV1"] = shared(fields)
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
+
+
+# Reading entries
+
+
+def decoded(entries: Iterable[Any]) -> Managers:
+    """Return the managers of entries that a client wrote; raises ValueError if any is malformed."""
+    managers: Managers = {}
+    for entry in entries:
+        if not isinstance(entry, dict) or entry.get("operation") not in (UPDATE, APPLY):
+            raise ValueError("operation must be `Apply` or `Update`")
+        if not entry.get("apiVersion"):
+            raise ValueError("apiVersion must not be empty")
+        if entry.get("fieldsType") != "FieldsV1":
+            raise ValueError("missing or invalid fieldsType")
+        manager, version, time = manager_of(entry), entry["apiVersion"], entry.get("time") or ""
+        if not all(isinstance(text, str) for text in (*manager, version, time)):
+            raise ValueError("a text of the entry is none")
+        managers[manager] = entry_of(manager, version, time, parsed(entry.get("fieldsV1") or {}))
+    return managers
+
+
+def live_managers(live: KubeObject | None) -> Managers:
+    """Return the managers of a stored object, whose entries are well-formed."""
+    entries = live["metadata"].get("managedFields", ()) if live is not None else ()
+    return {manager_of(entry): entry for entry in entries}
+
+
+def reconciled_managers(managers: Managers, resource: Resource) -> Managers:
+    """Return the managers in terms of the schema as it is now; only that of a custom resource may have changed."""
+    if not resource.custom:
+        return managers
+    now = {}
+    for manager, entry in managers.items():
+        same_version = entry["apiVersion"] == resource.api_version
+        fields = reconciled(entry["fieldsV1"], resource.schema) if same_version else entry["fieldsV1"]
+        kept = fields is entry["fieldsV1"]
+        now[manager] = entry if kept else entry_of(manager, entry["apiVersion"], entry.get("time", ""), fields)
+    return now
+
+
+def capped(managers: Managers) -> Managers:
+    """Merge the oldest updaters of one version while there are too many of them (managedfields, capmanagers.go)."""
+    updaters = [manager for manager, entry in managers.items() if entry["operation"] == UPDATE]
+    surplus = len(updaters) - _UPDATERS_MAX
+    if surplus <= 0:
+        return managers
+    managers = dict(managers)
+    first_of: dict[str, Manager] = {}
+    for manager in sorted(updaters, key=lambda each: (managers[each].get("time", ""), each.identifier)):
+        if surplus <= 0:
+            break
+        entry = managers[manager]
+        version = entry["apiVersion"]
+        first = first_of.setdefault(version, manager)
+        if first == manager:
+            continue
+        bucket = Manager(_MERGED_UPDATERS, UPDATE, version, "")
+        if bucket not in managers:
+            managers[bucket] = managers.pop(first)
+        fields = union(entry["fieldsV1"], managers[bucket]["fieldsV1"])
+        managers.pop(manager)
+        managers[bucket] = entry_of(bucket, version, entry.get("time", ""), fields)
+        surplus -= 1
+    return managers
+
+
+# Writing entries
+
+
+def encoded(managers: Managers) -> list[Entry]:
+    """Return the entries in the order in which the real server writes them."""
+    if len(managers) == 1:
+        return list(managers.values())
+    return sorted(managers.values(), key=_entry_order)
+
+
+def _entry_order(entry: Entry) -> tuple[str, ...]:
+    return (
+        entry["operation"],
+        entry.get("time", ""),
+        entry.get("manager", ""),
+        entry["apiVersion"],
+        entry.get("subresource", ""),
+    )

@@ -1,0 +1,127 @@
+"""Merging a configuration into an object, and taking fields out of one (Kubernetes: typed/merge.go and remove.go).
+
+Nothing is edited: results share with their inputs what they did not change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from batkube.api.managed_fields.field_sets import LEAF, FieldSet, contains_self
+from batkube.api.managed_fields.typed_values import DEDUCED, children, is_associative, item_element
+from batkube.cluster.schemas import Field, Schema, Shape
+
+
+def merged(live: object, config: object, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
+    """Return `live` with everything that `config` says; what it leaves out stays."""
+    maps = children(schema, live if config is None else config)
+    if maps is not None:
+        if isinstance(live, dict) and (live or config):
+            return _merged_maps(live, config if isinstance(config, dict) else {}, *maps)
+    elif is_associative(schema) and isinstance(live, list) and (live or config):
+        return _merged_lists(live, config if isinstance(config, list) else [], schema)
+    return config
+
+
+def _merged_maps(
+    live: dict[str, Any], config: dict[str, Any], fields: dict[str, Field], others: Schema | None
+) -> dict[str, Any]:
+    out = dict(live)
+    for name, value in config.items():
+        field = fields.get(name)
+        below = field.schema if field is not None else others or DEDUCED
+        out[name] = merged(live[name], value, below) if name in live else value
+    return out
+
+
+def _merged_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any]:
+    """Merge the items of the same element, in the order of the configuration.
+
+    Live items that the configuration does not name keep their place: before the item that both lists have next.
+    """
+    below = schema.items or DEDUCED
+    wanted = {item_element(item, schema): item for item in config}
+    here = [item_element(item, schema) for item in live]
+    times = Counter(here)
+    known = {element: item if times[element] == 1 else None for element, item in zip(here, live, strict=True)}
+    common = iter([element for element in wanted if element in known])
+    upcoming = next(common, None)
+    order = list(wanted)
+    out: list[Any] = []
+    left = right = 0
+    while left < len(here) or right < len(order):
+        if left < len(here):
+            element = here[left]
+            if element not in wanted:
+                out.append(live[left])
+                left += 1
+                continue
+            if right < len(order) and element != order[right] and upcoming not in (None, element):
+                left += 1
+                continue
+            if right == len(order) or element == order[right] or element in order[:right]:
+                left += 1
+        if right < len(order):
+            element = order[right]
+            out.append(merged(known[element], wanted[element], below) if element in known else wanted[element])
+            right += 1
+            if element == upcoming:
+                upcoming = next(common, None)
+    return out
+
+
+def stripped(value: object, fields: FieldSet, schema: Schema) -> Any:  # noqa: ANN401 - any JSON
+    """Return `value` without the fields and items of a set; null where nothing is left."""
+    maps = children(schema, value)
+    if maps is not None:
+        return _stripped_map(value, fields, *maps) if isinstance(value, dict) else None
+    if is_associative(schema):
+        return _stripped_list(value, fields, schema) if isinstance(value, list) else None
+    return None if isinstance(value, dict | list) else value
+
+
+def _stripped_map(
+    value: dict[str, Any], fields: FieldSet, named: dict[str, Field], others: Schema | None
+) -> dict[str, Any] | None:
+    out = {}
+    for name, item in value.items():
+        node = fields.get("f:" + name)
+        if node is None:
+            out[name] = item
+        elif not contains_self(node):
+            field = named.get(name)
+            out[name] = stripped(item, node, field.schema if field is not None else others or DEDUCED)
+    return out or None
+
+
+def _stripped_list(items: list[Any], fields: FieldSet, schema: Schema) -> list[Any] | None:
+    out = []
+    for item in items:
+        node = fields.get(item_element(item, schema))
+        if node is None:
+            out.append(item)
+        elif not contains_self(node):
+            out.append(stripped(item, node, schema.items or DEDUCED))
+    return out or None
+
+
+def with_named_fields(fields: FieldSet, schema: Schema) -> FieldSet:
+    """Return the set with the structs and lists on the way to its paths, where a struct names them.
+
+    Nobody owns `spec` for having set `spec.replicas`, but when the last field below it goes, it goes too.
+    """
+    named, others = children(schema, {}) or ({}, None)
+    out: FieldSet = {}
+    for element, node in fields.items():
+        if not node:
+            out[element] = LEAF
+            continue
+        if element[0] == "f":
+            field = named.get(element[2:])
+            below = with_named_fields(node, field.schema if field is not None else others or DEDUCED)
+            out[element] = {".": LEAF, **below} if field is not None else below
+        else:
+            items = schema.items if schema.shape is Shape.LIST else None
+            out[element] = with_named_fields(node, items or DEDUCED)
+    return out

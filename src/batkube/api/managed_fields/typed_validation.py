@@ -1,0 +1,116 @@
+"""Whether a configuration that is applied fits the schema of its kind.
+
+Server-side apply checks this before anything else and says it in words of its own, those of Go's untyped values
+(Kubernetes: structured-merge-diff, typed/validate.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from batkube.api.managed_fields.field_sets import element_text
+from batkube.api.managed_fields.typed_values import DEDUCED, Unfit, children, is_associative, item_element
+from batkube.cluster.schemas import Field, Schema, Shape
+from batkube.kernel.go_text import go_quote, go_value
+
+_TEXTS = (Shape.STRING, Shape.BYTES, Shape.DURATION)
+_NUMBERS = (Shape.INTEGER, Shape.NUMBER)
+#: Notations of their own, which are checked when the object is decoded.
+_UNTYPED = (Shape.QUANTITY, Shape.TIME, Shape.MICRO_TIME)
+
+
+def check(value: object, schema: Schema) -> None:
+    """Raise Unfit with every problem of `value`."""
+    problems = [f"{path}: {problem}" if path else problem for path, problem in _problems(value, schema)]
+    if len(problems) == 1:
+        raise Unfit(problems[0])
+    if problems:
+        raise Unfit("\n  ".join(["errors:", *problems]))
+
+
+def _problems(value: object, schema: Schema) -> Iterator[tuple[str, str]]:
+    """Yield the path and the problem of everything that does not fit."""
+    if value is None:
+        return
+    if schema.shape is Shape.STRUCT or schema.shape is Shape.MAP:
+        if isinstance(value, dict):
+            yield from _map_problems(value, schema)
+        else:
+            yield "", f"expected map, got &{{{go_value(value)}}}"
+    elif schema.shape is Shape.LIST:
+        if isinstance(value, list):
+            yield from _list_problems(value, schema)
+        else:
+            yield "", f"expected list, got &{{{go_value(value)}}}"
+    elif problem := _scalar_problem(value, schema):
+        yield "", problem
+
+
+def _map_problems(value: dict[str, object], schema: Schema) -> Iterator[tuple[str, str]]:
+    fields, others = _members(schema)
+    for name, item in value.items():
+        field = fields.get(name)
+        below = field.schema if field is not None else others
+        if below is None:
+            yield f".{name}", "field not declared in schema"
+            return
+        for path, problem in _problems(item, below):
+            yield f".{name}{path}", problem
+
+
+def _members(schema: Schema) -> tuple[dict[str, Field], Schema | None]:
+    """Return the fields of a map, looking into atomic ones too: they have one owner, but their fields must fit."""
+    known = children(schema, None)
+    if known is not None:
+        return known
+    return schema.fields, schema.items or (DEDUCED if schema.keeps_unknown else None)
+
+
+def _list_problems(items: list[object], schema: Schema) -> Iterator[tuple[str, str]]:
+    seen: dict[str, int] = {}
+    for number, item in enumerate(items):
+        place = f"[{number}]"
+        if is_associative(schema):
+            try:
+                element = item_element(item, schema)
+            except Unfit as missing:
+                yield "", f"element {number}: {missing}"
+                return
+            place = element_text(element)
+            if seen.setdefault(element, number) != number:
+                yield "", f"duplicate entries for key {place}"
+        for path, problem in _problems(item, schema.items or DEDUCED):
+            yield f"{place}{path}", problem
+
+
+def _scalar_problem(value: object, schema: Schema) -> str:
+    """Return what is wrong with a value where a scalar should be, or ""."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if schema.shape in _NUMBERS and not is_number:
+        return f"expected numeric (int or float), got {_go_type(value)}"
+    if schema.shape in _TEXTS and not isinstance(value, str):
+        return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+    if schema.shape is Shape.BOOLEAN and not isinstance(value, bool):
+        return f"expected boolean, got &{{{go_value(value)}}}"
+    if schema.shape in _UNTYPED and isinstance(value, dict | list):
+        return f"expected any scalar, got &{{{go_value(value)}}}"
+    return ""
+
+
+def _go_type(value: object) -> str:
+    if isinstance(value, dict):
+        return "map[string]interface {}"
+    if isinstance(value, list):
+        return "[]interface {}"
+    return "bool" if isinstance(value, bool) else "string"
+
+
+def _go_syntax(value: object) -> str:
+    """Write a value as Go source, as %#v does."""
+    if isinstance(value, dict):
+        return _go_type(value) + "{" + ", ".join(f"{go_quote(k)}:{_go_syntax(value[k])}" for k in sorted(value)) + "}"
+    if isinstance(value, list):
+        return _go_type(value) + "{" + ", ".join(map(_go_syntax, value)) + "}"
+    if value is None:
+        return "interface {}(nil)"
+    return go_quote(value) if isinstance(value, str) else go_value(value)

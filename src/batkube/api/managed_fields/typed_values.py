@@ -1,0 +1,293 @@
+"""Values seen through their schema: which fields they have, and how two of them differ.
+
+The schema says where ownership stops: a scalar, an atomic list or an atomic map has one owner as a whole; structs,
+other maps and lists of type `set` or `map` are looked into. Where the schema is silent (free-form JSON, fields that a
+custom resource keeps without naming them) the type is deduced: maps are looked into, lists are atomic (Kubernetes:
+structured-merge-diff, typed/compare.go and tofieldset.go; kube-openapi, schemaconv).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from batkube.api.managed_fields.field_sets import LEAF, NOTHING, FieldSet, key_element, keys_element, value_element
+from batkube.cluster.schemas import Field, Schema, Shape
+from batkube.kernel.go_text import go_quote
+
+DEDUCED = Schema(Shape.ANY, go="interface {}")
+"""Of values that no schema describes."""
+
+#: Free-form JSON that the real server takes as one whole; all other free-form JSON is deduced.
+_WHOLE_ANY = "runtime.RawExtension"
+_ABSENT: Final = object()
+#: As a tuple: a union would be made anew for every field that is looked at.
+_NESTED = (dict, list)
+_NO_FIELDS: dict[str, Field] = {}
+
+
+class Unfit(Exception):
+    """A value does not fit its schema."""
+
+
+class FieldComparison(NamedTuple):
+    """How two objects differ, as sets of fields; no path is in two of them."""
+
+    removed: FieldSet
+    #: There before and after, with different values.
+    modified: FieldSet
+    added: FieldSet
+
+
+def children(schema: Schema, value: object) -> tuple[dict[str, Field], Schema | None] | None:
+    """Return the named fields of a map or struct and the schema of its other keys; None if `value` is not looked into.
+
+    A schema of None for the other keys means that there must not be any. `value` matters only where types are deduced;
+    None stands for an absent one.
+    """
+    shape = schema.shape
+    if shape is Shape.STRUCT:
+        if schema.atomic:
+            return None
+        return schema.fields, DEDUCED if schema.keeps_unknown or not schema.fields else None
+    if shape is Shape.MAP:
+        return None if schema.atomic else (_NO_FIELDS, schema.items or DEDUCED)
+    if shape is Shape.ANY and schema.go != _WHOLE_ANY and isinstance(value, dict):
+        return _NO_FIELDS, DEDUCED
+    return None
+
+
+def is_associative(schema: Schema) -> bool:
+    """Tell whether the items of a list are owned one by one."""
+    return schema.shape is Shape.LIST and schema.list_type != "atomic"
+
+
+# The elements of lists
+
+
+def item_element(item: object, schema: Schema) -> str:
+    """Return the path element of an item of a list of type `set` or `map`; raises Unfit when it has none."""
+    if schema.list_type == "set":
+        return _set_element(item)
+    if not isinstance(item, dict):
+        what = "a null element" if item is None else "non-map elements"
+        raise Unfit(f"associative list with keys may not have {what}")
+    keys = schema.list_keys
+    if len(keys) == 1 and isinstance(value := item.get(keys[0]), str):
+        return key_element(keys[0], value)
+    return _keys_element(item, schema)
+
+
+def _keys_element(item: dict[str, Any], schema: Schema) -> str:
+    """Return the element by the keys that the item has, or that have defaults."""
+    fields = schema.items.fields if schema.items is not None else _NO_FIELDS
+    named: dict[str, object] = {}
+    for key in schema.list_keys:
+        if key in item:
+            named[key] = item[key]
+        elif key in fields and fields[key].default is not None:
+            named[key] = fields[key].default
+    if not named:
+        keys = " ".join(go_quote(key) for key in schema.list_keys)
+        problem = f"associative list with keys has an element that omits all key fields [{keys}]"
+        raise Unfit(f"{problem} (and doesn't have default values for any key fields)")
+    return keys_element(named)
+
+
+def _set_element(item: object) -> str:
+    if isinstance(item, dict):
+        raise Unfit("associative list without keys has an element that's a map type")
+    if isinstance(item, list):
+        raise Unfit("not supported: associative list with lists as elements")
+    if item is None:
+        raise Unfit("associative list without keys has an element that's an explicit null")
+    return value_element(item)
+
+
+def by_element(items: list[Any] | None, schema: Schema) -> dict[str, list[Any]]:
+    """Return the items of a list by their path element; more than one where a list holds duplicates."""
+    groups: dict[str, list[Any]] = {}
+    for item in items or ():
+        groups.setdefault(item_element(item, schema), []).append(item)
+    return groups
+
+
+# Which fields a value has
+
+
+def whole(value: object, schema: Schema) -> FieldSet:
+    """Return the node of a value that was not there before: itself and everything below it."""
+    if not value:
+        return LEAF
+    if isinstance(value, dict):
+        below = children(schema, value)
+        if below is None:
+            return LEAF
+        fields, others = below
+        node: FieldSet = {".": LEAF}
+        for name, item in value.items():
+            if isinstance(item, _NESTED):
+                field = fields.get(name)
+                node["f:" + name] = whole(item, field.schema if field is not None else others or DEDUCED)
+            else:
+                node["f:" + name] = LEAF
+        return node
+    if isinstance(value, list) and is_associative(schema):
+        return {".": LEAF, **_items_whole(value, schema)}
+    return LEAF
+
+
+def _items_whole(items: list[Any], schema: Schema) -> FieldSet:
+    below = schema.items or DEDUCED
+    groups = by_element(items, schema)
+    return {element: whole(same[0], below) if len(same) == 1 else LEAF for element, same in groups.items()}
+
+
+def claimed(value: object, schema: Schema) -> FieldSet:
+    """Return the set of fields that a configuration names: its leaves, and the items of its lists.
+
+    Unlike `whole` it leaves out the structs and lists on the way, which nobody owns by naming something in them.
+    """
+    return _claimed(value, schema)[1]
+
+
+def _claimed(value: object, schema: Schema) -> tuple[bool, FieldSet]:
+    """Return whether the value's own path is claimed, and what below it is."""
+    below = children(schema, value)
+    if below is not None:
+        return False, _map_claimed(value, *below) if isinstance(value, dict) else NOTHING
+    if not is_associative(schema):
+        return True, NOTHING
+    node: FieldSet = {}
+    if isinstance(value, list):
+        for element, same in by_element(value, schema).items():
+            deeper = _claimed(same[0], schema.items or DEDUCED)[1] if len(same) == 1 else None
+            node[element] = {".": LEAF, **deeper} if deeper else LEAF
+    return False, node
+
+
+def _map_claimed(value: dict[str, Any], fields: dict[str, Field], others: Schema | None) -> FieldSet:
+    node: FieldSet = {}
+    for name, item in value.items():
+        field = fields.get(name)
+        itself, below = _claimed(item, field.schema if field is not None else others or DEDUCED)
+        itself = itself or field is None or item is None or item == {}
+        if itself:
+            node["f:" + name] = {".": LEAF, **below} if below else LEAF
+        elif below:
+            node["f:" + name] = below
+    return node
+
+
+# How two values differ
+
+
+def compare(old: dict[str, Any], new: dict[str, Any], schema: Schema) -> FieldComparison:
+    """Return how the object `new` differs from `old`."""
+    outcome = FieldComparison({}, {}, {})
+    fields, others = children(schema, new) or (_NO_FIELDS, DEDUCED)
+    _compare_maps(old, new, fields, others, outcome)
+    return outcome
+
+
+def _compare_maps(
+    old: dict[str, Any], new: dict[str, Any], fields: dict[str, Field], others: Schema | None, outcome: FieldComparison
+) -> None:
+    for name, after in new.items():
+        before = old.get(name, _ABSENT)
+        if before is after:
+            continue
+        field = fields.get(name)
+        schema = field.schema if field is not None else others or DEDUCED
+        if before is _ABSENT:
+            outcome.added["f:" + name] = whole(after, schema)
+        elif before != after:
+            _compare_values(before, after, schema, "f:" + name, outcome)
+    for name, before in old.items():
+        if name not in new:
+            field = fields.get(name)
+            schema = field.schema if field is not None else others or DEDUCED
+            outcome.removed["f:" + name] = whole(before, schema)
+
+
+def _compare_values(before: object, after: object, schema: Schema, element: str, outcome: FieldComparison) -> None:
+    """Enter how two different values at `element` differ.
+
+    null counts as an empty map or list: what is empty on both sides is compared as a leaf, which keeps null and empty
+    apart. Where deduced types differ, the old one's fields go and the new one's come, around a modified path.
+    """
+    inner = FieldComparison({}, {}, {})
+    maps = children(schema, before) or children(schema, after)
+    if maps is not None and (before or after) and (schema.shape is not Shape.ANY or _both_maps(before, after)):
+        _compare_maps(_as_map(before), _as_map(after), *maps, inner)
+    elif maps is None and is_associative(schema) and (before or after):
+        _compare_lists(_as_list(before), _as_list(after), schema, inner)
+    else:
+        outcome.modified[element] = LEAF
+        if schema.shape is Shape.ANY and maps is not None:
+            _compare_maps(_as_map(before), _as_map(after), *maps, inner)
+    for into, fields in zip(outcome, inner, strict=True):
+        if fields:
+            into[element] = fields
+
+
+def _both_maps(before: object, after: object) -> bool:
+    return all(value is None or isinstance(value, dict) for value in (before, after))
+
+
+def _as_map(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _compare_lists(before: list[Any], after: list[Any], schema: Schema, outcome: FieldComparison) -> None:
+    """Compare item by item; items that are there more than once are compared as one atomic item."""
+    below = schema.items or DEDUCED
+    old, new = by_element(before, schema), by_element(after, schema)
+    for element, olds in old.items():
+        news = new.get(element, ())
+        if len(olds) == 1 and len(news) == 1:
+            if olds[0] != news[0]:
+                _compare_values(olds[0], news[0], below, element, outcome)
+        elif len(olds) > 1 and len(news) > 1:
+            if olds != news:
+                outcome.modified[element] = LEAF
+        else:
+            outcome.removed[element] = whole(olds[0], below) if len(olds) == 1 else LEAF
+            if news:
+                outcome.added[element] = whole(news[0], below) if len(news) == 1 else LEAF
+    for element, news in new.items():
+        if element not in old:
+            outcome.added[element] = whole(news[0], below) if len(news) == 1 else LEAF
+
+
+# Sets and a schema that has changed
+
+
+def reconciled(fields: FieldSet, schema: Schema) -> FieldSet:
+    """Return the set as the schema now has it: what became atomic is owned as a whole by who owned a part of it.
+
+    The schema of a custom resource may change under the sets that were made with the old one (Kubernetes:
+    typed/reconcile_schema.go). The very same set is returned when nothing is to be done.
+    """
+    named, others = children(schema, {}) or (_NO_FIELDS, None)
+    items = schema.items if is_associative(schema) else None
+    changed: FieldSet = {}
+    for element, node in fields.items():
+        if not node:
+            continue
+        field = named.get(element[2:]) if element[0] == "f" else None
+        below = field.schema if field is not None else others if element[0] == "f" else items
+        if below is not None and below.shape is not Shape.ANY:
+            now = LEAF if _is_atomic(below) else reconciled(node, below)
+            if now is not node:
+                changed[element] = now
+    return {**fields, **changed} if changed else fields
+
+
+def _is_atomic(schema: Schema) -> bool:
+    if schema.shape is Shape.LIST:
+        return schema.list_type == "atomic"
+    return schema.atomic and schema.shape in (Shape.STRUCT, Shape.MAP)

@@ -1,0 +1,165 @@
+"""IP addresses and address ranges, as lenient as the fields are that had them before Kubernetes became strict.
+
+Leading zeros are fine and an IPv4 address may be written as an IPv6 one (StrictIPCIDRValidation is off by default in
+v1.34). Kubernetes: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+
+from batkube.api.validation.names import Verdict
+from batkube.api.validation.problems import Problems
+from batkube.kernel.numbers import int_of
+from batkube.kernel.remembering import remembered
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Range = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_NOT_A_RANGE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+#: How many bits of an IPv6 address say that the rest is an IPv4 one.
+_MAPPED_BITS = 96
+
+
+@remembered(4096)
+def parse_ip(text: str) -> Address | None:
+    """Return the address, or None if it is none (Kubernetes: ParseIPSloppy)."""
+    if ":" in text:
+        if "%" in text:
+            return None
+        try:
+            address = ipaddress.IPv6Address(text)
+        except ValueError:
+            return None
+        return address.ipv4_mapped or address
+    parts = text.split(".")
+    numbers = [int_of(part) if part.isascii() and part.isdigit() else None for part in parts]
+    if len(parts) != 4 or not all(number is not None and number < 256 for number in numbers):
+        return None
+    return ipaddress.IPv4Address(".".join(map(str, numbers)))
+
+
+@remembered(1024)
+def parse_cidr(text: str) -> Range | None:
+    """Return the range of addresses, or None if it is none (Kubernetes: ParseCIDRSloppy)."""
+    head, slash, length = text.partition("/")
+    address = parse_ip(head)
+    if not slash or address is None or not (length.isascii() and length.isdigit()):
+        return None
+    bits = int_of(length)
+    if bits is None:
+        return None
+    if ":" in head and address.version == 4:
+        # An IPv4 address written as an IPv6 one, of which the first 96 bits are the same for all.
+        if bits < _MAPPED_BITS:
+            return ipaddress.IPv6Network((0, bits), strict=False)
+        bits -= _MAPPED_BITS
+    if bits > address.max_prefixlen:
+        return None
+    return ipaddress.ip_network((str(address), bits), strict=False)
+
+
+def is_ipv6(text: str) -> bool:
+    """Say whether a text is an IPv6 address (not an IPv4 one in IPv6's clothes)."""
+    return isinstance(parse_ip(text), ipaddress.IPv6Address)
+
+
+def check_ip(text: str, path: str, problems: Problems, before: Sequence[str] = ()) -> bool:
+    """Check an address; those that were there before are not judged again. Return whether it passed."""
+    if text in before or parse_ip(text) is not None:
+        return True
+    problems.invalid(path, text, _NOT_AN_ADDRESS)
+    return False
+
+
+def check_cidr(text: str, path: str, problems: Problems, before: Sequence[str] = ()) -> None:
+    """Check a range of addresses; those that were there before are not judged again."""
+    if text not in before and parse_cidr(text) is None:
+        problems.invalid(path, text, _NOT_A_RANGE)
+
+
+def check_strict_ip(text: str, path: str, problems: Problems) -> None:
+    """Check an address of a field that never was lenient: only the canonical text passes."""
+    address = parse_ip(text)
+    if address is None:
+        problems.invalid(path, text, _NOT_AN_ADDRESS)
+        return
+    problems.all_invalid(path, text, _unclean_ip(text))
+    if not _unclean_ip(text) and text != str(address):
+        problems.invalid(path, text, f'must be in canonical form ("{address}")')
+
+
+def _unclean_ip(text: str) -> Verdict:
+    if ":" in text:
+        return ("must not be an IPv4-mapped IPv6 address",) if not is_ipv6(text) else ()
+    return ("must not have leading 0s",) if text != str(parse_ip(text)) else ()
+
+
+def check_strict_cidr(text: str, path: str, problems: Problems) -> None:
+    """Check a range of addresses of a field that never was lenient."""
+    network = parse_cidr(text)
+    if network is None:
+        problems.invalid(path, text, _NOT_A_RANGE)
+        return
+    head, _, length = text.partition("/")
+    if ":" in head and not is_ipv6(head):
+        problems.invalid(path, text, "must not have an IPv4-mapped IPv6 address")
+    elif (":" not in head and head != str(parse_ip(head))) or length != str(int(length)):
+        problems.invalid(path, text, "must not have leading 0s in IP or prefix length")
+    elif parse_ip(head) != network.network_address:
+        problems.invalid(path, text, "must not have bits set beyond the prefix length")
+    elif text != str(network):
+        problems.invalid(path, text, f'must be in canonical form ("{network}")')
+
+
+def is_dual_stack(texts: Sequence[str]) -> bool:
+    """Say whether there is an address (or range) of both families among them."""
+    families = {is_ipv6(text.partition("/")[0]) for text in texts}
+    return len(families) == 2
+
+
+def check_one_per_family(texts: Sequence[str], value: object, path: str, noun: str, problems: Problems) -> None:
+    """Check that there is at most one address (or range) of each family."""
+    if len(texts) < 2:
+        return
+    wrong = _unreadable(texts, noun)
+    if wrong:
+        problems.internal(path, wrong)
+    if wrong or len(texts) > 2 or not is_dual_stack(texts):
+        problems.invalid(path, value, f"may specify no more than one {noun} for each IP family")
+
+
+def _unreadable(texts: Sequence[str], noun: str) -> str:
+    """Return what the real server says of the first address (or range) that keeps it from comparing families."""
+    for index, text in enumerate(texts):
+        if noun == "IP" and parse_ip(text) is None:
+            return f"failed to check for dual stack with error:invalid IP[{index}]: {text}"
+        if noun == "CIDR" and parse_cidr(text) is None:
+            failed = f"invalid CIDR[{index}]: <nil> (invalid CIDR address: {text})"
+            return f"invalid PodCIDRs. failed to check with dual stack with error:{failed}"
+    return ""
+
+
+def check_endpoint_ip(text: str, path: str, problems: Problems) -> None:
+    """Check that an address can be that of an endpoint (Kubernetes: ValidateEndpointIP)."""
+    address = parse_ip(text)
+    if address is None:
+        problems.invalid(path, text, "must be a valid IP address")
+        return
+    if address.is_unspecified:
+        problems.invalid(path, text, f"may not be unspecified ({text})")
+    if address.is_loopback:
+        problems.invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        problems.invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if _is_link_local_multicast(address):
+        problems.invalid(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+
+
+def _is_link_local_multicast(address: Address) -> bool:
+    packed = address.packed
+    if len(packed) == 4:
+        return packed[:3] == b"\xe0\x00\x00"
+    return packed[0] == 0xFF and packed[1] & 0x0F == 0x02

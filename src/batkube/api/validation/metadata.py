@@ -1,0 +1,310 @@
+"""What every object's metadata must satisfy, when it is created and when it changes.
+
+Kubernetes: apimachinery/pkg/api/validation/objectmeta.go, apimachinery/pkg/apis/meta/v1/validation/validation.go and,
+for finalizers of built-in kinds, pkg/apis/core/validation (ValidateObjectMeta).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from batkube.api.validation.go_values import go_struct
+from batkube.api.validation.names import (
+    NameRule,
+    condition_reason,
+    dns_label,
+    dns_subdomain,
+    http_path,
+    label_value,
+    path_segment,
+    qualified_name,
+    size,
+)
+from batkube.api.validation.problems import IMMUTABLE, Problems
+
+_ANNOTATIONS_LIMIT = 256 * 1024
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
+_FIXED = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_MAPS = ("labels", "annotations", "ownerReferences")
+_OPERATIONS = frozenset({"Apply", "Update"})
+
+
+def check_metadata(
+    meta: Mapping[str, Any], rule: NameRule, namespaced: bool, problems: Problems, path: str = "metadata"
+) -> None:
+    """Check the metadata of an object as any server with an API does (ValidateObjectMetaAccessor)."""
+    check_name(meta, rule, problems, path)
+    _check_namespace(meta.get("namespace"), namespaced, path, problems)
+    problems.not_negative(f"{path}.generation", meta.get("generation", 0))
+    _check_maps(meta, path, problems)
+    if finalizers := meta.get("finalizers"):
+        _check_finalizers(finalizers, f"{path}.finalizers", problems)
+    if entries := meta.get("managedFields"):
+        check_managed_fields(entries, f"{path}.managedFields", problems)
+
+
+def check_name(meta: Mapping[str, Any], rule: NameRule, problems: Problems, path: str = "metadata") -> None:
+    """Check the name of an object, and what it is made from."""
+    if prefix := meta.get("generateName"):
+        problems.all_invalid(f"{path}.generateName", prefix, rule(prefix, True))
+    name = meta.get("name")
+    if not name:
+        problems.required(f"{path}.name", "name or generateName is required")
+    elif wrong := rule(name, False):
+        problems.all_invalid(f"{path}.name", name, wrong)
+
+
+def check_built_in_metadata(
+    meta: Mapping[str, Any], rule: NameRule, namespaced: bool, problems: Problems, path: str = "metadata"
+) -> None:
+    """Check the metadata of a built-in kind, whose finalizers must be known or qualified."""
+    check_metadata(meta, rule, namespaced, problems, path)
+    check_kube_finalizers(meta.get("finalizers", ()), f"{path}.finalizers", problems)
+
+
+def check_metadata_update(
+    new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems, path: str = "metadata"
+) -> None:
+    """Check how metadata changed (ValidateObjectMetaAccessorUpdate).
+
+    That an update names a version is the registry's to ask: the stored object does not hold its own.
+    """
+    if new is problems.approved:
+        return
+    _check_changes(new, old, problems, path)
+    # What was stored was found good then; most updates leave it.
+    if any(new.get(field) != old.get(field) for field in _MAPS):
+        _check_maps(new, path, problems)
+    if (entries := new.get("managedFields")) and entries != old.get("managedFields"):
+        check_managed_fields(entries, f"{path}.managedFields", problems)
+
+
+def _check_changes(new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems, path: str) -> None:
+    if "deletionTimestamp" in old:
+        added = sorted(set(new.get("finalizers", ())).difference(old.get("finalizers", ())))
+        if added:
+            names = ", ".join(f'"{name}"' for name in added)
+            problems.forbidden(
+                f"{path}.finalizers",
+                "no new finalizers can be added if the object is being deleted, found new finalizers "
+                f"[]string{{{names}}}",
+            )
+    if (generation := new.get("generation", 0)) < old.get("generation", 0):
+        problems.invalid(f"{path}.generation", generation, "must not be decremented")
+    for field in _FIXED:
+        if (value := new.get(field)) != old.get(field):
+            problems.invalid(f"{path}.{field}", value if value is not None else _zero(field), IMMUTABLE)
+
+
+def check_built_in_metadata_update(
+    new: Mapping[str, Any], old: Mapping[str, Any], problems: Problems, path: str = "metadata"
+) -> None:
+    """Check how the metadata of a built-in kind changed."""
+    check_metadata_update(new, old, problems, path)
+    check_kube_finalizers(new.get("finalizers", ()), f"{path}.finalizers", problems)
+
+
+def check_common(new: Mapping[str, Any], old: Mapping[str, Any], namespaced: bool, problems: Problems) -> None:
+    """Check what the server checks of every update before the rules of the kind (rest.validateCommonFields).
+
+    Those check the metadata once more, and what is wrong is told twice; what is good need not be looked at twice.
+    """
+    check_metadata(new, path_segment, namespaced, problems)
+    if problems:
+        check_metadata_update(new, old, problems)
+        return
+    _check_changes(new, old, problems, "metadata")
+    if not problems:
+        problems.approved = new
+
+
+def _zero(field: str) -> str | None:
+    """Return how Go prints the missing value of a fixed field: texts are empty, times and numbers null."""
+    return "" if field in ("name", "namespace", "uid") else None
+
+
+def _check_namespace(namespace: str | None, namespaced: bool, path: str, problems: Problems) -> None:
+    if not namespaced:
+        if namespace:
+            problems.forbidden(f"{path}.namespace", "not allowed on this type")
+    elif not namespace:
+        problems.required(f"{path}.namespace")
+    elif wrong := dns_label(namespace):
+        problems.all_invalid(f"{path}.namespace", namespace, wrong)
+
+
+def _check_maps(meta: Mapping[str, Any], path: str, problems: Problems) -> None:
+    if labels := meta.get("labels"):
+        check_labels(labels, f"{path}.labels", problems)
+    if annotations := meta.get("annotations"):
+        check_annotations(annotations, f"{path}.annotations", problems)
+    if owners := meta.get("ownerReferences"):
+        _check_owners(owners, f"{path}.ownerReferences", problems)
+
+
+def check_labels(labels: Mapping[str, str], path: str, problems: Problems) -> None:
+    """Check a set of labels, or of pairs that labels must match."""
+    for key, value in labels.items():
+        if wrong := qualified_name(key):
+            problems.all_invalid(path, key, wrong)
+        if wrong := label_value(value):
+            problems.all_invalid(path, value, wrong)
+
+
+def check_label_name(key: str, path: str, problems: Problems) -> None:
+    """Check a key of labels."""
+    if wrong := qualified_name(key):
+        problems.all_invalid(path, key, wrong)
+
+
+def check_annotations(annotations: Mapping[str, str], path: str, problems: Problems) -> None:
+    """Check the keys of annotations, of which case does not matter, and how much there is."""
+    total = 0
+    for key, value in annotations.items():
+        if wrong := qualified_name(key.lower()):
+            problems.all_invalid(path, key, wrong)
+        total += size(key) + size(value)
+    if total > _ANNOTATIONS_LIMIT:
+        problems.too_long(path, _ANNOTATIONS_LIMIT)
+
+
+def _check_owners(owners: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
+    controller = ""
+    for owner in owners:
+        version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
+        if not version.rpartition("/")[2] or version.count("/") > 1:
+            problems.invalid(f"{path}.apiVersion", version, "version must not be empty")
+        for field in ("kind", "name", "uid"):
+            if not owner.get(field):
+                problems.invalid(f"{path}.{field}", "", "must not be empty")
+        if version == "v1" and kind == "Event":
+            go_text = go_struct("meta.OwnerReference", owner)
+            problems.invalid(path, go_text, "/v1, Kind=Event is disallowed from being an owner")
+        if owner.get("controller"):
+            this = f"{kind}/{owner.get('name', '')}"
+            if controller and not problems.is_full:
+                problems.invalid(
+                    path,
+                    go_struct("[]meta.OwnerReference", owners),
+                    f'Only one reference can have Controller set to true. Found "true" in references for {controller} '
+                    f"and {this}",
+                )
+            controller = controller or this
+
+
+def _check_finalizers(finalizers: Sequence[str], path: str, problems: Problems) -> None:
+    for finalizer in finalizers:
+        if wrong := qualified_name(finalizer):
+            problems.all_invalid(path, finalizer, wrong)
+    if _ORPHAN in finalizers and _FOREGROUND in finalizers:
+        problems.invalid(path, list(finalizers), f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set")
+
+
+def check_kube_finalizers(finalizers: Sequence[str], path: str, problems: Problems) -> None:
+    """Check that a finalizer is Kubernetes' own or says whose it is."""
+    for index, finalizer in enumerate(finalizers):
+        check_kube_finalizer(finalizer, f"{path}[{index}]", problems)
+
+
+def check_kube_finalizer(finalizer: str, path: str, problems: Problems) -> None:
+    """Check one finalizer as `check_kube_finalizers` does."""
+    if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        detail = "name is neither a standard finalizer name nor is it fully qualified"
+        problems.invalid(path, finalizer, detail)
+
+
+def check_managed_fields(entries: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
+    """Check who is said to own which fields."""
+    for index, entry in enumerate(entries):
+        if entry.get("operation") not in _OPERATIONS:
+            problems.invalid(f"{path}[{index}].operation", entry.get("operation", ""), "must be `Apply` or `Update`")
+        if (kind := entry.get("fieldsType")) and kind != "FieldsV1":
+            problems.invalid(f"{path}[{index}].fieldsType", kind, "must be `FieldsV1`")
+        if manager := entry.get("manager"):
+            check_field_manager(manager, f"{path}[{index}].manager", problems)
+        if size(entry.get("subresource", "")) > 256:
+            problems.too_long(f"{path}[{index}].subresource", 256)
+
+
+def check_field_manager(manager: str, path: str, problems: Problems) -> None:
+    """Check the name of a field manager: printable and not too long."""
+    if size(manager) > 128:
+        problems.too_long(path, 128)
+    if not manager.isprintable():
+        position = 0
+        for char in manager:
+            if not char.isprintable():
+                code_point = f"U+{ord(char):04X}"
+                problems.invalid(path, manager, f"invalid character {code_point} (at position {position})")
+            position += size(char)
+
+
+def check_selector(selector: Mapping[str, Any] | None, path: str, problems: Problems, any_value: bool = False) -> None:
+    """Check a metav1.LabelSelector; `any_value` lets old objects keep values that are no label values."""
+    if not selector:
+        return
+    if labels := selector.get("matchLabels"):
+        check_labels(labels, f"{path}.matchLabels", problems)
+    for index, requirement in enumerate(selector.get("matchExpressions", ())):
+        _check_requirement(requirement, f"{path}.matchExpressions[{index}]", problems, any_value)
+
+
+def _check_requirement(requirement: Mapping[str, Any], path: str, problems: Problems, any_value: bool) -> None:
+    operator, values = requirement.get("operator", ""), requirement.get("values", ())
+    check_set_operator(operator, values, path, problems)
+    check_label_name(requirement.get("key", ""), f"{path}.key", problems)
+    if not any_value:
+        for index, value in enumerate(values):
+            problems.all_invalid(f"{path}.values[{index}]", value, label_value(value))
+
+
+def check_set_operator(operator: str, values: Sequence[str], path: str, problems: Problems) -> None:
+    """Check that an operator on sets is known and has values if and only if it needs them."""
+    if operator in ("In", "NotIn"):
+        if not values:
+            problems.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            problems.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    else:
+        problems.invalid(f"{path}.operator", operator, "not a valid selector operator")
+
+
+def check_conditions(conditions: Sequence[Mapping[str, Any]], path: str, problems: Problems) -> None:
+    """Check a list of metav1.Condition."""
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        at, kind = f"{path}[{index}]", condition.get("type", "")
+        if kind in seen:
+            problems.duplicate(f"{at}.type", kind)
+        seen.add(kind)
+        check_label_name(kind, f"{at}.type", problems)
+        if (status := condition.get("status", "")) not in ("True", "False", "Unknown"):
+            problems.not_supported(f"{at}.status", status, ("False", "True", "Unknown"))
+        if (generation := condition.get("observedGeneration", 0)) < 0:
+            problems.invalid(f"{at}.observedGeneration", generation, "must be greater than or equal to zero")
+        if not condition.get("lastTransitionTime"):
+            problems.required(f"{at}.lastTransitionTime")
+        reason = condition.get("reason", "")
+        if not reason:
+            problems.required(f"{at}.reason")
+        else:
+            problems.all_invalid(f"{at}.reason", reason, condition_reason(reason))
+            if size(reason) > 1024:
+                problems.too_long(f"{at}.reason", 1024)
+        if size(condition.get("message", "")) > 32 * 1024:
+            problems.too_long(f"{at}.message", 32 * 1024)
+
+
+def check_domain_prefixed_path(text: str, path: str, problems: Problems) -> None:
+    """Check a name such as `acme.io/foo`, which says whose it is."""
+    host, _, rest = text.partition("/")
+    if not text:
+        problems.required(path)
+    elif not host or not rest:
+        problems.invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        problems.all_invalid(path, host, dns_subdomain(host))
+        problems.all_invalid(path, rest, http_path(rest))

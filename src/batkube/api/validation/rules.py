@@ -1,0 +1,76 @@
+"""What a kind's module offers: how its objects are judged when created, changed, and given a status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from batkube.api.validation.metadata import check_built_in_metadata, check_built_in_metadata_update
+from batkube.api.validation.names import NameRule
+from batkube.api.validation.problems import Problems
+
+Object = Mapping[str, Any]
+Create = Callable[[Object, Problems], None]
+Update = Callable[[Object, Object, Problems], None]
+
+
+def metadata_update(new: Object, old: Object, problems: Problems) -> None:
+    """Check how the metadata changed and nothing else, which is all that many kinds check."""
+    check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
+
+
+def no_more(new: Object, old: Object, problems: Problems) -> None:
+    """Check nothing beyond what is checked of every update."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """The checks of one kind, in Kubernetes the Validate functions of its registry strategy."""
+
+    create: Create
+    update: Update = metadata_update
+    status: Update = metadata_update
+    #: Sub-resources with rules of their own.
+    subresources: dict[str, Update] = {}
+    #: Whether `create` looks at the metadata, as that of nearly all kinds does.
+    covers_metadata: bool = True
+
+
+def metadata_only(rule: NameRule, namespaced: bool) -> Create:
+    """Return the check of a kind of which only the metadata is looked at."""
+
+    def check(value: Object, problems: Problems) -> None:
+        check_built_in_metadata(value["metadata"], rule, namespaced, problems)
+
+    return check
+
+
+def with_metadata(rule: NameRule, namespaced: bool, check: Create) -> Create:
+    """Return the check of the metadata and then of the rest."""
+
+    def both(value: Object, problems: Problems) -> None:
+        check_built_in_metadata(value["metadata"], rule, namespaced, problems)
+        check(value, problems)
+
+    return both
+
+
+def updated_then(check: Create) -> Update:
+    """Return the check of how the metadata changed and then of the new object as if it were created."""
+
+    def both(new: Object, old: Object, problems: Problems) -> None:
+        check_built_in_metadata_update(new["metadata"], old["metadata"], problems)
+        check(new, problems)
+
+    return both
+
+
+def rechecked(create: Create, update: Update) -> Update:
+    """Return the check of the new object as if it were created and then of how it changed."""
+
+    def both(new: Object, old: Object, problems: Problems) -> None:
+        create(new, problems)
+        update(new, old, problems)
+
+    return both
