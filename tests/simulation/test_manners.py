@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from batkube.cluster.courses import Courses, Past
 from batkube.cluster.forms import DIALECTS, Dialect, SubmissionForm
+from batkube.cluster.mapping import POD, ResourceModel
 from batkube.cluster.store import KubeObject
+from batkube.cluster.store_client import StoreClient
+from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
+from batkube.kernel.instants import START, Duration
+from batkube.kernel.streams import Streams
 from batkube.programs.program import OutsideScheduler
 from batkube.scenarios.keys import make_scenario
 from batkube.schedulers.programs import ProgramStart, start_of
-from batkube.simulation.manners import manners_of, refuse_without_controllers
+from batkube.simulation.manners import Manner, maker_of, manners_of, refuse_without_controllers
+from batkube.workloads.model import Delay, Job
 
 
 def scheduler(start: ProgramStart, name: str = "mine") -> OutsideScheduler:
@@ -106,3 +113,18 @@ def test_a_wrong_key_is_refused(values: dict[str, object], problem: str) -> None
         make_scenario({"workload": "w.json", "platform": "1x1", **values}, "scenario.yaml")
 
     assert refusal.value.problem == problem
+
+
+def test_pods_of_all_forms_have_uids_of_their_own() -> None:
+    """kube-scheduler's cache has pods by their uids, those that others schedule among them."""
+    world, courses = World(Streams(0)), Courses()
+    manners = {"first": Manner(SubmissionForm.PODS), "second": Manner(SubmissionForm.POD_GROUP)}
+    maker = maker_of(world, courses, ResourceModel.REQUESTS, StoreClient(world.store), manners)
+
+    for number, scheduler in enumerate(["first", "second", "first", "second"]):
+        profile = Delay(name="d", duration=Duration(1))
+        job = Job(workload="w0", name=str(number), submit=START, size=2, profile=profile, scheduler=scheduler)
+        maker.make(job, START, Past())
+
+    uids = [pod["metadata"]["uid"] for pod in world.store.all(POD).values()]
+    assert len(uids) == len(set(uids)) == 8

@@ -127,7 +127,10 @@ class Witness:
             return
         about = event.get("involvedObject") or event.get("regarding") or {}
         key = Key(f"{about.get('namespace', NAMESPACE)}/{about.get('name', '')}")
-        self._show_failure(key, str(event.get("message") or event.get("note") or ""), _times(event))
+        # Clients tell of a series of events minutes after it: by then another pod may have the name.
+        pod = self._store.get(POD, key)
+        if pod is not None and about.get("uid", pod["metadata"]["uid"]) == pod["metadata"]["uid"]:
+            self._show_failure(key, str(event.get("message") or event.get("note") or ""), _times(event))
 
     def _remove_events(self, now: Instant) -> None:
         keys = list(dict.fromkeys(self._events_to_remove))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.client import Client
@@ -14,6 +15,7 @@ from batkube.cluster.forms import (
     KUEUE,
     VOLCANO_JOBS,
     Dialect,
+    GroupedPodFactory,
     SubmissionForm,
     indexed_job_of,
     local_queue_of,
@@ -22,7 +24,7 @@ from batkube.cluster.forms import (
     queue_of,
     volcano_job_of,
 )
-from batkube.cluster.mapping import NAMESPACE, ResourceModel
+from batkube.cluster.mapping import NAMESPACE, PodFactory, ResourceModel
 from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.job_makers import GroupMaker, JobMaker, ObjectMaker, PodMaker
@@ -177,22 +179,30 @@ class MakerChoice:
 def maker_of(world: World, courses: Courses, model: ResourceModel, client: Client | None, manners: Manners) -> JobMaker:
     """Return who makes the jobs of a run; `client` is there where any form needs the API."""
     makers: dict[Manner, JobMaker] = {}
+    numbers = itertools.count()
     for manner in manners.values():
         if manner not in makers:
-            makers[manner] = _maker(world, courses, model, client, manner)
+            makers[manner] = _maker(world, courses, model, client, manner, numbers)
     if len(makers) > 1:
         return MakerChoice({name: makers[manner] for name, manner in manners.items()})
     return next(iter(makers.values()), PodMaker(world, courses, model))
 
 
-def _maker(world: World, courses: Courses, model: ResourceModel, client: Client | None, manner: Manner) -> JobMaker:
+def _maker(
+    world: World,
+    courses: Courses,
+    model: ResourceModel,
+    client: Client | None,
+    manner: Manner,
+    numbers: Iterator[int],
+) -> JobMaker:
     if manner.form is SubmissionForm.PODS:
-        return PodMaker(world, courses, model)
+        return PodMaker(world, courses, model, PodFactory(model, numbers))
     assert client is not None, "objects are made through the API"
     prepare = _Preparation(world, client, manner)
     match manner.form:
         case SubmissionForm.POD_GROUP:
-            return GroupMaker(world, courses, model, client, manner.dialect, prepare)
+            return GroupMaker(world, courses, model, GroupedPodFactory(model, manner.dialect, numbers), client, prepare)
         case SubmissionForm.VOLCANO_JOB:
             storage, describe, restarts_whole = _VOLCANO_JOBS, volcano_job_of, True
         case _:
