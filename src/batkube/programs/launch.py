@@ -165,7 +165,7 @@ def make_server(
     clock = world.clock
     api = Api(
         world.store,
-        lambda: clock.now,
+        lambda: clock.present,
         NoTimers(),
         world.streams,
         users,
