@@ -38,7 +38,9 @@ from batkube.simulation.time_limit import TimeIsUp, time_limit
 
 log = logging.getLogger(__name__)
 
-_CUT_OFF = FidelityNote("until", "had not ended, or not begun, when the run was over; jobs.csv has no row for them")
+_CUT_OFF = FidelityNote(
+    "until", "jobs or pods had not ended, or not begun, when the run was over; jobs.csv has no row for them"
+)
 
 WorkloadSource = str | Path | Mapping[str, object]
 """A workload's file, or how it is made: `{"generate": "lublin", "jobs": 500}` (docs/reference/scenario.md)."""
