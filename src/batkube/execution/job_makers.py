@@ -13,11 +13,17 @@ from typing import Protocol
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.courses import Course, Courses, Past
-from batkube.cluster.forms import ANNOTATION_JOB, GangPodFactory, GroupedPodFactory, object_name, pod_group_of
 from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, pod_requests
 from batkube.cluster.pods import is_active, phase_of
 from batkube.cluster.references import controller_of, has_condition
 from batkube.cluster.store import ADDED, Batch, Key, KubeObject
+from batkube.cluster.submission_forms import (
+    ANNOTATION_JOB,
+    GangPodFactory,
+    GroupedPodFactory,
+    object_name,
+    pod_group_of,
+)
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import cast
 
 from batkube.batsim.refusal import Refusal
-from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
+from batkube.cluster.submission_forms import ANNOTATION_JOB
 from batkube.kernel.errors import Bug, InputError, RunFailed
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Instant, human

@@ -9,7 +9,7 @@ from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.kernel.instants import START, Instant
 from batkube.kernel.streams import Streams
-from batkube.programs.witness import EVENTS, Witness
+from batkube.programs.observer import EVENTS, Observer
 
 WHY = "0/1 nodes are available: 1 Insufficient cpu."
 LATER = Instant(START + 60)
@@ -39,28 +39,28 @@ def tell(world: World, name: str, about: KubeObject) -> None:
 
 @pytest.mark.parametrize("about", [{"uid": "1"}, {}])
 def test_an_event_tells_how_often_a_pod_was_tried_in_vain(world: World, about: KubeObject) -> None:
-    witness = Witness(world)
+    observer = Observer(world)
     make_pod(world, "1")
 
     tell(world, "a.1", about)
 
-    assert witness.story(Key("default/a")) == (3, WHY)
+    assert observer.story(Key("default/a")) == (3, WHY)
 
 
 def test_an_event_of_a_pod_that_is_gone_is_not_told_of_the_next_one_of_its_name(world: World) -> None:
     """client-go tells of a series of events minutes after it; a job that was evicted is back by then."""
-    witness = Witness(world)
+    observer = Observer(world)
     make_pod(world, "2")
 
     tell(world, "a.1", {"uid": "1"})
 
-    assert witness.story(Key("default/a")) == (0, "")
+    assert observer.story(Key("default/a")) == (0, "")
 
 
 def test_an_event_of_no_pod_is_not_kept(world: World) -> None:
-    witness = Witness(world)
+    observer = Observer(world)
 
     tell(world, "a.1", {"uid": "1"})
     make_pod(world, "1")
 
-    assert witness.story(Key("default/a")) == (0, "")
+    assert observer.story(Key("default/a")) == (0, "")

@@ -1,4 +1,4 @@
-"""Writes down the failed attempts of outside schedulers, as far as they can be seen, and who else has a hand in a run.
+"""Observes outside programs: failed attempts to place pods, and connections other than those to the run's server.
 
 What a scheduler decides is in its writes (`cluster.decisions`); its failed attempts are what it logs (see `attempts`).
 Its events are counted and then removed: nobody in a run watches them, and a long run would make millions.
@@ -39,7 +39,7 @@ _UNGUARDED = FidelityNote(
 )
 
 
-class Witness:
+class Observer:
     """Listens to pods and events."""
 
     def __init__(self, world: World) -> None:
