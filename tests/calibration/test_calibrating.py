@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batkube.calibration.calibrating import calibrate
+from batkube.calibration.cluster_traits import client_limit, limit_of
 from batkube.calibration.fitting import Fit
 from batkube.calibration.latencies_text import latencies_text
 from batkube.calibration.recordings import read_recordings
 from batkube.calibration.steps import most_at_once, steps_of
-from batkube.calibration.surroundings import client_limit, limit_of
 from batkube.execution.clients import RequestLimit
 from batkube.execution.latencies import ByTurn, read_latencies
 from batkube.kernel.distributions import Distribution

@@ -138,3 +138,16 @@ def test_an_interrupted_run_says_where_and_keeps_what_it_has(tmp_path: Path) -> 
     assert "stuck.py:6" in result.stderr
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["result"] == "failed"
     assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_run_of_objects_tells_what_became_of_their_pods(tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "web"}]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    (tmp_path / "objects.yaml").write_text(json.dumps(web))
+
+    options = ["--workload", "objects.yaml", "--platform", "2x4", "--until", "1h", "--out", "out"]
+    result = batkube("run", *options, cwd=tmp_path)
+
+    [line] = [line.split() for line in result.stdout.splitlines() if line.startswith("  pods")]
+    assert line == ["pods", "3", "3", "running"]

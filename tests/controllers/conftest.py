@@ -16,7 +16,7 @@ from batkube.cluster.references import key_of
 from batkube.cluster.store import Key, KubeObject, Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, register_nodes, start_cluster, start_scheduler
-from batkube.components.controllers import Surroundings
+from batkube.components.controllers import ControllerContext
 from batkube.execution.latencies import Delays
 from batkube.kernel.instants import Instant, rfc3339, seconds
 from batkube.kernel.quantities import Quantity, parse_quantity
@@ -172,7 +172,7 @@ class Cluster:
             lambda component: self.api,
             courses,
             delays=delays,
-            controllers=Surroundings(count_only, PodUse(self.store, conduct, START), self.api),
+            controllers=ControllerContext(count_only, PodUse(self.store, conduct, START), self.api),
             rules=conduct,
         )
         assert agents is not None

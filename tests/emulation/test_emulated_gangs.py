@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.emulation.test_emulate import SPEED, emulated, leftovers, written
 
-from batkube.cluster.forms import DIALECTS
+from batkube.cluster.submission_forms import DIALECTS
 from batkube.emulation.access import Access
 from batkube.emulation.manifests import Style, objects_of
 from batkube.emulation.settings import JobKind

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from batkube.cluster.courses import Courses, Past
-from batkube.cluster.forms import DIALECTS, SubmissionForm, object_name
 from batkube.cluster.mapping import POD, ResourceModel
 from batkube.cluster.references import controller_reference
 from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.submission_forms import DIALECTS, SubmissionForm, object_name
 from batkube.cluster.world import World
 from batkube.controllers.jobs import JOB
 from batkube.execution.job_makers import JobMaker
@@ -18,7 +18,7 @@ from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.kernel.quantities import CPU
 from batkube.kernel.streams import Streams
 from batkube.programs.launch import make_server
-from batkube.simulation.manners import Manner, maker_of
+from batkube.simulation.job_forms import JobForm, maker_of
 from batkube.workloads.model import Delay, Job
 
 NOW = Instant(0)
@@ -48,15 +48,15 @@ def definition(kind: str, version: str, *, namespaced: bool = True) -> KubeObjec
 class Cluster:
     """An API server with definitions, and who makes jobs of one form."""
 
-    def __init__(self, manner: Manner, *definitions: KubeObject) -> None:
+    def __init__(self, job_form: JobForm, *definitions: KubeObject) -> None:
         self.world, self.courses = World(Streams(0)), Courses()
         server = make_server(self.world)
         manifests = server.api.manifests(server.token)
         for one in definitions:
             manifests.apply(one)
         self.store, self.client = self.world.store, server.api.client("test")
-        manners = {"volcano": manner}
-        self.maker: JobMaker = maker_of(self.world, self.courses, ResourceModel.REQUESTS, self.client, manners)
+        job_forms = {"volcano": job_form}
+        self.maker: JobMaker = maker_of(self.world, self.courses, ResourceModel.REQUESTS, self.client, job_forms)
 
     def objects(self, storage: str) -> dict[str, KubeObject]:
         return {key.rpartition("/")[2]: obj for key, obj in self.store.all(storage).items()}
@@ -95,7 +95,7 @@ FULL: dict[str, Any] = {"queue": "2", "user": "ann", "priority": -5, "walltime":
 def test_a_pod_group_is_in_the_dialect_of_its_scheduler(version: str) -> None:
     dialect = DIALECTS[version]
     queue = definition("Queue", version, namespaced=False)
-    cluster = Cluster(Manner(SubmissionForm.POD_GROUP, dialect), definition("PodGroup", version), queue)
+    cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, dialect), definition("PodGroup", version), queue)
 
     cluster.maker.make(a_job(**FULL), NOW, Past())
 
@@ -112,7 +112,7 @@ def test_a_pod_group_is_in_the_dialect_of_its_scheduler(version: str) -> None:
 
 
 def test_everything_that_the_workload_says_of_a_job_arrives_on_its_pods() -> None:
-    cluster = Cluster(Manner(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.version))
+    cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.version))
 
     cluster.maker.make(a_job(**FULL), NOW, Past())
 
@@ -125,7 +125,7 @@ def test_everything_that_the_workload_says_of_a_job_arrives_on_its_pods() -> Non
 
 
 def test_a_pod_group_outlives_an_attempt_and_ends_with_its_job() -> None:
-    cluster = Cluster(Manner(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.version))
+    cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.version))
     job = a_job()
     cluster.maker.make(job, NOW, Past())
     [course] = cluster.courses.live()
@@ -141,7 +141,7 @@ def test_a_pod_group_outlives_an_attempt_and_ends_with_its_job() -> None:
 
 
 def test_an_indexed_job_has_all_pods_at_once_and_is_not_retried() -> None:
-    cluster = Cluster(Manner(SubmissionForm.INDEXED_JOB))
+    cluster = Cluster(JobForm(SubmissionForm.INDEXED_JOB))
 
     cluster.maker.make(a_job(**FULL), NOW, Past())
 
@@ -160,7 +160,7 @@ def test_an_indexed_job_has_all_pods_at_once_and_is_not_retried() -> None:
 def test_a_job_for_kueue_is_suspended_and_names_a_queue_that_leads_to_the_cluster_queue() -> None:
     version = "kueue.x-k8s.io/v1beta1"
     cluster_queue = definition("ClusterQueue", version, namespaced=False)
-    cluster = Cluster(Manner(SubmissionForm.KUEUE_JOB), definition("LocalQueue", version), cluster_queue)
+    cluster = Cluster(JobForm(SubmissionForm.KUEUE_JOB), definition("LocalQueue", version), cluster_queue)
     metadata = {"name": "all"}
     cluster.client.create(
         "clusterqueues.kueue.x-k8s.io", {"apiVersion": version, "kind": "ClusterQueue", "metadata": metadata}, NOW
@@ -179,7 +179,7 @@ def test_a_job_for_kueue_is_suspended_and_names_a_queue_that_leads_to_the_cluste
 def test_a_volcano_job_is_one_task_of_all_pods_that_starts_over_when_one_is_evicted() -> None:
     version = "batch.volcano.sh/v1alpha1"
     queue = definition("Queue", VOLCANO.version, namespaced=False)
-    cluster = Cluster(Manner(SubmissionForm.VOLCANO_JOB), definition("Job", version), queue)
+    cluster = Cluster(JobForm(SubmissionForm.VOLCANO_JOB), definition("Job", version), queue)
 
     cluster.maker.make(a_job(queue="long"), NOW, Past())
 
@@ -191,7 +191,7 @@ def test_a_volcano_job_is_one_task_of_all_pods_that_starts_over_when_one_is_evic
 
 
 def test_pods_that_a_controller_makes_join_the_course_of_their_job_by_their_index() -> None:
-    cluster = Cluster(Manner(SubmissionForm.INDEXED_JOB))
+    cluster = Cluster(JobForm(SubmissionForm.INDEXED_JOB))
     cluster.maker.make(a_job(), NOW, Past())
     [owner] = cluster.objects(JOB).values()
     template = owner["spec"]["template"]
@@ -206,7 +206,7 @@ def test_pods_that_a_controller_makes_join_the_course_of_their_job_by_their_inde
 
 
 def test_what_is_made_after_a_course_was_broken_off_is_another_with_its_past() -> None:
-    cluster = Cluster(Manner(SubmissionForm.INDEXED_JOB))
+    cluster = Cluster(JobForm(SubmissionForm.INDEXED_JOB))
     job = a_job()
     cluster.maker.make(job, NOW, Past())
     [owner] = cluster.objects(JOB).values()

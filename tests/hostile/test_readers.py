@@ -19,7 +19,7 @@ from batkube.api.connections.http import Crowd, LoopConnection
 from batkube.api.connections.turns import Turns
 from batkube.api.requests.messages import Request, Response
 from batkube.api.requests.statuses import Failure
-from batkube.serving.spare_log import spare_log
+from batkube.serving.log_limit import limited_log
 from conformance.serving import Serving, serving
 from hostile.attacked import Attacked, attacked, read_all, request, wait_until
 
@@ -340,7 +340,7 @@ def test_a_client_that_keeps_us_waiting_is_left(phase: Phase) -> None:
 
 def test_what_happens_a_thousand_times_is_logged_some_times_and_briefly(capsys: pytest.CaptureFixture[str]) -> None:
     log = logging.getLogger("batkube.test")
-    with spare_log():
+    with limited_log():
         for _ in range(1000):
             log.warning("%s", "y" * 100_000)
     written = capsys.readouterr().err

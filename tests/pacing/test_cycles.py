@@ -156,6 +156,27 @@ def test_real_time_multiplied_goes_as_fast_as_told(simulate: Simulate, plain: st
     assert float(run.schedule["makespan"]) <= 20 * run.manifest["real"]["run_s"]
 
 
+@pytest.mark.parametrize("time", [PATIENT, "realtime:speed=20"])
+def test_objects_are_made_at_their_times_whatever_the_clock_shows(plain: str, tmp_path: Path, time: str) -> None:
+    """By the rules of 2020 what is due next happens before the clock jumps there; in real time it happens late."""
+    objects = tmp_path / "objects.yaml"
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "a", "command": ["sleep", "1"]}]}
+    manifests = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"pod-{at}", "annotations": {"batkube.io/submit": at}},
+            "spec": pod,
+        }
+        for at in ("0s", "7s", "90s")
+    ]
+    objects.write_text("---\n".join(json.dumps(manifest) + "\n" for manifest in manifests))
+
+    run = batkube.run(workload=objects, platform="4x1", scheduler=plain, time=time, out=tmp_path / "out")
+
+    assert sorted(run.pods["created"]) == [0.0, 7.0, 90.0]
+
+
 def test_a_program_that_does_nothing_in_real_time_runs_out_of_patience(simulate: Simulate, plain: str) -> None:
     with pytest.raises(RunFailed, match="left 1 of 1 jobs without an outcome"):
         simulate(

@@ -230,7 +230,7 @@ def test_what_is_free_is_what_pods_and_nodes_leave_whatever_happens(
         yard.until(6 * count + 1)
         happen(yard, what, number, lasts, count)
         yard.until(6 * count + 3)
-        if not yard.scheduler._grounds.is_stale:
+        if not yard.scheduler._cluster_room.is_stale:
             assert free_by_view(yard) == free_by_store(yard)
     for number in range(3):
         yard.add_node(number)

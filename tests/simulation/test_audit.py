@@ -15,7 +15,7 @@ from batkube.joining.audit_files import AuditFiles
 from batkube.kernel.instants import Instant
 from batkube.kubeflux.picture import NodeAccount
 from batkube.policies.scheduler import PolicyScheduler
-from batkube.simulation.pictures import WrittenPicture
+from batkube.simulation.kubeflux_pictures import WrittenPicture
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 BURST = EXAMPLES / "burst" / "workload.json"

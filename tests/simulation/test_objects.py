@@ -287,12 +287,12 @@ def test_a_plain_trace_has_no_api_and_no_controllers(tmp_path: Path) -> None:
             "document 1 (Widget w)",
             'no matches for kind "Widget" in version "x.org/v1"',
         ),
-        (job("j", "true", "-5s"), {}, "document 1 (Job j).batkube.io/submit", "is not a duration"),
+        (job("j", "true", "-5s"), {}, "document 1 (Job j).batkube.io/submit", "is negative"),
         (job("j", "true", paralellism=3), {}, "document 1 (Job j)", "paralellism"),
         (job("j", "true", completions=-1), {}, "document 1 (Job j)", "must be greater than or equal to 0"),
         (made("v1", "Node", "n"), {}, "document 1 (Node n)", "--platform"),
         (job("j", "true"), {"controllers": "mine"}, "controllers", "'mine' is not possible"),
-        (job("j", "true"), {"until": "-3"}, "until", "is not a duration"),
+        (job("j", "true"), {"until": "-3"}, "until", "is negative"),
     ],
 )
 def test_what_no_run_could_take_is_refused_before_anything_is_written(

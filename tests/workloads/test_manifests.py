@@ -214,7 +214,7 @@ class TestRequests:
     [
         ([pod("a", {"batkube.io/duration": None})], "document 1 (Pod a)", "no annotation batkube.io/duration"),
         ([pod("a", {"batkube.io/duration": "soon"})], "document 1 (Pod a).batkube.io/duration", "not a duration"),
-        ([pod("a", {"batkube.io/duration": "-5"})], "document 1 (Pod a).batkube.io/duration", "not a duration"),
+        ([pod("a", {"batkube.io/duration": "-5"})], "document 1 (Pod a).batkube.io/duration", "negative"),
         ([pod("a", {"batkube.io/walltime": "0"})], "document 1 (Pod a).batkube.io/walltime", "some time to run"),
         ([pod("a", {"batkube.io/exit-code": "x"})], "document 1 (Pod a).batkube.io/exit-code", "whole number"),
         ([pod("a", {"batkube.io/user": []})], "document 1 (Pod a).metadata.annotations.batkube.io/user", "not a text"),
@@ -237,8 +237,8 @@ class TestRequests:
         ([{"kind": "Pod", "spec": {}, "metadata": {}}], "document 1 (Pod without name).metadata.name", "missing"),
         ([{"metadata": {}}], "document 1 (None without name).kind", "missing"),
         (["text"], "document 1", "not an object"),
-        ([{"kind": "Namespace"}], None, "neither a Pod nor a Job"),
-        ([None], None, "neither a Pod nor a Job"),
+        ([{"kind": "Namespace"}], None, "no object that is work"),
+        ([None], None, "no object that is work"),
     ],
 )
 def test_a_wrong_manifest_is_refused_where_it_stands(

@@ -115,7 +115,7 @@ def test_annotations_on_an_object_reach_the_pods_it_makes(tmp_path: Path, kind: 
 @pytest.mark.parametrize(
     ("manifest", "problem"),
     [
-        (other("Service", submit="-5"), "is not a duration"),
+        (other("Service", submit="-5"), "is negative"),
         ({"kind": "Service", "metadata": {"name": "s"}}, "apiVersion: is missing"),
         ({"apiVersion": "v1", "kind": "Service", "metadata": {}}, "metadata.name: is missing"),
         ({"apiVersion": "v1", "kind": "Service"}, "metadata: is missing"),

@@ -9,7 +9,7 @@ import pytest
 from tests.commands import answer_here
 
 from batkube import InputError
-from batkube.simulation.fitting import fitted
+from batkube.simulation.runnable_jobs import keep_runnable
 from batkube.workloads.reading import read_workload
 from batkube.workloads.walltimes import ENDLESS
 
@@ -113,7 +113,7 @@ def test_jobs_may_take_their_walltimes_instead_and_too_large_ones_are_left_out(t
     content = json.loads(path.read_text())
     content["jobs"].append({"id": "large", "subtime": 0, "res": 9, "profile": "d"})
     path.write_text(json.dumps(content))
-    workload = fitted(read_workload(path), "4x1", "walltime")
+    workload = keep_runnable(read_workload(path), "4x1", "walltime")
 
     assert [job.profile.name for job in workload.jobs] == ["d", "delay100", "delay100"]
     assert ["more than the platform has" in note.message for note, _ in workload.notes] == [True, False, False]

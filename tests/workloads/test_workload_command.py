@@ -155,7 +155,7 @@ def test_convert_says_what_the_output_cannot_hold(trace: Path, tmp_path: Path) -
     ("flags", "part"),
     [
         (["--trim=soon"], "--trim: 'soon' is not a duration"),
-        (["--from=-5"], "--from: '-5' is not a duration"),
+        (["--from=-5"], "--from: '-5' is negative"),
         (["--rate=fast"], "--rate: 'fast' is not a number"),
         (["--rate=0"], "must be larger than 0"),
         (["--rate=nan"], "not a number"),

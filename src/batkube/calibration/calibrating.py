@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from batkube.calibration.cluster_traits import NodeUse, client_limit
 from batkube.calibration.fitting import Fit, fit
 from batkube.calibration.recordings import EVENTS, read_recordings
 from batkube.calibration.run_times import run_times_in
 from batkube.calibration.steps import steps_of
-from batkube.calibration.surroundings import NodeUse, client_limit
 from batkube.execution.clients import RequestLimit
 from batkube.kernel.errors import InputError
 

@@ -75,7 +75,7 @@ def _choices(name: str, hint: object) -> tuple[str, ...]:
 
 @functools.cache
 def _known_values() -> dict[str, list[str]]:
-    from batkube.cluster.forms import SubmissionForm
+    from batkube.cluster.submission_forms import SubmissionForm
     from batkube.policies.catalogue import policy_names
     from batkube.scenarios import scenario
     from batkube.schedulers.catalogue import read_catalogue

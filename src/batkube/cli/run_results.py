@@ -85,6 +85,8 @@ def _report(
     states = ", ".join(f"{ended[state]:,} {word}" for state, word in _STATES.items() if ended[state])
     yield ""
     yield f"  jobs               {int(summary['nb_jobs']):>14,}     {states}"
+    if manifest.get("objects") and "pods.csv" not in manifest.get("left_out", ()):
+        yield f"  pods               {_pods(out)}"
     if int(summary["nb_jobs_finished"]):
         yield f"  makespan           {_time(summary['makespan'])}"
         lost = sum(ended[state] for state in _LOSSES)
@@ -101,6 +103,14 @@ def _report(
     yield f"{manifest['scheduler']}: {human(seconds(virtual_s))} {done} in {real_s:.2f} s{pace}"
     folder = shlex.quote(str(out))
     yield f"outputs in {out}; draw them with: batkube gantt {folder} -o gantt.svg"
+
+
+def _pods(out: Path) -> str:
+    """Say how many pods there were, and what became of them; a run of services has nothing else to tell."""
+    with (out / "pods.csv").open(encoding="utf-8", newline="") as file:
+        phases = Counter(row["phase"] for row in csv.DictReader(file))
+    texts = ", ".join(f"{count:,} {phase.lower()}" for phase, count in sorted(phases.items()))
+    return f"{phases.total():>14,}     {texts}"
 
 
 def _window(summary: dict[str, str]) -> str:

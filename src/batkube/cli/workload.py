@@ -321,9 +321,9 @@ def _fitted(workload: Workload, platform: str | None, deed: str | None) -> Workl
     if platform is None or deed is None:
         _refuse_without("--for" if platform is None else "--cannot-run", {"--for": platform, "--cannot-run": deed})
         return workload
-    from batkube.simulation.fitting import fitted
+    from batkube.simulation.runnable_jobs import keep_runnable
 
-    return fitted(workload, platform, deed)
+    return keep_runnable(workload, platform, deed)
 
 
 def _write(workload: Workload, output: Path, format: str | None, force: bool) -> None:

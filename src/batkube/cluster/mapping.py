@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from batkube.cluster.store import Key, KubeObject
 from batkube.kernel.instants import Instant, rfc3339
@@ -145,9 +146,10 @@ def node_of(machine: Machine, model: ResourceModel, now: Instant) -> tuple[Key, 
 class PodFactory:
     """Makes the pods of jobs. What the pods of a job, or of equal jobs, have in common is one shared object."""
 
-    def __init__(self, model: ResourceModel) -> None:
+    def __init__(self, model: ResourceModel, numbers: Iterator[int] | None = None) -> None:
+        """Factories of one cluster share their `numbers`: schedulers tell pods apart by the uids made of them."""
         self._model = model
-        self._made = 0
+        self._numbers = itertools.count() if numbers is None else numbers
         self._specs: dict[tuple[Requests, str, int, str], KubeObject] = {}
 
     def pods_of(self, job: Job, now: Instant) -> tuple[list[Key], list[KubeObject]]:
@@ -156,8 +158,6 @@ class PodFactory:
         names = [base] if job.size == 1 else [f"{base}-{rank}" for rank in range(job.size)]
         created = rfc3339(now)
         labels, annotations, spec = self.labels_of(job), self.annotations_of(job), self.spec_of(job)
-        first = self._made
-        self._made += job.size
         pods: list[KubeObject] = [
             {
                 "apiVersion": "v1",
@@ -173,7 +173,8 @@ class PodFactory:
                 "spec": spec,
                 "status": PENDING,
             }
-            for number, name in enumerate(names, first)
+            # The names first: whatever is drawn beyond them would be a number lost.
+            for name, number in zip(names, self._numbers, strict=False)
         ]
         return [Key(f"{NAMESPACE}/{name}") for name in names], pods
 

@@ -28,7 +28,7 @@ from batkube.workloads.model import Job
 from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
-    from batkube.components.controllers import Surroundings
+    from batkube.components.controllers import ControllerContext
     from batkube.execution.containers import Containers
     from batkube.execution.node_agents import NodeAgents
 
@@ -58,7 +58,7 @@ def start_cluster(
     accounts: NodeAccounts | None = None,
     delays: Delays | None = None,
     on_busy: Callable[[int, Instant], None] | None = None,
-    controllers: Surroundings | None = None,
+    controllers: ControllerContext | None = None,
     has_agents: bool = True,
     watches_nodes: bool = True,
     rules: ContainerRules | None = None,

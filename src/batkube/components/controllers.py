@@ -34,7 +34,7 @@ from batkube.controllers.volume_protection import ClaimProtection, VolumeProtect
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ControllerContext:
     """What the controllers need to know of the server they work for."""
 
     usage_of: UsageOf
@@ -45,7 +45,7 @@ class Surroundings:
     authority: str = ""
 
 
-def start_controllers(world: World, client: Client, surroundings: Surroundings) -> None:
+def start_controllers(world: World, client: Client, context: ControllerContext) -> None:
     """Let our controllers work on `world`."""
 
     def events(component: str) -> EventRecorder:
@@ -54,11 +54,11 @@ def start_controllers(world: World, client: Client, surroundings: Surroundings) 
     graph = ObjectGraph(world.store)
     pods, replica_sets = Controlled(world.store, POD), Controlled(world.store, REPLICA_SET)
     DefaultAccounts(world, client)
-    RootCertificates(world, client, surroundings.authority)
+    RootCertificates(world, client, context.authority)
     RoleAggregation(world, client)
     Namespaces(world, client, graph)
     GarbageCollector(world, client, graph)
-    Quotas(world, client, graph, surroundings.usage_of)
+    Quotas(world, client, graph, context.usage_of)
     Deployments(world, client, events("deployment-controller"), pods, replica_sets)
     ReplicaSets(world, client, events("replicaset-controller"), pods, replica_sets)
     replications = Controlled(world.store, REPLICATION_CONTROLLER)
@@ -69,7 +69,7 @@ def start_controllers(world: World, client: Client, surroundings: Surroundings) 
     Jobs(world, client, events("job-controller"), pods)
     FinishedJobs(world, client)
     CronJobs(world, client, events("cronjob-controller"), Controlled(world.store, JOB))
-    Autoscalers(world, client, events("horizontal-pod-autoscaler"), surroundings.use, surroundings.scales)
+    Autoscalers(world, client, events("horizontal-pod-autoscaler"), context.use, context.scales)
     PodsOfLostNodes(world, client)
     TaintEviction(world, client, events("taint-eviction-controller"))
     Disruption(world, client, events("controllermanager"))

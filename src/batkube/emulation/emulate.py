@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from batkube.cluster.forms import queue_name
 from batkube.cluster.outcomes import Outcome
+from batkube.cluster.submission_forms import queue_name
 from batkube.emulation.access import Access
 from batkube.emulation.cleaning import Ground, new_run_name
 from batkube.emulation.manifests import Style

@@ -18,7 +18,7 @@ from batkube.emulation.plane_commands import free_ports
 from batkube.platforms.reading import read_platform
 from batkube.programs.choice import outside_programs
 from batkube.programs.command_lines import command_line_with, names_served
-from batkube.programs.foundations import Foundations, foundations_of
+from batkube.programs.prerequisites import Prerequisites, prerequisites_of
 from batkube.scenarios.scenario import Scenario
 
 #: A scheduler is left alone for so long after its start: it lists what is there.
@@ -29,7 +29,7 @@ _SERVER = "kube-apiserver"
 def install(plane: ControlPlane, title: str, platform: str, folder: Path) -> str:
     """Install a scheduler of the catalogue on a plane with these nodes; return the name that it serves."""
     programs = outside_programs(Scenario(workloads=(), platform=platform, scheduler=title), None)
-    _apply(plane, foundations_of(programs, read_platform(platform).machines, ResourceModel.REQUESTS))
+    _apply(plane, prerequisites_of(programs, read_platform(platform).machines, ResourceModel.REQUESTS))
     for program in programs:
         own = folder / program.name
         own.mkdir(parents=True, exist_ok=True)
@@ -40,11 +40,11 @@ def install(plane: ControlPlane, title: str, platform: str, folder: Path) -> str
     return names_served(programs[0])[0]
 
 
-def _apply(plane: ControlPlane, foundations: Foundations) -> None:
+def _apply(plane: ControlPlane, prerequisites: Prerequisites) -> None:
     """Create what programs need, definitions first; what is of a kind of theirs waits until that is served."""
     access = Access(plane.kubeconfig)
     collections: dict[tuple[str, str], str] = {}
-    for _, fields in foundations:
+    for _, fields in prerequisites:
         if fields["kind"] == "CustomResourceDefinition":
             access.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fields)
             collections.update(_collections_of(fields))

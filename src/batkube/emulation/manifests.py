@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from batkube.cluster.forms import KUEUE_QUEUE, Dialect, local_queue_of, object_name, pod_group_of, queue_name
 from batkube.cluster.mapping import ANY_SCHEDULER, LABEL_JOB, LABEL_WORKLOAD, label_value, pod_base_name
 from batkube.cluster.store import KubeObject
+from batkube.cluster.submission_forms import KUEUE_QUEUE, Dialect, local_queue_of, object_name, pod_group_of, queue_name
 from batkube.emulation.settings import JobKind
 from batkube.kernel.instants import Duration
 from batkube.kernel.quantities import format_amount

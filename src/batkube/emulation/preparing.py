@@ -9,9 +9,9 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from batkube.cluster.forms import DIALECTS, KUEUE, Dialect
 from batkube.cluster.mapping import ANNOTATION_SPEED, node_names
 from batkube.cluster.store import KubeObject
+from batkube.cluster.submission_forms import DIALECTS, KUEUE, Dialect
 from batkube.emulation.access import Access, RefusedByCluster, Unreachable
 from batkube.emulation.manifests import EmulatedTask
 from batkube.emulation.settings import Emulation, JobKind, mapped

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.store import DELETED, Batch, KubeObject
+from batkube.cluster.submission_forms import ANNOTATION_JOB
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
 

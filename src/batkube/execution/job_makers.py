@@ -13,11 +13,17 @@ from typing import Protocol
 
 from batkube.cluster.client import Client, Refused
 from batkube.cluster.courses import Course, Courses, Past
-from batkube.cluster.forms import ANNOTATION_JOB, Dialect, GangPodFactory, GroupedPodFactory, object_name, pod_group_of
 from batkube.cluster.mapping import NAMESPACE, POD, PodFactory, ResourceModel, pod_requests
 from batkube.cluster.pods import is_active, phase_of
 from batkube.cluster.references import controller_of, has_condition
 from batkube.cluster.store import ADDED, Batch, Key, KubeObject
+from batkube.cluster.submission_forms import (
+    ANNOTATION_JOB,
+    GangPodFactory,
+    GroupedPodFactory,
+    object_name,
+    pod_group_of,
+)
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant
 from batkube.workloads.model import Job
@@ -80,22 +86,21 @@ class GroupMaker(PodMaker):
         world: World,
         courses: Courses,
         model: ResourceModel,
+        factory: GroupedPodFactory,
         client: Client,
-        dialect: Dialect,
         prepare: Prepare,
     ) -> None:
-        self._grouped = GroupedPodFactory(model, dialect)
-        super().__init__(world, courses, model, self._grouped)
+        super().__init__(world, courses, model, factory)
+        self._grouped = factory
         self._client = client
-        self._dialect = dialect
         self._prepare = prepare
-        self._storage = f"podgroups.{dialect.group}"
+        self._storage = f"podgroups.{factory.dialect.group}"
 
     def make(self, job: Job, now: Instant, past: Past) -> None:
         """Create the PodGroup, unless it is there, and then the pods."""
         if self._store.get(self._storage, _key(job)) is None:
             self._prepare(job, now)
-            group = pod_group_of(job, self._dialect, self._grouped.own_labels_of(job))
+            group = pod_group_of(job, self._grouped.dialect, self._grouped.own_labels_of(job))
             self._client.create(self._storage, group, now)
         super().make(job, now, past)
 

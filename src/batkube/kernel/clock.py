@@ -12,6 +12,13 @@ class Clock:
     def __init__(self, now: Instant = START) -> None:
         #: Never decreases.
         self.now = now
+        #: The instant of the appointment that is being kept, where the clock shows another; None otherwise.
+        self.appointed: Instant | None = None
+
+    @property
+    def present(self) -> Instant:
+        """The instant at which whatever happens now happens: that of its appointment, or else `now`."""
+        return self.now if self.appointed is None else self.appointed
 
     def advance(self, to: Instant) -> None:
         """Move to `to`, which may be the present but not the past."""

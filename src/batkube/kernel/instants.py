@@ -82,6 +82,8 @@ def duration(text: str) -> Duration:
             break  # a version, such as 1.34.4, is not 1.34 s and 0.4 s
         total += Decimal(number) * _FRACTION_UNITS.get(unit, Decimal(_UNIT_SECONDS.get(unit, 0)))
         position = match.end()
+    if stripped.startswith("-") and _DURATION_TEXT.match(stripped, 1):
+        raise ValueError(f"{text!r} is negative, which no duration is")
     if not stripped or position < len(stripped):
         raise ValueError(f"{text!r} is not a duration; write seconds, or a number with ms, s, m, h, d or w")
     return seconds(total)

@@ -15,8 +15,8 @@ from batkube.pacing.replay import REPLAYED, ReplayingApi
 from batkube.pacing.server import PacedServer
 from batkube.pacing.tally import Tally
 from batkube.programs.launch import EPOCH_NS, start_all, start_program
+from batkube.programs.observer import Observer
 from batkube.programs.program import OutsideRun, OutsideScheduler, RunServer
-from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import Scenario
 from batkube.timing.loop import Loop
 from batkube.timing.paced_text import TimeMode
@@ -28,7 +28,7 @@ def pace(
     server: RunServer,
     schedulers: Sequence[OutsideScheduler],
     scenario: Scenario,
-    witness: Witness,
+    observer: Observer,
     folder: Path,
     tally: Tally,
 ) -> OutsideRun:
@@ -46,9 +46,9 @@ def pace(
         lambda scheduler, own: PacedProgram(
             *start_program(scheduler, listen, server, own, world.clock.now, scenario), EPOCH_NS
         ),
-        lambda started: PacedPrograms(started, witness, loop).stop(),
+        lambda started: PacedPrograms(started, observer, loop).stop(),
     )
-    together = PacedPrograms(programs, witness, loop)
+    together = PacedPrograms(programs, observer, loop)
     if scenario.time.mode is TimeMode.REALTIME:
         return InRealTime(world, loop, scenario.time.speed, scenario.patience, together, tally)
     return PacedTime(world, loop, scenario.time.pacing, together, tally)

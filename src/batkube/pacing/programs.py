@@ -14,7 +14,7 @@ from batkube.kernel.instants import NANOSECONDS_PER_SECOND, START, Instant
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.pacing.server import PacedServer
 from batkube.programs.attempts import AttemptLog
-from batkube.programs.witness import Witness
+from batkube.programs.observer import Observer
 from batkube.timing.live import RealTime
 from batkube.timing.loop import Loop
 from batkube.timing.processes import AttachedProcess
@@ -83,12 +83,12 @@ class PacedProgram:
 class PacedPrograms:
     """All programs of a run."""
 
-    def __init__(self, programs: Sequence[PacedProgram], witness: Witness, loop: Loop) -> None:
+    def __init__(self, programs: Sequence[PacedProgram], observer: Observer, loop: Loop) -> None:
         #: In the order of the scenario's schedulers.
         self.programs = programs
         self._loop = loop
-        self._witness = witness
-        self._logs = [AttemptLog(program.process.log, witness.hear_attempt) for program in programs]
+        self._observer = observer
+        self._logs = [AttemptLog(program.process.log, observer.hear_attempt) for program in programs]
 
     def move_to(self, now: Instant, *, jumped: bool = False) -> None:
         """Move everybody's clock, with the real time or by a jump."""
@@ -151,7 +151,7 @@ class PacedPrograms:
         """End every program."""
         for program in self.programs:
             process = program.process
-            self._witness.note_strangers(process.name, process.page.connects, program.server.door)
+            self._observer.note_strangers(process.name, process.page.connects, program.server.door)
             process.stop()
             program.server.close()
         for log in self._logs:

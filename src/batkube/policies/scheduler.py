@@ -28,13 +28,13 @@ from batkube.cluster.world import World
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.platforms.model import Machine
-from batkube.policies.grounds import Grounds
+from batkube.policies.cluster_room import ClusterRoom
 from batkube.policies.guard import GuardedPolicy
 from batkube.policies.interface import Evict, Policy, Reject, Start, SwitchOff, SwitchOn, WakeAt
 from batkube.policies.node_columns import NodeColumns
 from batkube.policies.pod_jobs import PodJob, Standing, job_of_pod, key_of_pod_job, standing_of
-from batkube.policies.present import KnownJob, Present
-from batkube.policies.switchboard import Switchboard
+from batkube.policies.policy_view import KnownJob, PolicyView
+from batkube.policies.power_requests import PowerRequests
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class PolicyScheduler:
         self._decided_at = START
         self._decisions_now = 0
         #: None where machines cannot be switched off.
-        self._switchboard = Switchboard(world.store, world.agenda) if has_switches else None
+        self._power_requests = PowerRequests(world.store, world.agenda) if has_switches else None
         #: None where pods of no course are nobody's business.
         self._desk: PodDesk | None = None
         if client is None or events is None:
@@ -96,15 +96,17 @@ class PolicyScheduler:
 
             self._desk = PodDesk(world, client, events)
             self._columns = self._desk.table
-        self._grounds = Grounds(self._columns, model, machines, None if self._desk is None else self._accepting)
+        self._cluster_room = ClusterRoom(
+            self._columns, model, machines, None if self._desk is None else self._accepting
+        )
         #: What the policy sees.
-        self.view = Present(self._grounds, world.notes, true_length)
+        self.view = PolicyView(self._cluster_room, world.notes, true_length)
         world.store.listen(POD, self._hear, author=self)
         world.store.listen(NODE, self._hear_nodes)
 
     def believed_places(self) -> dict[Key, str]:
         """Return which pods it takes to be on which nodes: those of the jobs that run, and those that others bound."""
-        places = self._grounds.stranger_places()
+        places = self._cluster_room.stranger_places()
         for known in self.view.running:
             pods = zip(known.keys, known.nodes, strict=True)
             places |= {key: node for rank, (key, node) in enumerate(pods) if not known.lost >> rank & 1}
@@ -119,7 +121,7 @@ class PolicyScheduler:
             self.wake_at(now)
 
     def _hear_nodes(self, batch: Batch, now: Instant) -> None:
-        if self._grounds.is_stale and (self.view.queue or self._policy.watches_machines):
+        if self._cluster_room.is_stale and (self.view.queue or self._policy.watches_machines):
             self.wake_at(now)
 
     def _hear_of_courses(self, batch: Batch) -> bool:
@@ -156,7 +158,7 @@ class PolicyScheduler:
 
     def _hear_of_pods(self, batch: Batch) -> bool:
         """Take note of pods that are jobs of their own, or that somebody else has bound; True if there is news."""
-        if self._desk is None and batch.type is DELETED and not self._grounds.has_strangers:
+        if self._desk is None and batch.type is DELETED and not self._cluster_room.has_strangers:
             return False
         is_news = False
         for change in batch.changes():
@@ -171,12 +173,12 @@ class PolicyScheduler:
         if standing is Standing.OVER:
             if known is not None:
                 self.view.end(known)
-            return self._grounds.vacate(key) or known is not None
+            return self._cluster_room.vacate(key) or known is not None
         if known is not None and known.nodes:
             return False
         if known is not None:
             self.view.forget(known)
-        is_stranger = standing is Standing.BOUND and self._grounds.occupy(key, pod)
+        is_stranger = standing is Standing.BOUND and self._cluster_room.occupy(key, pod)
         return is_stranger or known is not None
 
     def _hear_of_waiting(self, key: Key, pod: KubeObject, known: KnownJob | None) -> bool:
@@ -271,13 +273,13 @@ class PolicyScheduler:
             self.view.stop(known)
 
     def _switch(self, decision: SwitchOff | SwitchOn, now: Instant) -> None:
-        if self._switchboard is None:
+        if self._power_requests is None:
             raise self._policy.failure("switches machines, and the run counts no energy: add --energy")
         nodes = [name for number in decision.machine_ids if (name := self._columns.names[number]) is not None]
         busy = {node for known in self.view.running for node in known.nodes}
         if isinstance(decision, SwitchOff) and (held := [name for name in nodes if name in busy]):
             raise self._policy.failure(f"switched off {held[0]}, on which a job runs")
-        self._switchboard.ask(nodes, isinstance(decision, SwitchOn), now)
+        self._power_requests.ask(nodes, isinstance(decision, SwitchOn), now)
 
     def _nodes_of(self, start: Start) -> list[str]:
         """Return the node of each pod of a job that is to start."""

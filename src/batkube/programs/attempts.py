@@ -2,7 +2,7 @@
 
 The API shows few of them: a pod's condition changes only when the reason does, and client-go tells of an event's first
 two occurrences and then keeps count in private for minutes. The log has a line for each, with its virtual time. A
-program that logs other lines is judged by its events and conditions alone (see `witness`).
+program that logs other lines is judged by its events and conditions alone (see `observer`).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from batkube.kernel.documents import read_yaml
 from batkube.kernel.errors import InputError
 from batkube.policies.catalogue import policy_names
 from batkube.programs.command_lines import names_served
-from batkube.programs.commands import commanded, start_on
+from batkube.programs.commands import program_of_command, start_on
 from batkube.programs.extenders import refuse_binding
 from batkube.programs.program import Builder, OutsideScheduler
 from batkube.scenarios.keys import split_scheduler
@@ -56,7 +56,7 @@ class Shelf(NamedTuple):
     ) -> OutsideScheduler:
         """Return a program that starts in such a way: one that is built, or a command."""
         if start.command:
-            return commanded(start, name, [*start.command, *arguments], self.time)
+            return program_of_command(start, name, [*start.command, *arguments], self.time)
         return OutsideScheduler(name, self._binary(name), start, tuple(arguments), content)
 
     def _binary(self, name: str) -> Path:
@@ -91,7 +91,7 @@ def _scheduler(text: str, number: int, scenario: Scenario, shelf: Shelf) -> Outs
     kind, rest = split_clock(command)
     more = [f"--{key}={value}" for key, value in scenario.scheduler_args.items()] if number == 0 else []
     if kind is not None:
-        program = commanded(start_on(kind), command, [*_words(rest), *more], shelf.time)
+        program = program_of_command(start_on(kind), command, [*_words(rest), *more], shelf.time)
         return dataclasses.replace(program, serves=serves, folder=serves if number else "")
     name, *arguments = _words(command)
     known = [policy for policy, _ in policy_names()]
@@ -143,7 +143,7 @@ def _other(text: str, number: int, shelf: Shelf) -> OutsideScheduler:
     folder = f"attached-{number}-{words[0].rpartition('/')[2].partition('@')[0]}"
     if kind is None:
         return _attached(text, folder, shelf)
-    program = commanded(replace(start_on(kind), scheduler_name=""), text, words, shelf.time)
+    program = program_of_command(replace(start_on(kind), scheduler_name=""), text, words, shelf.time)
     return dataclasses.replace(program, folder=folder)
 
 

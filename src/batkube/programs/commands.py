@@ -20,7 +20,7 @@ from batkube.schedulers.programs import ProgramStart
 from batkube.timing.paced_text import TimeMode
 
 
-def commanded(start: ProgramStart, name: str, words: list[str], time: TimeMode) -> OutsideScheduler:
+def program_of_command(start: ProgramStart, name: str, words: list[str], time: TimeMode) -> OutsideScheduler:
     """Return the program of a command line, of which `words` are the parts.
 
     Raises InputError if there is no such program, or if it cannot live on such a clock.

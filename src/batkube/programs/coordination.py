@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from batkube.cluster.world import World
 from batkube.kernel.instants import Duration, Instant
 from batkube.programs.attempts import AttemptLog
-from batkube.programs.witness import Witness
+from batkube.programs.observer import Observer
 from batkube.timing.coordinator import Attachment, Coordinator
 from batkube.timing.loop import Frontier
 
@@ -19,7 +19,7 @@ class Coordination:
         self,
         world: World,
         attachments: Sequence[Attachment],
-        witness: Witness,
+        observer: Observer,
         patience: Duration,
         epoch_ns: int,
         frontier: Frontier | None = None,
@@ -29,21 +29,21 @@ class Coordination:
         self._agenda = world.agenda
         self._clock = world.clock
         self._coordinator = Coordinator(attachments, epoch_ns)
-        self._witness = witness
+        self._observer = observer
         self._patience = patience
         self._frontier = frontier
-        self._logs = [AttemptLog(attachment.process.log, witness.hear_attempt) for attachment in attachments]
+        self._logs = [AttemptLog(attachment.process.log, observer.hear_attempt) for attachment in attachments]
         #: How much had changed in the cluster when something last did, and when that was. A program that only keeps
         #: itself busy changes nothing.
-        self._activity, self._active = witness.activity, world.clock.now
+        self._activity, self._active = observer.activity, world.clock.now
 
     def go_on(self) -> Instant | None:
         """Settle everybody; then, unless that made something due, move to what is due or done next."""
         now = self._clock.now
         self._coordinator.settle(now)
         self._observe(now)
-        if self._witness.activity != self._activity:
-            self._activity, self._active = self._witness.activity, now
+        if self._observer.activity != self._activity:
+            self._activity, self._active = self._observer.activity, now
         due, end = self._agenda.due, Instant(self._active + self._patience)
         if due is not None and due <= now:
             return now
@@ -79,9 +79,9 @@ class Coordination:
             attachment.server.admit()
             name, page, door = attachment.process.name, attachment.page, attachment.server.door
             elsewhere = page.elsewhere + max(0, page.connects - door.let_in - door.vanished)
-            self._witness.note_real_time(name, page.shortcomings)
-            self._witness.note_others(name, elsewhere, page.bytes_read - attachment.server.sent)
-            self._witness.note_strangers(name, page.connects, door)
+            self._observer.note_real_time(name, page.shortcomings)
+            self._observer.note_others(name, elsewhere, page.bytes_read - attachment.server.sent)
+            self._observer.note_strangers(name, page.connects, door)
         self._coordinator.stop()
         for log in self._logs:
             log.close()

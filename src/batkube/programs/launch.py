@@ -25,13 +25,13 @@ from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import UNIX_START, Instant, as_float_s
-from batkube.programs.collisions import Collisions
 from batkube.programs.command_lines import command_line, names_served
+from batkube.programs.conflicts import SchedulerConflicts
 from batkube.programs.coordination import Coordination
+from batkube.programs.environment import PROXY_PORT, environment_of, has_proxy
 from batkube.programs.extenders import EXTENDERS, MAX_QUESTION, Extenders, extender_urls
+from batkube.programs.observer import Observer
 from batkube.programs.program import OutsideScheduler, RunServer
-from batkube.programs.surroundings import PROXY_PORT, has_proxy, surround
-from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import Scenario
 from batkube.schedulers.clocks import ClockKind
 from batkube.timing.coordinator import Attachment, Coordinator
@@ -72,7 +72,7 @@ class _Gate:
     ) -> None:
         self._api = server.api
         self._program = program
-        self._collisions = server.collisions
+        self._conflicts = server.conflicts
         self._is_open = is_open
         self._extenders = extenders
         self._prefix = f"/{secret}"
@@ -93,8 +93,8 @@ class _Gate:
         answer = self._api.handle(request)
         if answer is NO_SUCH_PATH:
             self._note_unknown(request.path)
-        if self._collisions is not None and isinstance(answer, Response):
-            self._collisions.hear_answer(self._program, request.method, request.path, answer.status)
+        if self._conflicts is not None and isinstance(answer, Response):
+            self._conflicts.hear_answer(self._program, request.method, request.path, answer.status)
         return answer
 
     def _note_unknown(self, path: str) -> None:
@@ -114,7 +114,7 @@ def coordinate(
     server: RunServer,
     schedulers: Sequence[OutsideScheduler],
     scenario: Scenario,
-    witness: Witness,
+    observer: Observer,
     folder: Path,
     frontier: Frontier | None = None,
 ) -> Coordination:
@@ -125,7 +125,7 @@ def coordinate(
         lambda scheduler, own: _attach(scheduler, server, own, world, scenario),
         lambda started: Coordinator(started, EPOCH_NS).stop(),
     )
-    return Coordination(world, attachments, witness, scenario.patience, EPOCH_NS, frontier)
+    return Coordination(world, attachments, observer, scenario.patience, EPOCH_NS, frontier)
 
 
 _Started = TypeVar("_Started")
@@ -154,9 +154,9 @@ def make_server(
     world: World,
     use: PodUse | None = None,
     more_versions: Sequence[str] = (),
-    collisions: Collisions | None = None,
+    conflicts: SchedulerConflicts | None = None,
 ) -> RunServer:
-    """Return the API server of a run; `more_versions` are served as well, and `collisions` hears of bindings.
+    """Return the API server of a run; `more_versions` are served as well, and `conflicts` hears of bindings.
 
     `use` tells what pods use.
     """
@@ -165,7 +165,7 @@ def make_server(
     clock = world.clock
     api = Api(
         world.store,
-        lambda: clock.now,
+        lambda: clock.present,
         NoTimers(),
         world.streams,
         users,
@@ -175,7 +175,7 @@ def make_server(
         more_versions=more_versions,
     )
     api.bootstrap(clock.now, 6443)
-    return RunServer(api, token, [], collisions)
+    return RunServer(api, token, [], conflicts)
 
 
 def _attach(
@@ -218,12 +218,12 @@ def start_program(
     listener = listen(_Gate(server, scheduler.folder, secret, extenders, is_open=is_open), door)
     try:
         command = command_line(scheduler, folder, door.port, secret, extenders)
-        surroundings = surround(scheduler, folder, door.port, scenario.seed, server.token)
-        listener.tls = surroundings.tls
+        environment = environment_of(scheduler, folder, door.port, scenario.seed, server.token)
+        listener.tls = environment.tls
         page = _page(scheduler, now, door.port, scenario)
-        log, environment = folder / "log.txt", surroundings.environment
+        log = folder / "log.txt"
         _log.info("%s is started: %s, with its files in %s", scheduler.name, command[0], folder)
-        process = AttachedProcess(scheduler.name, command, page, log, environment, surroundings.prepare)
+        process = AttachedProcess(scheduler.name, command, page, log, environment.variables, environment.prepare)
     except InputError:
         listener.close()
         raise

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND, Duration
-from batkube.programs.collisions import Collisions
+from batkube.programs.conflicts import SchedulerConflicts
 from batkube.schedulers.catalogue import Catalogue
 from batkube.schedulers.programs import ProgramStart
 from batkube.timing.loop import Passage
@@ -54,7 +54,7 @@ class RunServer(NamedTuple):
     #: What programs have asked for and no kind answers to: `podgroups of scheduling.volcano.sh/v1beta1`.
     unknown_kinds: list[str]
     #: What the programs do to one another, where several schedule.
-    collisions: Collisions | None = None
+    conflicts: SchedulerConflicts | None = None
 
 
 class AttachedProgram(Protocol):

@@ -9,8 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TypeVar
 
-from batkube.cluster.forms import SubmissionForm
 from batkube.cluster.kinds import checked_versions
+from batkube.cluster.submission_forms import SubmissionForm
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, duration
 from batkube.kernel.windows import NO_TRIM, TRIM_WORDS, Trim, parse_trim

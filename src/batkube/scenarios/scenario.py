@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from batkube.cluster.forms import SubmissionForm
+from batkube.cluster.submission_forms import SubmissionForm
 from batkube.kernel.instants import Duration, format_seconds
 from batkube.kernel.windows import NO_TRIM, Trim
 from batkube.platforms.reading import names_file

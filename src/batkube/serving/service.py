@@ -30,7 +30,7 @@ from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
 from batkube.components.cluster import PolicyChoice, register_nodes, start_cluster, start_scheduler
-from batkube.components.controllers import Surroundings
+from batkube.components.controllers import ControllerContext
 from batkube.execution.latencies import Delays, Latencies
 from batkube.execution.node_agents import CONTROL_PLANE, NodeAgents
 from batkube.kernel.errors import InputError
@@ -49,9 +49,9 @@ from batkube.schedulers.descriptions import read_descriptions
 from batkube.schedulers.installed import cache_folder
 from batkube.serving.collector import QuietCollector
 from batkube.serving.compaction import Compaction
+from batkube.serving.log_limit import limited_log
 from batkube.serving.manager import LOG, ServedManager
 from batkube.serving.signals import Ending
-from batkube.serving.spare_log import spare_log
 from batkube.timing.live import LiveTime
 from batkube.timing.loop import Loop
 from batkube.version import __version__
@@ -116,7 +116,7 @@ def serve(service: Service, announce: Callable[[Address], None]) -> None:
     world = World(Streams(service.seed), store=Store(_HISTORY, _HISTORY_BYTES, weighed_one_in=_WEIGHED_ONE_IN))
     rules = ContainerRules(service.rules, world.streams)
     ending = Ending()
-    with spare_log(), ending.heeded():
+    with limited_log(), ending.heeded():
         ending.run(_serve(service, folder, users, token, world, rules, ending, announce))
         if ending.was_awaited:
             rules.note_idle(world.notes)
@@ -161,11 +161,11 @@ async def _serve(
     try:
         host = f"{_host(service.host)}:{listener.port}"
         api.listens_on(host)
-        surroundings = None
+        context = None
         if use is not None and service.controllers:
             scales = api.manifests(token, CONTROLLER_MANAGER)
-            surroundings = Surroundings(usage_by_storage(), use, scales, credentials.authority.decode())
-        agents = None if is_bare else _start_cluster(world, api, service, surroundings, rules)
+            context = ControllerContext(usage_by_storage(), use, scales, credentials.authority.decode())
+        agents = None if is_bare else _start_cluster(world, api, service, context, rules)
         api.bootstrap(clock.now, listener.port, "" if is_bare else CONTROL_PLANE)
         if service.platform is not None and agents is not None:
             # `batkube emulate` has to know how long a second of this cluster is.
@@ -199,7 +199,7 @@ async def _wait(ending: Ending, service: Service, folder: OutputFolder) -> None:
 
 
 def _start_cluster(
-    world: World, api: Api, service: Service, surroundings: Surroundings | None, rules: ContainerRules
+    world: World, api: Api, service: Service, context: ControllerContext | None, rules: ContainerRules
 ) -> NodeAgents | None:
     courses = Courses()
     agents = start_cluster(
@@ -207,7 +207,7 @@ def _start_cluster(
         api.client,
         courses,
         delays=None if service.latencies is None else Delays(service.latencies, world.streams),
-        controllers=surroundings,
+        controllers=context,
         rules=rules,
     )
     if service.scheduler:

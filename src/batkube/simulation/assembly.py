@@ -31,15 +31,15 @@ from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
+from batkube.programs.observer import Observer
 from batkube.programs.program import WARM_UP, OutsideRun, RunServer
-from batkube.programs.witness import Witness
 from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure, Scenario
-from batkube.simulation.batsim_parts import connected, outcome_listener
+from batkube.simulation.batsim_link import outcome_listener, partner_link
 from batkube.simulation.engine import EngineParts, PartnerLink, engine_of_run, length_to_plan_with
-from batkube.simulation.happening_parts import start_happenings, watch_machines
+from batkube.simulation.events import start_happenings, watch_machines
 from batkube.simulation.inputs import Inputs, note_inputs, versions_served
-from batkube.simulation.manners import admitted_kinds, maker_of
-from batkube.simulation.passed_over import note_passed_over
+from batkube.simulation.job_forms import admitted_kinds, maker_of
+from batkube.simulation.unused_inputs import note_unused_inputs
 from batkube.simulation.work import Work
 from batkube.timing.loop import AtOnce, Loop, Passage
 from batkube.timing.paced_text import TimeMode
@@ -47,12 +47,12 @@ from batkube.workloads.model import Job
 from batkube.workloads.rules import ContainerRules
 
 if TYPE_CHECKING:
-    from batkube.components.controllers import Surroundings
+    from batkube.components.controllers import ControllerContext
     from batkube.execution.course_work import Workplace
     from batkube.execution.energy_book import EnergyBook
     from batkube.execution.power_switches import PowerSwitches
     from batkube.policies.scheduler import PolicyScheduler
-    from batkube.programs.collisions import Collisions
+    from batkube.programs.conflicts import SchedulerConflicts
     from batkube.simulation.auditing import RunAuditor
     from batkube.simulation.power import PowerParts
 
@@ -82,7 +82,7 @@ class Simulation:
     #: What programs asked for in vain, because nobody has defined it.
     unknown_kinds: Sequence[str] = ()
     #: What several schedulers did to one another.
-    collisions: Collisions | None = None
+    conflicts: SchedulerConflicts | None = None
     #: Who compares what schedulers believe with what is so.
     auditor: RunAuditor | None = None
     #: What was read of the machines' meters, where energy is asked for.
@@ -105,12 +105,12 @@ def assemble(
     world, outcomes, names = _world(inputs, journal), list[Outcome](), node_names(machines)
     loop, courses, rules = Loop(world), Courses(), ContainerRules(inputs.rules, world.streams)
     states = MachineStatesWriter(states_file, len(machines))
-    witness = Witness(world) if inputs.outside else None
-    pods = PodsWriter(pods_file, names, None if witness is None else witness.story)
+    observer = Observer(world) if inputs.outside else None
+    pods = PodsWriter(pods_file, names, None if observer is None else observer.story)
     delays = None if inputs.latencies.are_zero else Delays(inputs.latencies, world.streams)
     accounts = NodeAccounts(world.store) if scenario.time.refuses_pods else UnguardedAccounts(world)
     server = _server(world, inputs, rules)
-    maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.manners)
+    maker = maker_of(world, courses, model, None if server is None else server.api.client("batkube"), inputs.job_forms)
     arrivals = _arrivals(inputs, world)
     engine = engine_of_run(world, inputs, arrivals, scheduler_folder.parent / "engine")
     submission = Submission(world, arrivals if engine is None else (), maker, delays)
@@ -137,32 +137,32 @@ def assemble(
         rules=rules,
         delays=delays,
         on_busy=watch_machines(world, names, accounts, states, _switches(power), may_go=bool(inputs.timetable)),
-        controllers=_surroundings(world, inputs, server, rules),
+        controllers=_controller_context(world, inputs, server, rules),
         has_agents=inputs.are_nodes_watched,
         watches_nodes=not inputs.has_leases,
     )
     if inputs.has_leases and server is not None:
         Leases(world, server.api.client("kubelet"))
     note_inputs(inputs, world.notes)
-    note_passed_over(inputs, world.notes)
+    note_unused_inputs(inputs, world.notes)
     policy = _schedule_in_process(world, inputs, courses, server)
     _start_nodes(world, inputs)
     _start_system_pods(world, inputs, accounts)
     gangs = _watch_gangs(world, inputs, courses)
-    admissions = Admissions(world, admitted_kinds(inputs.manners))
-    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, witness, gangs)
+    admissions = Admissions(world, admitted_kinds(inputs.job_forms))
+    work = Work(world, inputs.job_count, outcomes, jobs.tell_the_rest, scenario.until, observer, gangs)
     if server is not None:
         work.watch_objects(server.api.manifests(server.token), inputs.objects, courses, names, pods.write_pod)
-    programs = _start_programs(world, loop, inputs, server, witness, accounts, scheduler_folder, engine)
+    programs = _start_programs(world, loop, inputs, server, observer, accounts, scheduler_folder, engine)
     auditor = _audit(world, inputs, policy, programs, scheduler_folder)
     start_happenings(world, inputs.timetable, model, server, are_nodes_watched=inputs.are_nodes_watched)
-    link = connected(inputs, submission, work, scheduler_folder, engine, power, policy)
+    link = partner_link(inputs, submission, work, scheduler_folder, engine, power, policy)
     submission.begin()
     passage = programs or AtOnce(world, None if engine is None else engine.batsim)
     return Simulation(
         *(world, loop, passage, outcomes, states, work, rules, gangs, admissions, programs),
         unknown_kinds=() if server is None else server.unknown_kinds,
-        collisions=None if server is None else server.collisions,
+        conflicts=None if server is None else server.conflicts,
         auditor=auditor,
         energy=None if power is None else power.book,
         link=link,
@@ -224,27 +224,27 @@ def _server(world: World, inputs: Inputs, rules: ContainerRules) -> RunServer | 
     if not inputs.needs_api:
         return None
     # Imported only where it is needed: loading it takes longer than a small run does to run.
-    from batkube.programs.collisions import Collisions
-    from batkube.programs.foundations import lay
+    from batkube.programs.conflicts import SchedulerConflicts
     from batkube.programs.launch import make_server
+    from batkube.programs.prerequisites import install
 
-    collisions = Collisions(world) if inputs.scenario.more_schedulers else None
-    server = make_server(
-        world, PodUse(world.store, rules), versions_served(inputs.scenario, inputs.outside), collisions
-    )
-    lay(inputs.foundations, server.api.manifests(server.token))
+    conflicts = SchedulerConflicts(world) if inputs.scenario.more_schedulers else None
+    server = make_server(world, PodUse(world.store, rules), versions_served(inputs.scenario, inputs.outside), conflicts)
+    install(inputs.prerequisites, server.api.manifests(server.token))
     return server
 
 
-def _surroundings(world: World, inputs: Inputs, server: RunServer | None, rules: ContainerRules) -> Surroundings | None:
+def _controller_context(
+    world: World, inputs: Inputs, server: RunServer | None, rules: ContainerRules
+) -> ControllerContext | None:
     """Return what our controllers need to know, where they are at work."""
     if server is None or not inputs.has_own_controllers:
         return None
     from batkube.api.admission.usage import usage_by_storage
-    from batkube.components.controllers import Surroundings
+    from batkube.components.controllers import ControllerContext
 
     scales = server.api.manifests(server.token, CONTROLLER_MANAGER)
-    return Surroundings(usage_by_storage(), PodUse(world.store, rules), scales)
+    return ControllerContext(usage_by_storage(), PodUse(world.store, rules), scales)
 
 
 def _start_nodes(world: World, inputs: Inputs) -> None:
@@ -281,23 +281,23 @@ def _start_programs(
     loop: Loop,
     inputs: Inputs,
     server: RunServer | None,
-    witness: Witness | None,
+    observer: Observer | None,
     accounts: NodeAccounts,
     folder: Path,
     engine: EngineParts | None,
 ) -> OutsideRun | None:
     """Start the outside schedulers, if there are any; how time goes on for them is the scenario's choice."""
-    if witness is None or server is None:
+    if observer is None or server is None:
         return None
     scenario = inputs.scenario
     if scenario.time.mode is TimeMode.EXACT:
         from batkube.programs.launch import coordinate
 
         frontier = None if engine is None else engine.batsim
-        return coordinate(world, server, inputs.outside, scenario, witness, folder, frontier)
+        return coordinate(world, server, inputs.outside, scenario, observer, folder, frontier)
     from batkube.pacing.launch import pace
 
-    return pace(world, loop, server, inputs.outside, scenario, witness, folder, Tally(world, accounts))
+    return pace(world, loop, server, inputs.outside, scenario, observer, folder, Tally(world, accounts))
 
 
 def _schedule_in_process(

@@ -1,9 +1,9 @@
-"""The auditor of a run: at settled instants, what schedulers believe is compared with what is so.
+"""The auditor of a run compares, at settled instants, what schedulers believe of the cluster with the cluster.
 
-Policies of ours are asked which pods they take to be where. kube-scheduler compares its cache itself. KubeFlux writes
-its picture, and what it knows to be wrong with it (`pictures.py`). Of all others it is known what follows from their
-decisions: pods bound where there was no room are violations of the run, and pods that are left waiting while there is
-room are told here.
+Policies of ours are asked which pods they believe to be on which node. kube-scheduler compares its cache itself.
+KubeFlux writes its picture of the cluster to a file, with what it knows to be wrong with it (`kubeflux_pictures`). Of
+all other schedulers only decisions can be judged: a pod that is bound where there is no room is a violation of the run,
+and a pod that is left waiting though there is room is told here.
 
 An instant is settled when nothing has changed for a moment, so that everybody has heard of everything: programs on the
 run's clock gather news for a millisecond. Each difference has a line in the journal when it is seen first, and one
@@ -30,7 +30,7 @@ from batkube.kernel.instants import Duration, Instant, after, instant_of, second
 from batkube.kubeflux.audit import Auditor, differences
 from batkube.kubeflux.picture import ClusterPicture, NodeAccount
 from batkube.policies.scheduler import PolicyScheduler
-from batkube.simulation.pictures import Line, WrittenPicture
+from batkube.simulation.kubeflux_pictures import Line, WrittenPicture
 
 if TYPE_CHECKING:
     from batkube.programs.cache_comparison import CacheComparison

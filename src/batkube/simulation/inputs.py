@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from batkube.cluster.forms import SubmissionForm
 from batkube.cluster.mapping import ANY_SCHEDULER, ResourceModel
+from batkube.cluster.submission_forms import SubmissionForm
 from batkube.cluster.timetable import Timetable
 from batkube.execution.latencies import NO_LATENCIES, Latencies, read_latencies
 from batkube.execution.profiles import is_delay, only_computes
@@ -32,8 +32,8 @@ from batkube.scenarios.scenario import (
     Scenario,
 )
 from batkube.simulation.checks import check_jobs
-from batkube.simulation.happening_parts import check_kinds, objects_of_events, read_timetable
-from batkube.simulation.manners import Manners, is_owned, manners_of, refuse_without_controllers
+from batkube.simulation.events import check_kinds, objects_of_events, read_timetable
+from batkube.simulation.job_forms import JobForms, is_owned, job_forms_of, refuse_without_controllers
 from batkube.simulation.objects import check_objects, objects_of
 from batkube.timing.paced_text import TimeMode
 from batkube.workloads.model import ObjectManifest, Workload
@@ -44,7 +44,7 @@ from batkube.workloads.rules_reading import read_rules
 
 if TYPE_CHECKING:
     from batkube.execution.yard import Yard
-    from batkube.programs.foundations import Foundations
+    from batkube.programs.prerequisites import Prerequisites
 
 OwnPolicy = Policy | type[Policy]
 """A policy of somebody's own, as Python has it: its class, or one that is made already."""
@@ -72,9 +72,9 @@ class Inputs:
     objects: tuple[ObjectManifest, ...]
     timetable: Timetable
     #: What is there before the outside programs start.
-    foundations: Foundations = ()
+    prerequisites: Prerequisites = ()
     #: What jobs are to their schedulers; empty where a policy schedules.
-    manners: Manners = field(default_factory=dict)
+    job_forms: JobForms = field(default_factory=dict)
     #: Where jobs compute and communicate; None where what they do depends on nobody else.
     yard: Yard | None = None
 
@@ -82,7 +82,7 @@ class Inputs:
     def has_own_controllers(self) -> bool:
         """Whether our controllers are at work: where the scenario says so, or leaves it open and there are objects."""
         choice = self.scenario.controllers
-        has_objects = bool(self.objects or self.timetable.objects) or any(map(is_owned, self.manners.values()))
+        has_objects = bool(self.objects or self.timetable.objects) or any(map(is_owned, self.job_forms.values()))
         return choice == OUR_CONTROLLERS or (choice is None and has_objects)
 
     @property
@@ -133,17 +133,17 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
         check_jobs(workload, rest, model, yard, checks_profiles=not has_engine)
     objects, later_objects = tuple(objects_of(workloads)), objects_of_events(timetable)
     all_objects = [*objects, *later_objects]
-    foundations = _foundations(outside, platform, model)
-    check_objects(objects, scenario.until, later_objects, foundations, versions_served(scenario, outside))
+    prerequisites = _prerequisites(outside, platform, model)
+    check_objects(objects, scenario.until, later_objects, prerequisites, versions_served(scenario, outside))
     check_kinds(timetable, all_objects)
     if not scenario.attach:
         refuse_idle(rules, [manifest.fields for manifest in all_objects])
     more = _more_controllers(timetable, all_objects) if scenario.time.mode is TimeMode.EXACT else ()
     outside = tuple(with_controllers(program, more) for program in outside)
-    defined = [*(fields for _, fields in foundations), *(manifest.fields for manifest in all_objects)]
-    manners = manners_of(scenario.submit_as, outside, defined)
+    defined = [*(fields for _, fields in prerequisites), *(manifest.fields for manifest in all_objects)]
+    job_forms = job_forms_of(scenario.submit_as, outside, defined)
     if scenario.controllers == NO_CONTROLLERS and not scenario.attach:
-        refuse_without_controllers(manners)
+        refuse_without_controllers(job_forms)
     return Inputs(
         scenario,
         workloads,
@@ -155,8 +155,8 @@ def read_inputs(scenario: Scenario, builder: Builder | None = None, own_policy: 
         rules,
         objects,
         timetable,
-        foundations,
-        manners,
+        prerequisites,
+        job_forms,
         yard,
     )
 
@@ -229,13 +229,13 @@ def yard_of(
     return yard
 
 
-def _foundations(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Foundations:
+def _prerequisites(outside: Sequence[OutsideScheduler], platform: Platform, model: ResourceModel) -> Prerequisites:
     """Return what must be there before the outside programs start."""
     if not outside:
         return ()
-    from batkube.programs.foundations import foundations_of
+    from batkube.programs.prerequisites import prerequisites_of
 
-    return foundations_of(outside, platform.machines, model)
+    return prerequisites_of(outside, platform.machines, model)
 
 
 def _resource_model(scenario: Scenario, workloads: Iterable[Workload]) -> ResourceModel:
@@ -263,7 +263,7 @@ def note_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
         note = FidelityNote("scheduler", "jobs ask for a scheduler by name, and the run's only one took them")
         notes.add(note, example=f"job {choosy[0].key} asks for {choosy[0].scheduler!r}", count=len(choosy))
     gangs = [job for job in jobs if job.size > 1]
-    if gangs and any(manner.form in _PLACED_ONE_BY_ONE for manner in inputs.manners.values()):
+    if gangs and any(job_form.form in _PLACED_ONE_BY_ONE for job_form in inputs.job_forms.values()):
         note = FidelityNote(
             "scheduler", "a job's pods are placed one by one, and hold their nodes until the last has one"
         )

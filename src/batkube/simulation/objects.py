@@ -25,7 +25,7 @@ from batkube.workloads.model import ObjectManifest, Workload
 
 if TYPE_CHECKING:
     from batkube.api.manifests import Manifests
-    from batkube.programs.foundations import Foundations
+    from batkube.programs.prerequisites import Prerequisites
 
 _REFUSED = FidelityNote("workload", "the API refused objects when they were applied")
 _IDLE = FidelityNote("workload", "objects of custom kinds do nothing: no program of the run knows them")
@@ -43,14 +43,14 @@ def check_objects(
     objects: Sequence[ObjectManifest],
     until: Duration | None,
     others: Sequence[ObjectManifest] = (),
-    foundations: Foundations = (),
+    prerequisites: Prerequisites = (),
     more_versions: Sequence[str] = (),
 ) -> None:
     """Refuse objects that no run could take, or with which one would never end; nobody waits for `others` to end.
 
-    `foundations` are there before all of them, and `more_versions` of the API are served.
+    `prerequisites` are there before all of them, and `more_versions` of the API are served.
     """
-    if not objects and not others and not foundations:
+    if not objects and not others and not prerequisites:
         return
     for manifest in objects:
         if manifest.kind == "Node":
@@ -58,13 +58,13 @@ def check_objects(
         if until is None and never_ends(manifest):
             _refuse(manifest, "never ends, and so the run would not", "add --until, such as --until 1d")
     # Imported only where it is needed: loading it takes longer than a small run does to run.
-    from batkube.programs.foundations import lay
     from batkube.programs.launch import make_server
+    from batkube.programs.prerequisites import install
 
     world = World(Streams(0))
     server = make_server(world, more_versions=more_versions)
     manifests = server.api.manifests(server.token)
-    lay(foundations, manifests)
+    install(prerequisites, manifests)
     for manifest in heapq.merge(objects, others, key=lambda manifest: manifest.at):
         world.clock.advance(manifest.at)
         try:

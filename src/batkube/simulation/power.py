@@ -14,7 +14,7 @@ from batkube.platforms.model import Machine
 
 
 class PowerParts(NamedTuple):
-    """Who looks after the work of jobs; where energy is written down, and who switches machines, if it counts."""
+    """The work of jobs; and where energy counts, the book of it and the switches of machines."""
 
     courses: CourseWork
     book: EnergyBook | None

@@ -28,7 +28,7 @@ from batkube.version import __version__
 from batkube.workloads.model import Job
 
 if TYPE_CHECKING:
-    from batkube.programs.collisions import Collisions
+    from batkube.programs.conflicts import SchedulerConflicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class Record:
             self.simulation.auditor.write(folder.file("audit.jsonl"))
         if self.simulation.gangs is not None:
             summary["nb_jobs_deadlocked"] = len(self.simulation.gangs.deadlocked_jobs)
-        if self.simulation.collisions is not None:
-            summary |= self._write_shares(folder, self.simulation.collisions)
+        if self.simulation.conflicts is not None:
+            summary |= self._write_shares(folder, self.simulation.conflicts)
         if self.simulation.programs is not None:
             summary |= self.simulation.programs.columns()
         notes = self.simulation.world.notes
@@ -88,7 +88,7 @@ class Record:
             pack(files_of(self.inputs.scenario), folder.file(PACK))
         folder.seal(self._manifest())
 
-    def _write_shares(self, folder: OutputFolder, collisions: Collisions) -> dict[str, int]:
+    def _write_shares(self, folder: OutputFolder, conflicts: SchedulerConflicts) -> dict[str, int]:
         """Write what each of several schedulers had to do with the run; return what schedule.csv tells of it."""
         from batkube.programs.command_lines import names_served
 
@@ -98,14 +98,14 @@ class Record:
             SchedulerShare(
                 text,
                 names,
-                collisions.bindings[scheduler.folder],
-                collisions.refused_bindings[scheduler.folder],
-                sum(collisions.rejected_pods[name] for name in names),
+                conflicts.bindings[scheduler.folder],
+                conflicts.refused_bindings[scheduler.folder],
+                sum(conflicts.rejected_pods[name] for name in names),
             )
             for text, scheduler, names in zip(texts, schedulers, map(names_served, schedulers), strict=True)
         ]
         write_schedulers(folder.file("schedulers.csv"), shares, self.simulation.all_outcomes)
-        refused, rejected = collisions.refused_bindings.total(), collisions.rejected_pods.total()
+        refused, rejected = conflicts.refused_bindings.total(), conflicts.rejected_pods.total()
         return {"nb_bindings_refused": refused, "nb_pods_rejected": rejected}
 
     def _gang_columns(self) -> MoreColumns:
@@ -113,10 +113,10 @@ class Record:
         gangs, admissions = self.simulation.gangs, self.simulation.admissions
         if gangs is None:
             return MoreColumns()
-        waits, instants, manners = gangs.member_waits, admissions.instants, self.inputs.manners
+        waits, instants, job_forms = gangs.member_waits, admissions.instants, self.inputs.job_forms
 
         def cells(job: Job) -> tuple[str, str, str]:
-            form = manners[job.scheduler].form.value if job.scheduler in manners else ""
+            form = job_forms[job.scheduler].form.value if job.scheduler in job_forms else ""
             instant = instants.get(job.key)
             admitted = "" if instant is None else format_seconds(instant)
             return form, admitted, format_seconds(waits.get(job.key, 0))

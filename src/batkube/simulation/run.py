@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import cast
 
 from batkube.batsim.refusal import Refusal
-from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import LABEL_JOB, POD
+from batkube.cluster.submission_forms import ANNOTATION_JOB
 from batkube.kernel.errors import Bug, InputError, RunFailed
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import START, Instant, human
@@ -38,7 +38,9 @@ from batkube.simulation.time_limit import TimeIsUp, time_limit
 
 log = logging.getLogger(__name__)
 
-_CUT_OFF = FidelityNote("until", "had not ended, or not begun, when the run was over; jobs.csv has no row for them")
+_CUT_OFF = FidelityNote(
+    "until", "jobs or pods had not ended, or not begun, when the run was over; jobs.csv has no row for them"
+)
 
 WorkloadSource = str | Path | Mapping[str, object]
 """A workload's file, or how it is made: `{"generate": "lublin", "jobs": 500}` (docs/reference/scenario.md)."""

@@ -16,7 +16,7 @@ from batkube.execution.gang_watch import GangWatch
 from batkube.kernel.agenda import Rank
 from batkube.kernel.instants import Duration, Instant
 from batkube.outputs.files.object_records import ObjectRecords
-from batkube.programs.witness import Witness
+from batkube.programs.observer import Observer
 from batkube.simulation.objects import ObjectSubmission, never_ends
 from batkube.workloads.model import ObjectManifest
 
@@ -34,18 +34,18 @@ class Work:
         outcomes: Sequence[Outcome],
         tell_the_rest: Callable[[], None],
         until: Duration | None,
-        witness: Witness | None = None,
+        observer: Observer | None = None,
         gangs: GangWatch | None = None,
     ) -> None:
         """`job_count` is of the jobs of the workloads, whose `outcomes` come in while the run goes on.
 
-        `tell_the_rest` tells of the pods of those that have none at the end. `witness` is there where programs act, and
-        so is who watches over `gangs`.
+        `tell_the_rest` tells of the pods of jobs that have no outcome at the end. `observer` and `gangs` are None where
+        no outside program schedules.
         """
         self._world = world
         self._job_count = job_count
         self._outcomes = outcomes
-        self._witness = witness
+        self._observer = observer
         self._gangs = gangs
         self._objects: ObjectSubmission | None = None
         #: Whether some objects never end; then the run ends when its time is up.
@@ -71,7 +71,7 @@ class Work:
         on_pod: PodListener,
     ) -> None:
         """Apply `objects` at their times, and listen to what becomes of them and of all that others make."""
-        on_apply = None if self._witness is None else self._witness.stir
+        on_apply = None if self._observer is None else self._observer.stir
         submission = ObjectSubmission(self._world, manifests, objects, on_apply)
         self.records = ObjectRecords(self._world, courses, node_names, submission.workload_of, on_pod)
         self._tellers.append(self.records.tell_the_rest)
@@ -109,7 +109,7 @@ class Work:
         if self._objects is None or self.records is None:
             return True
         # What programs make of a custom object nobody can tell beforehand: they have their say while they act at all.
-        is_open = self._is_endless or (self._witness is not None and self._objects.has_custom_kinds)
+        is_open = self._is_endless or (self._observer is not None and self._objects.has_custom_kinds)
         return not is_open and self._objects.is_over and self.records.are_all_over
 
     def left(self) -> list[str]:

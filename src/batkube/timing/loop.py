@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from batkube.cluster.world import World
-from batkube.kernel.agenda import Rank
+from batkube.kernel.agenda import Appointment, Rank
 from batkube.kernel.instants import Instant
 
 Progress = Callable[[Instant], None]
@@ -78,6 +78,9 @@ class Loop:
         while (appointment := agenda.next(until)) is not None:
             if appointment.at > clock.now:
                 clock.advance(appointment.at)
+            elif appointment.at < clock.now:
+                self._keep_aside(appointment)
+                continue
             self.kept += 1
             appointment.action(appointment.at)
         if until > clock.now:
@@ -87,9 +90,17 @@ class Loop:
         """Keep the next appointment, which there must be, whatever the clock shows; return its rank."""
         appointment = self._agenda.next()
         assert appointment is not None, "nothing is due"
-        self.kept += 1
-        appointment.action(appointment.at)
+        self._keep_aside(appointment)
         return appointment.rank
+
+    def _keep_aside(self, appointment: Appointment) -> None:
+        """Keep an appointment at its own instant, whatever the clock shows: paced time is behind it, or ahead."""
+        self.kept += 1
+        self._clock.appointed = appointment.at
+        try:
+            appointment.action(appointment.at)
+        finally:
+            self._clock.appointed = None
 
     def reach(self, now: Instant) -> None:
         """Move the clock to `now`, unless it is there already or beyond."""

@@ -51,6 +51,8 @@ class Place:
 
     def refuse_kind(self, value: object, wanted: str, remedy: str | None = None) -> NoReturn:
         """Raise the InputError that says that `value` is missing, or is not what is `wanted`."""
+        if value is None and not self.at:
+            self.refuse("is empty", remedy)
         self.refuse("is missing" if value is None else f"is {short_text(value)}, which is not {wanted}", remedy)
 
 

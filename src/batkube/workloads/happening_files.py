@@ -18,6 +18,7 @@ from typing import TypeGuard
 from batkube.kernel.distributions import Distribution, parse_distribution
 from batkube.kernel.documents import read_yaml, yaml_documents
 from batkube.kernel.instants import Duration, Instant, duration, seconds
+from batkube.kernel.label_syntax import label_value, qualified_name
 from batkube.workloads import batsim_events
 from batkube.workloads import fields as take
 from batkube.workloads.fields import Place
@@ -226,6 +227,7 @@ def _taint(place: Place, fields: Mapping[str, object], folder: Path) -> Taint:
     if match is None or ((effect or is_new) and effect not in _EFFECTS):
         remedy = f"write key=value:Effect, with one of {', '.join(_EFFECTS)}" if is_new else "write key or key:Effect"
         place.refuse(f"is {written!r}, which is not a taint", remedy)
+    _check_label(place, match["key"], match["value"] or "")
     return Taint(match["key"], match["value"] or "", effect)
 
 
@@ -234,7 +236,15 @@ def _labels(place: Place, fields: Mapping[str, object], folder: Path) -> Mapping
     labels: dict[str, str | None] = {}
     for key, value in take.mapping(place, fields.get("with")).items():
         labels[str(key)] = None if value is None else take.text(place / str(key), value)
+        _check_label(place / str(key), str(key), labels[str(key)] or "")
     return labels
+
+
+def _check_label(place: Place, key: str, value: str) -> None:
+    """Refuse what the API would refuse on a node; where there is none, nobody else would."""
+    for text, problems in ((key, qualified_name(key)), (value, label_value(value))):
+        if problems:
+            place.refuse(f"has {text!r}: {problems[0]}")
 
 
 def _addition(place: Place, fields: Mapping[str, object], folder: Path) -> Addition:

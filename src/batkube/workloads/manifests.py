@@ -134,7 +134,9 @@ class _Manifests:
         """Return the jobs added so far, by submission; simultaneous ones in the order of the file."""
         if not self._jobs:
             raise InputError(
-                self._path, problem="holds neither a Pod nor a Job", remedy="other kinds create no work in a simulation"
+                self._path,
+                problem="holds no object that is work for anybody",
+                remedy="write at least one Pod, Job or Deployment; see docs/reference/workload-manifests.md",
             )
         self._jobs.sort(key=attrgetter("submit"))
         return Workload(name=self._name, source=str(self._path), jobs=self._jobs, notes=tuple(self._notes.items()))

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from batkube.cluster.courses import Courses, work_milli
-from batkube.cluster.forms import ANNOTATION_JOB
 from batkube.cluster.mapping import NAMESPACE, NODE, POD
 from batkube.cluster.outcomes import OBJECT_PROFILE, FinalState, Outcome, PodListener, PodRecord
 from batkube.cluster.pods import is_finished, node_of_pod, phase_of
 from batkube.cluster.references import condition_of, controller_of, has_condition, namespace_of
 from batkube.cluster.resources import demand_of
 from batkube.cluster.store import ADDED, DELETED, Batch, Key, KubeObject
+from batkube.cluster.submission_forms import ANNOTATION_JOB
 from batkube.cluster.world import World
 from batkube.kernel.instants import Instant, seconds
 from batkube.kernel.intervals import mask_of

@@ -1,7 +1,6 @@
-"""What schedulers that share a cluster do to one another.
+"""Conflicts between schedulers that share a cluster.
 
-Each decides on what it has heard of the cluster so far, and none asks the others. Two things can go wrong, and on a
-cluster nothing else tells of them: a pod that another has bound already is not bound again (HTTP 409, Kubernetes:
+Each decides on what it has heard of the cluster so far, and none asks the others. Two things can go wrong: a pod that another has bound already is not bound again (HTTP 409, Kubernetes:
 pkg/registry/core/pod/storage, assignPod), and a pod for which another's pods have left no room is turned away by the
 kubelet of its node (`OutOfcpu`: pkg/kubelet/lifecycle, predicateAdmitHandler).
 """
@@ -19,7 +18,7 @@ _CONFLICT = 409
 _TURNED_AWAY = "OutOf"
 
 
-class Collisions:
+class SchedulerConflicts:
     """Counts the bindings of each program, those that came too late, and the pods that kubelets turned away."""
 
     def __init__(self, world: World) -> None:

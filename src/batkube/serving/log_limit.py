@@ -1,6 +1,6 @@
-"""The log of `serve`, on standard error: never more than a client can be worth.
+"""The log of `serve`, on standard error, limited to some short records a minute.
 
-What is logged there is a fault of ours or of somebody who attacks, and either can come thousands of times a second.
+A record is a fault of ours or an attack, and either can come thousands of times a second.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _EVERY_S = 60.0
 _CHARACTERS = 8000
 
 
-class _Sparing(logging.Filter):
+class _RateLimit(logging.Filter):
     """Lets some records pass each minute, and tells with the next one how many it kept back."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class _Sparing(logging.Filter):
         return True
 
 
-class _Brief(logging.Formatter):
+class _ShortFormat(logging.Formatter):
     """Cuts long records: the request that failed may be as long as its sender liked."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -47,12 +47,12 @@ class _Brief(logging.Formatter):
 
 
 @contextlib.contextmanager
-def spare_log() -> Iterator[None]:
+def limited_log() -> Iterator[None]:
     """Write warnings to standard error as long as the block runs: short ones, and no more than a few."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
-    handler.addFilter(_Sparing())
-    handler.setFormatter(_Brief())
+    handler.addFilter(_RateLimit())
+    handler.setFormatter(_ShortFormat())
     root = logging.getLogger()
     root.addHandler(handler)
     try:

@@ -18,7 +18,7 @@ from batkube.policies.rooms import Accepts, Room
 _NOTHING = {CPU: 0, PODS: 0}
 
 
-class Grounds:
+class ClusterRoom:
     """Knows what each node has to offer to a policy, and whether that has changed since it was last looked at."""
 
     def __init__(

@@ -1,7 +1,7 @@
-"""What a KubeFlux of a run believes, as it writes it down itself, compared with what is so.
+"""The picture that a KubeFlux of a run has of the cluster, read from its own files and compared with the cluster.
 
-It tells where its picture differs from the cluster as far as it has heard of that. What it has not heard of, it cannot
-tell: so the picture itself is looked at here, too, and what is wrong with it beyond what it told is told besides.
+KubeFlux writes down each difference that it finds itself. A change that it has not heard of it cannot find, so its
+whole picture is compared here as well, and differences that it has not written down are added.
 """
 
 from __future__ import annotations

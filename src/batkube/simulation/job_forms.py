@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from batkube.cluster.client import Client
 from batkube.cluster.courses import Course, Courses, Past
-from batkube.cluster.forms import (
+from batkube.cluster.mapping import NAMESPACE, PodFactory, ResourceModel
+from batkube.cluster.store import Key, KubeObject
+from batkube.cluster.submission_forms import (
     DEFAULT_QUEUE,
     DIALECTS,
     KUEUE,
     VOLCANO_JOBS,
     Dialect,
+    GroupedPodFactory,
     SubmissionForm,
     indexed_job_of,
     local_queue_of,
@@ -22,8 +26,6 @@ from batkube.cluster.forms import (
     queue_of,
     volcano_job_of,
 )
-from batkube.cluster.mapping import NAMESPACE, ResourceModel
-from batkube.cluster.store import Key, KubeObject
 from batkube.cluster.world import World
 from batkube.execution.job_makers import GroupMaker, JobMaker, ObjectMaker, PodMaker
 from batkube.kernel.errors import InputError
@@ -41,7 +43,7 @@ _CLUSTER_QUEUES = f"clusterqueues.{KUEUE.partition('/')[0]}"
 _VOLCANO = DIALECTS["scheduling.volcano.sh/v1beta1"]
 
 
-class Manner(NamedTuple):
+class JobForm(NamedTuple):
     """How the jobs of one scheduler are submitted."""
 
     form: SubmissionForm
@@ -49,11 +51,11 @@ class Manner(NamedTuple):
     dialect: Dialect = _VOLCANO
 
 
-Manners = Mapping[str, Manner]
+JobForms = Mapping[str, JobForm]
 """How jobs are submitted, by the `schedulerName` they ask for."""
 
 
-def manners_of(wish: str | None, schedulers: Sequence[OutsideScheduler], objects: Iterable[KubeObject]) -> Manners:
+def job_forms_of(wish: str | None, schedulers: Sequence[OutsideScheduler], objects: Iterable[KubeObject]) -> JobForms:
     """Return how the jobs of each scheduler are submitted: as one wishes, or as the scheduler wants it.
 
     `objects` are those that will be there, definitions of kinds among them. Raises InputError for a form that a
@@ -64,27 +66,27 @@ def manners_of(wish: str | None, schedulers: Sequence[OutsideScheduler], objects
     from batkube.programs.command_lines import names_served  # only where there are programs to launch
 
     kinds = {str(one["metadata"].get("name")) for one in objects if one["kind"] == "CustomResourceDefinition"}
-    manners: dict[str, Manner] = {}
+    job_forms: dict[str, JobForm] = {}
     for scheduler in schedulers:
         for name in names_served(scheduler):
-            manners.setdefault(name, _manner(wish, scheduler, kinds))
-    return manners
+            job_forms.setdefault(name, _job_form(wish, scheduler, kinds))
+    return job_forms
 
 
-def is_owned(manner: Manner) -> bool:
+def is_owned(job_form: JobForm) -> bool:
     """Return whether controllers make the pods of such jobs."""
-    return manner.form.is_owned
+    return job_form.form.is_owned
 
 
-def refuse_without_controllers(manners: Manners) -> None:
+def refuse_without_controllers(job_forms: JobForms) -> None:
     """Refuse forms of which the Job controller makes the pods, where there is none."""
-    for form, _ in manners.values():
+    for form, _ in job_forms.values():
         if form in (SubmissionForm.INDEXED_JOB, SubmissionForm.KUEUE_JOB):
             problem = f"nobody would make the pods of jobs that are submitted as {form.value!r}"
             raise InputError("controllers", problem=problem, remedy="leave it out, or --submit-as pods")
 
 
-def _manner(wish: str | None, scheduler: OutsideScheduler, kinds: set[str]) -> Manner:
+def _job_form(wish: str | None, scheduler: OutsideScheduler, kinds: set[str]) -> JobForm:
     dialects = list(_dialects(scheduler.start, kinds))
     known = [SubmissionForm.PODS, SubmissionForm.INDEXED_JOB]
     known += [SubmissionForm.POD_GROUP] if dialects else []
@@ -98,7 +100,7 @@ def _manner(wish: str | None, scheduler: OutsideScheduler, kinds: set[str]) -> M
             raise InputError("submit-as", problem=problem, remedy="see `definitions` in docs/reference/schedulers.md")
         problem = f"{scheduler.name} does not know jobs as {text!r}"
         raise InputError("submit-as", problem=problem, remedy=f"one of {', '.join(known)}")
-    return Manner(SubmissionForm(text), *dialects[:1])
+    return JobForm(SubmissionForm(text), *dialects[:1])
 
 
 def _dialects(start: ProgramStart, kinds: set[str]) -> Iterable[Dialect]:
@@ -110,10 +112,10 @@ def _dialects(start: ProgramStart, kinds: set[str]) -> Iterable[Dialect]:
     yield from (dialect for dialect in dialects if f"podgroups.{dialect.group}" in kinds)
 
 
-def admitted_kinds(manners: Manners) -> list[str]:
+def admitted_kinds(job_forms: JobForms) -> list[str]:
     """Return the kinds of objects, as they are stored, by which schedulers tell that they let jobs in."""
     kinds = []
-    for form, dialect in manners.values():
+    for form, dialect in job_forms.values():
         if form in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
             kinds.append(f"podgroups.{dialect.group}")
         elif form is SubmissionForm.KUEUE_JOB:
@@ -124,10 +126,10 @@ def admitted_kinds(manners: Manners) -> list[str]:
 class _Preparation:
     """Makes what jobs refer to, once each, unless it is there."""
 
-    def __init__(self, world: World, client: Client, manner: Manner) -> None:
+    def __init__(self, world: World, client: Client, job_form: JobForm) -> None:
         self._store = world.store
         self._client = client
-        self._form, self._dialect = manner
+        self._form, self._dialect = job_form
 
     def __call__(self, job: Job, now: Instant) -> None:
         """Make the PriorityClass and the queue of a job."""
@@ -174,29 +176,41 @@ class MakerChoice:
         self._makers[job.scheduler].dismiss(job, now, is_killed=is_killed)
 
 
-def maker_of(world: World, courses: Courses, model: ResourceModel, client: Client | None, manners: Manners) -> JobMaker:
+def maker_of(
+    world: World, courses: Courses, model: ResourceModel, client: Client | None, job_forms: JobForms
+) -> JobMaker:
     """Return who makes the jobs of a run; `client` is there where any form needs the API."""
-    makers: dict[Manner, JobMaker] = {}
-    for manner in manners.values():
-        if manner not in makers:
-            makers[manner] = _maker(world, courses, model, client, manner)
+    makers: dict[JobForm, JobMaker] = {}
+    numbers = itertools.count()
+    for job_form in job_forms.values():
+        if job_form not in makers:
+            makers[job_form] = _maker(world, courses, model, client, job_form, numbers)
     if len(makers) > 1:
-        return MakerChoice({name: makers[manner] for name, manner in manners.items()})
+        return MakerChoice({name: makers[job_form] for name, job_form in job_forms.items()})
     return next(iter(makers.values()), PodMaker(world, courses, model))
 
 
-def _maker(world: World, courses: Courses, model: ResourceModel, client: Client | None, manner: Manner) -> JobMaker:
-    if manner.form is SubmissionForm.PODS:
-        return PodMaker(world, courses, model)
+def _maker(
+    world: World,
+    courses: Courses,
+    model: ResourceModel,
+    client: Client | None,
+    job_form: JobForm,
+    numbers: Iterator[int],
+) -> JobMaker:
+    if job_form.form is SubmissionForm.PODS:
+        return PodMaker(world, courses, model, PodFactory(model, numbers))
     assert client is not None, "objects are made through the API"
-    prepare = _Preparation(world, client, manner)
-    match manner.form:
+    prepare = _Preparation(world, client, job_form)
+    match job_form.form:
         case SubmissionForm.POD_GROUP:
-            return GroupMaker(world, courses, model, client, manner.dialect, prepare)
+            return GroupMaker(
+                world, courses, model, GroupedPodFactory(model, job_form.dialect, numbers), client, prepare
+            )
         case SubmissionForm.VOLCANO_JOB:
             storage, describe, restarts_whole = _VOLCANO_JOBS, volcano_job_of, True
         case _:
-            is_kueue = manner.form is SubmissionForm.KUEUE_JOB
+            is_kueue = job_form.form is SubmissionForm.KUEUE_JOB
             storage, restarts_whole = JOBS, False
             describe = functools.partial(indexed_job_of, kueue=is_kueue)
     return ObjectMaker(world, courses, model, client, storage, describe, prepare, restarts_whole=restarts_whole)

@@ -1,4 +1,4 @@
-"""Writes down the failed attempts of outside schedulers, as far as they can be seen, and who else has a hand in a run.
+"""Observes outside programs: failed attempts to place pods, and connections other than those to the run's server.
 
 What a scheduler decides is in its writes (`cluster.decisions`); its failed attempts are what it logs (see `attempts`).
 Its events are counted and then removed: nobody in a run watches them, and a long run would make millions.
@@ -39,7 +39,7 @@ _UNGUARDED = FidelityNote(
 )
 
 
-class Witness:
+class Observer:
     """Listens to pods and events."""
 
     def __init__(self, world: World) -> None:
@@ -127,7 +127,10 @@ class Witness:
             return
         about = event.get("involvedObject") or event.get("regarding") or {}
         key = Key(f"{about.get('namespace', NAMESPACE)}/{about.get('name', '')}")
-        self._show_failure(key, str(event.get("message") or event.get("note") or ""), _times(event))
+        # Clients tell of a series of events minutes after it: by then another pod may have the name.
+        pod = self._store.get(POD, key)
+        if pod is not None and about.get("uid", pod["metadata"]["uid"]) == pod["metadata"]["uid"]:
+            self._show_failure(key, str(event.get("message") or event.get("note") or ""), _times(event))
 
     def _remove_events(self, now: Instant) -> None:
         keys = list(dict.fromkeys(self._events_to_remove))

@@ -1,4 +1,4 @@
-"""What somebody gave a run and it makes no use of: said, so that nobody takes its results to rest on it."""
+"""Inputs that have no effect on a run (a network that no job uses, flags that a program ignores), as fidelity notes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FORESIGHT = FidelityNote("policy", "reads job.profile, a job's true future, whi
 _FLAGS = FidelityNote("scheduler", "ignores flags beside its configuration file; set them by --scheduler-config")
 
 
-def note_passed_over(inputs: Inputs, notes: FidelityNotes) -> None:
+def note_unused_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
     """Say what of the platform and of the programs' arguments has no effect, and what a policy should not know."""
     platform = inputs.platform
     profiles = {id(job.profile): job.profile for workload in inputs.workloads for job in workload.jobs}.values()

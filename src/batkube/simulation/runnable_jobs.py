@@ -1,4 +1,4 @@
-"""What of a workload can run on a platform: the rest is left out, or does something simpler, and is told by profile."""
+"""The jobs of a workload that can run on a platform; the others are left out, or become delays, with a note each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from batkube.workloads.model import Job, Workload
 DROP, WALLTIME = "drop", "walltime"
 
 
-def fitted(workload: Workload, platform: str, deed: str) -> Workload:
+def keep_runnable(workload: Workload, platform: str, deed: str) -> Workload:
     """Return the workload without the jobs that cannot run on a platform, or with a delay in the place of what they do.
 
     `deed` is `drop`, a time such as `10m` that such jobs take instead, or `walltime`: as long as they may take. A job

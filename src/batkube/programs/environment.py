@@ -1,8 +1,8 @@
-"""What a program finds around it that is not started with a kubeconfig in its hand: an environment as in a pod.
+"""The environment of an outside program: variables, files and mounts by which clients of Kubernetes find the API.
 
-Clients of Kubernetes look in several places. A kubeconfig is named by KUBECONFIG; in a pod there are the variables
-KUBERNETES_SERVICE_* and the files of the service account; and beside `kubectl proxy` there is a port on the loopback
-where nobody is asked who he is. All of them are there, and all lead to the run's API.
+They look in several places: a kubeconfig that KUBECONFIG names; in a pod, the variables KUBERNETES_SERVICE_* and the
+files of the service account; beside `kubectl proxy`, a port on the loopback that asks for no credentials. A program
+finds all of them, and each leads to the run's API.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ PROXY_PORT = 8001
 _HOST = "127.0.0.1"
 
 
-class ProgramSurroundings(NamedTuple):
-    """What a program finds around it."""
+class ProgramEnvironment(NamedTuple):
+    """What a program is started with, besides its command line."""
 
-    environment: dict[str, str]
+    variables: dict[str, str]
     #: What the server is to show to clients that speak TLS.
     tls: ssl.SSLContext | None = None
     #: What has to be called in the new process before it becomes the program.
@@ -40,8 +40,8 @@ def has_proxy(scheduler: OutsideScheduler) -> bool:
     return scheduler.start.clock is not ClockKind.GO or scheduler.start.proxy_port > 0
 
 
-def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, token: str) -> ProgramSurroundings:
-    """Return the surroundings of a program whose API is at `port`; its files are in `folder`, a kubeconfig among them.
+def environment_of(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, token: str) -> ProgramEnvironment:
+    """Return the environment of a program whose API is at `port`; its files are in `folder`, a kubeconfig among them.
 
     `token` is what shows the server of the API that it may do everything.
     """
@@ -61,7 +61,7 @@ def surround(scheduler: OutsideScheduler, folder: Path, port: int, seed: int, to
             variables |= {"LD_PRELOAD": str(clock_library(cache_folder())), "BATKUBE_SERVICE_ACCOUNT": str(account)}
         else:
             mounts[PLACE] = account
-    return ProgramSurroundings(variables, tls, standing_at(mounts, folder / "mounts") if mounts else None)
+    return ProgramEnvironment(variables, tls, standing_at(mounts, folder / "mounts") if mounts else None)
 
 
 def _mounts(scheduler: OutsideScheduler, folder: Path) -> dict[str, str]:

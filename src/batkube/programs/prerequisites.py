@@ -24,13 +24,13 @@ from batkube.schedulers.records import DEFINITIONS
 if TYPE_CHECKING:
     from batkube.api.manifests import Manifests
 
-Foundations = Sequence[tuple[str, dict[str, Any]]]
+Prerequisites = Sequence[tuple[str, dict[str, Any]]]
 """Manifests, each with the program that needs it, in the order in which they are applied."""
 
 
-def foundations_of(
+def prerequisites_of(
     programs: Iterable[OutsideScheduler], machines: Sequence[Machine], model: ResourceModel
-) -> Foundations:
+) -> Prerequisites:
     """Return what programs need: definitions first, and each once, though several programs may have it."""
     programs = list(programs)
     totals = _totals(machines, model)
@@ -46,9 +46,9 @@ def foundations_of(
     return list(named.values())
 
 
-def lay(foundations: Foundations, manifests: Manifests) -> None:
+def install(prerequisites: Prerequisites, manifests: Manifests) -> None:
     """Apply what programs need; what the API refuses is a mistake in the catalogue."""
-    for program, fields in foundations:
+    for program, fields in prerequisites:
         try:
             manifests.apply(fields)
         except Refused as refusal:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from batkube.cluster.mapping import NAMESPACE, PodFactory, ResourceModel, kube_name, label_value, pod_base_name
@@ -137,9 +138,9 @@ class GangPodFactory(PodFactory):
 class GroupedPodFactory(GangPodFactory):
     """Makes pods that name their group in the dialect of their scheduler."""
 
-    def __init__(self, model: ResourceModel, dialect: Dialect) -> None:
-        super().__init__(model)
-        self._dialect = dialect
+    def __init__(self, model: ResourceModel, dialect: Dialect, numbers: Iterator[int] | None = None) -> None:
+        super().__init__(model, numbers)
+        self.dialect = dialect
 
     def own_labels_of(self, job: Job) -> dict[str, str]:
         """Return the labels without that of the group."""
@@ -147,12 +148,12 @@ class GroupedPodFactory(GangPodFactory):
 
     def labels_of(self, job: Job) -> dict[str, str]:
         """Return the labels, with the group where it is one."""
-        group = {self._dialect.key: object_name(job)} if self._dialect.is_label else {}
+        group = {self.dialect.key: object_name(job)} if self.dialect.is_label else {}
         return {**super().labels_of(job), **group}
 
     def annotations_of(self, job: Job) -> dict[str, str]:
         """Return the annotations, with the group where it is one."""
-        group = {} if self._dialect.is_label else {self._dialect.key: object_name(job)}
+        group = {} if self.dialect.is_label else {self.dialect.key: object_name(job)}
         return {**super().annotations_of(job), **group}
 
 

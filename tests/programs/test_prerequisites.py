@@ -12,8 +12,8 @@ from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
 from batkube.kernel.streams import Streams
 from batkube.platforms.reading import read_platform
-from batkube.programs.foundations import foundations_of, lay
 from batkube.programs.launch import make_server
+from batkube.programs.prerequisites import install, prerequisites_of
 from batkube.programs.program import OutsideScheduler
 from batkube.schedulers.definitions import encode
 from batkube.schedulers.programs import ProgramStart
@@ -57,12 +57,12 @@ def test_definitions_come_first_and_each_once_and_objects_know_the_cluster(tmp_p
     (tmp_path / DEFINITIONS).write_bytes(encode([KIND]))
     platform = read_platform("4x2,8Gi")
 
-    foundations = foundations_of(
+    prerequisites = prerequisites_of(
         [program_in(tmp_path), program_in(tmp_path, name="other")], platform.machines, ResourceModel.MACHINES
     )
 
-    assert [fields["kind"] for _, fields in foundations] == ["CustomResourceDefinition", "Queue"]
-    spec = foundations[1][1]["spec"]
+    assert [fields["kind"] for _, fields in prerequisites] == ["CustomResourceDefinition", "Queue"]
+    spec = prerequisites[1][1]["spec"]
     [group] = spec["groups"]
     sums = {row["name"]: row["all"] for row in group["flavors"][0]["sums"]}
     assert spec["for"] == "queueing"
@@ -72,28 +72,28 @@ def test_definitions_come_first_and_each_once_and_objects_know_the_cluster(tmp_p
 
 def test_they_are_objects_of_the_api_before_anything_else(tmp_path: Path) -> None:
     (tmp_path / DEFINITIONS).write_bytes(encode([KIND]))
-    foundations = foundations_of([program_in(tmp_path)], read_platform("1x1").machines, ResourceModel.REQUESTS)
+    prerequisites = prerequisites_of([program_in(tmp_path)], read_platform("1x1").machines, ResourceModel.REQUESTS)
     world = World(Streams(0))
     server = make_server(world)
 
-    lay(foundations, server.api.manifests(server.token))
+    install(prerequisites, server.api.manifests(server.token))
 
     assert list(world.store.all("queues.example.org")) == ["default"]
 
 
 def test_definitions_that_are_missing_beside_the_program_are_told_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the definitions of its kinds are missing") as told:
-        foundations_of([program_in(tmp_path)], [], ResourceModel.REQUESTS)
+        prerequisites_of([program_in(tmp_path)], [], ResourceModel.REQUESTS)
     assert "`batkube schedulers build queueing`" in str(told.value)
 
 
 def test_an_object_without_a_definition_is_refused_by_its_program_and_name(tmp_path: Path) -> None:
     (tmp_path / DEFINITIONS).write_bytes(encode([]))
-    foundations = foundations_of([program_in(tmp_path)], [], ResourceModel.REQUESTS)
+    prerequisites = prerequisites_of([program_in(tmp_path)], [], ResourceModel.REQUESTS)
     server = make_server(World(Streams(0)))
 
     with pytest.raises(InputError) as told:
-        lay(foundations, server.api.manifests(server.token))
+        install(prerequisites, server.api.manifests(server.token))
     assert str(told.value).startswith(
         "program 'queueing': Queue default: is refused by the API: "
         'no matches for kind "Queue" in version "example.org/v1"'

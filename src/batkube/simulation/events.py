@@ -1,4 +1,4 @@
-"""Puts what is to happen on a run's world: read and checked before it begins, and carried out at its time."""
+"""The events of a run: its timetable is read and checked before it begins, and carried out at its times."""
 
 from __future__ import annotations
 

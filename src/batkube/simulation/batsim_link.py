@@ -1,4 +1,4 @@
-"""Who takes part in a run by Batsim's protocol: a scheduler, which decides as a policy does, or a Batsim (`engine`)."""
+"""Connects a run with its partner by Batsim's protocol: a scheduler in a policy's place, or a Batsim (`engine`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _teller(inputs: Inputs, engine: EngineParts | None) -> OutcomeListener | Non
     return policy.hear
 
 
-def connected(
+def partner_link(
     inputs: Inputs,
     submission: Submission,
     work: Work,

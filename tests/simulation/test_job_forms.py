@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from batkube.cluster.forms import DIALECTS, Dialect, SubmissionForm
+from batkube.cluster.courses import Courses, Past
+from batkube.cluster.mapping import POD, ResourceModel
 from batkube.cluster.store import KubeObject
+from batkube.cluster.store_client import StoreClient
+from batkube.cluster.submission_forms import DIALECTS, Dialect, SubmissionForm
+from batkube.cluster.world import World
 from batkube.kernel.errors import InputError
+from batkube.kernel.instants import START, Duration
+from batkube.kernel.streams import Streams
 from batkube.programs.program import OutsideScheduler
 from batkube.scenarios.keys import make_scenario
 from batkube.schedulers.programs import ProgramStart, start_of
-from batkube.simulation.manners import manners_of, refuse_without_controllers
+from batkube.simulation.job_forms import JobForm, job_forms_of, maker_of, refuse_without_controllers
+from batkube.workloads.model import Delay, Job
 
 
 def scheduler(start: ProgramStart, name: str = "mine") -> OutsideScheduler:
@@ -41,56 +48,56 @@ def test_each_scheduler_of_the_catalogue_gets_jobs_in_its_own_words(name: str, f
     kinds = {"kueue-job": "localqueues.kueue.x-k8s.io", "pod-group": f"podgroups.{str(version).partition('/')[0]}"}
     objects = definitions(kinds.get(form, ""))
 
-    [manner] = manners_of(None, [scheduler(start, name)], objects).values()
+    [job_form] = job_forms_of(None, [scheduler(start, name)], objects).values()
 
-    assert manner.form == form
+    assert job_form.form == form
     if version is not None:
-        assert manner.dialect == DIALECTS[version]
+        assert job_form.dialect == DIALECTS[version]
 
 
 def test_a_wish_comes_before_the_entry() -> None:
-    [manner] = manners_of("volcano-job", [scheduler(start_of("volcano"))], VOLCANO_KINDS).values()
+    [job_form] = job_forms_of("volcano-job", [scheduler(start_of("volcano"))], VOLCANO_KINDS).values()
 
-    assert manner.form is SubmissionForm.VOLCANO_JOB
+    assert job_form.form is SubmissionForm.VOLCANO_JOB
 
 
 def test_a_dialect_of_the_users_own_is_taken_as_its_entry_describes_it() -> None:
     start = ProgramStart((), {}, "mine", submit_as="pod-group", pod_group="mine.org/v1", pod_group_key="mine.org/group")
 
-    [manner] = manners_of(None, [scheduler(start)], definitions("podgroups.mine.org")).values()
+    [job_form] = job_forms_of(None, [scheduler(start)], definitions("podgroups.mine.org")).values()
 
-    assert manner.dialect == Dialect("mine.org/v1", "mine.org/group")
+    assert job_form.dialect == Dialect("mine.org/v1", "mine.org/group")
 
 
 def test_a_dialect_that_nobody_defines_is_one_message() -> None:
     start = ProgramStart((), {}, "mine", submit_as="pod-group", pod_group="mine.org/v1", pod_group_key="mine.org/group")
 
     with pytest.raises(InputError, match=r"mine knows PodGroups of mine.org/v1, and nobody defines that kind"):
-        manners_of(None, [scheduler(start)], VOLCANO_KINDS)
+        job_forms_of(None, [scheduler(start)], VOLCANO_KINDS)
 
 
 def test_a_scheduler_without_an_entry_has_the_dialect_that_is_defined() -> None:
     objects = definitions("podgroups.scheduling.x-k8s.io")
 
-    [manner] = manners_of("pod-group", [scheduler(start_of("kube-scheduler"))], objects).values()
+    [job_form] = job_forms_of("pod-group", [scheduler(start_of("kube-scheduler"))], objects).values()
 
-    assert manner.dialect == DIALECTS["scheduling.x-k8s.io/v1alpha1"]
+    assert job_form.dialect == DIALECTS["scheduling.x-k8s.io/v1alpha1"]
 
 
 @pytest.mark.parametrize("form", ["pod-group", "volcano-job", "kueue-job"])
 def test_a_form_that_the_scheduler_does_not_know_is_one_message(form: str) -> None:
     with pytest.raises(InputError) as refusal:
-        manners_of(form, [scheduler(start_of("kube-scheduler"), "kube-scheduler@1.34.4")], [])
+        job_forms_of(form, [scheduler(start_of("kube-scheduler"), "kube-scheduler@1.34.4")], [])
 
     assert refusal.value.problem == f"kube-scheduler@1.34.4 does not know jobs as '{form}'"
     assert refusal.value.remedy == "one of pods, indexed-job"
 
 
 def test_jobs_without_a_job_controller_are_refused() -> None:
-    manners = manners_of("indexed-job", [scheduler(start_of("kube-scheduler"))], [])
+    job_forms = job_forms_of("indexed-job", [scheduler(start_of("kube-scheduler"))], [])
 
     with pytest.raises(InputError, match="nobody would make the pods of jobs that are submitted as 'indexed-job'"):
-        refuse_without_controllers(manners)
+        refuse_without_controllers(job_forms)
 
 
 @pytest.mark.parametrize(
@@ -106,3 +113,18 @@ def test_a_wrong_key_is_refused(values: dict[str, object], problem: str) -> None
         make_scenario({"workload": "w.json", "platform": "1x1", **values}, "scenario.yaml")
 
     assert refusal.value.problem == problem
+
+
+def test_pods_of_all_forms_have_uids_of_their_own() -> None:
+    """kube-scheduler's cache has pods by their uids, those that others schedule among them."""
+    world, courses = World(Streams(0)), Courses()
+    job_forms = {"first": JobForm(SubmissionForm.PODS), "second": JobForm(SubmissionForm.POD_GROUP)}
+    maker = maker_of(world, courses, ResourceModel.REQUESTS, StoreClient(world.store), job_forms)
+
+    for number, scheduler in enumerate(["first", "second", "first", "second"]):
+        profile = Delay(name="d", duration=Duration(1))
+        job = Job(workload="w0", name=str(number), submit=START, size=2, profile=profile, scheduler=scheduler)
+        maker.make(job, START, Past())
+
+    uids = [pod["metadata"]["uid"] for pod in world.store.all(POD).values()]
+    assert len(uids) == len(set(uids)) == 8

@@ -1,4 +1,4 @@
-"""The present, as a policy sees it: the jobs that wait, those that run, and what is free."""
+"""What a policy sees when it is asked: the jobs that wait, those that run, and what is free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.kernel.intervals import mask_of
 from batkube.platforms.model import Machine
-from batkube.policies.grounds import Grounds
+from batkube.policies.cluster_room import ClusterRoom
 from batkube.policies.pod_jobs import PodJob
 from batkube.policies.queue import JobQueue
 from batkube.policies.rooms import Placement, Room
@@ -58,17 +58,17 @@ class KnownJob:
         return self.end
 
 
-class Present:
+class PolicyView:
     """A policy's `View`, kept up to date by who hears of the changes."""
 
     #: What is free; as of the latest look at the nodes.
     free: Room
 
     def __init__(
-        self, grounds: Grounds, notes: FidelityNotes, true_length: Callable[[Job], Duration] | None = None
+        self, cluster_room: ClusterRoom, notes: FidelityNotes, true_length: Callable[[Job], Duration] | None = None
     ) -> None:
         """`true_length` tells how long jobs take that have no walltime; pods tell it themselves."""
-        self._grounds = grounds
+        self._cluster_room = cluster_room
         self._notes = notes
         self._true_length = true_length
         self.now = START
@@ -150,7 +150,7 @@ class Present:
         place = bisect.bisect_left(self._ends, (known.end, known.number))
         del self._ends[place], self.running[place]
         known.nodes = ()
-        if not self._grounds.is_stale:
+        if not self._cluster_room.is_stale:
             self.free = self.free + known.placement
 
     def forget(self, known: KnownJob) -> None:
@@ -168,11 +168,11 @@ class Present:
 
     def look_at_nodes(self) -> list[Machine] | None:
         """Work out anew what is free if nodes have changed, and return the machines as they are now; None if not."""
-        if not self._grounds.is_stale:
+        if not self._cluster_room.is_stale:
             return None
-        machines, self.free = self._grounds.survey()
+        machines, self.free = self._cluster_room.survey()
         for known in self.running:
-            known.placement = self.free.taken_by(known.job, self._grounds.machine_ids(known.nodes))
+            known.placement = self.free.taken_by(known.job, self._cluster_room.machine_ids(known.nodes))
             self.free = self.free - known.placement
         # Whoever looks only at what is new must look at the whole queue again.
         self.arrived = list(self.queue)

@@ -1,4 +1,4 @@
-"""How a policy has machines switched off and on: it asks their nodes, as it binds pods, through the store."""
+"""Requests of policies to switch machines off and on: annotations on nodes, written through the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batkube.kernel.agenda import Agenda, Rank
 from batkube.kernel.instants import Instant
 
 
-class Switchboard:
+class PowerRequests:
     """Writes on nodes what their machines are asked to be."""
 
     def __init__(self, store: Store, agenda: Agenda) -> None:
