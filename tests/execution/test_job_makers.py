@@ -15,11 +15,11 @@ from batkube.cluster.world import World
 from batkube.controllers.jobs import JOB
 from batkube.execution.job_makers import JobMaker
 from batkube.kernel.instants import Duration, Instant, seconds
-from batkube.kernel.quantities import CPU
+from batkube.kernel.quantities import CPU, MEMORY
 from batkube.kernel.streams import Streams
 from batkube.programs.launch import make_server
 from batkube.simulation.job_forms import JobForm, maker_of
-from batkube.workloads.model import Delay, Job
+from batkube.workloads.model import Delay, GangTerms, Job
 
 NOW = Instant(0)
 VOLCANO = DIALECTS["scheduling.volcano.sh/v1beta1"]
@@ -111,6 +111,21 @@ def test_a_pod_group_is_in_the_dialect_of_its_scheduler(version: str) -> None:
         assert names[dialect.key] == group["metadata"]["name"]
 
 
+@pytest.mark.parametrize("version", DIALECTS)
+def test_a_pod_group_says_how_many_pods_and_how_much_there_must_be_if_its_job_does(version: str) -> None:
+    queue = definition("Queue", version, namespaced=False)
+    cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, DIALECTS[version]), definition("PodGroup", version), queue)
+    terms = GangTerms(min_member=2, min_resources=((CPU, 1500), (MEMORY, 1 << 30)))
+
+    cluster.maker.make(a_job(gang=terms), NOW, Past())
+
+    [group] = cluster.objects(f"podgroups.{DIALECTS[version].group}").values()
+    assert group["spec"]["minMember"] == 2
+    told = {"cpu": "1500m", "memory": "1Gi"} if DIALECTS[version].has_resources else None
+    assert group["spec"].get("minResources") == told
+    assert len(cluster.objects(POD)) == 3, "the others come as well"
+
+
 def test_everything_that_the_workload_says_of_a_job_arrives_on_its_pods() -> None:
     cluster = Cluster(JobForm(SubmissionForm.POD_GROUP, COSCHEDULING), definition("PodGroup", COSCHEDULING.version))
 
@@ -182,10 +197,13 @@ def test_a_volcano_job_is_one_task_of_all_pods_that_starts_over_when_one_is_evic
     cluster = Cluster(JobForm(SubmissionForm.VOLCANO_JOB), definition("Job", version), queue)
 
     cluster.maker.make(a_job(queue="long"), NOW, Past())
+    cluster.maker.make(a_job(name="8", gang=GangTerms(min_member=2)), NOW, Past())
 
-    [job] = cluster.objects("jobs.batch.volcano.sh").values()
+    job, elastic = cluster.objects("jobs.batch.volcano.sh").values()
     [task] = job["spec"]["tasks"]
     assert (job["spec"]["minAvailable"], task["replicas"], job["spec"]["queue"]) == (3, 3, "long")
+    [task] = elastic["spec"]["tasks"]
+    assert (elastic["spec"]["minAvailable"], task["minAvailable"], task["replicas"]) == (2, 2, 3)
     assert job["spec"]["policies"] == [{"event": "PodEvicted", "action": "RestartJob"}]
     assert list(cluster.objects("queues.scheduling.volcano.sh")) == ["long"]
 

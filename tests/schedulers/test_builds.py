@@ -122,6 +122,7 @@ def test_a_version_that_does_not_exist_is_bad_input(published: str, tmp_path: Pa
 
     assert f"{module} has no version {version} that can be downloaded" in str(told.value)
     assert "`batkube schedulers list` shows the versions of tiny that are known" in str(told.value)
+    assert not [path for path in (tmp_path / "cache" / "programs").iterdir() if path.is_dir()], "nothing is left of it"
     assert published == "example.com/tiny"
 
 

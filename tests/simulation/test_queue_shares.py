@@ -1,4 +1,4 @@
-"""Queues that share a cluster: what Volcano's and Kueue's documentation promises of weights, quotas and cohorts.
+"""Queues that share a cluster: what the documentation of Volcano, kube-batch and Kueue promises of weights and quotas.
 
 How many pods of each queue run at an instant is counted from pods.csv; every pod has one cpu.
 """
@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 import yaml
 from tests import opt_in
 
 import batkube
+from batkube.schedulers.programs import start_of
 
 SIXTEEN = "8x2,8Gi"
 VOLCANO = ("volcano@1.10.0", "volcano-controller-manager@1.10.0")
@@ -73,13 +75,8 @@ def running_at(pods: pd.DataFrame, second: float) -> dict[str, int]:
     return alive.groupby(alive["job_id"].str.rstrip("0123456789")).size().to_dict()
 
 
-def queue(name: str, weight: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": {"weight": weight, "reclaimable": True},
-    }
+def queue(name: str, weight: int, version: str = "scheduling.volcano.sh/v1beta1") -> dict[str, Any]:
+    return {"apiVersion": version, "kind": "Queue", "metadata": {"name": name}, "spec": {"weight": weight}}
 
 
 def written(folder: Path, configuration: dict[str, Any]) -> Path:
@@ -88,11 +85,13 @@ def written(folder: Path, configuration: dict[str, Any]) -> Path:
     return path
 
 
-def test_volcano_shares_a_full_cluster_by_the_weights_of_its_queues(tmp_path: Path) -> None:
-    opt_in.require_built(*VOLCANO)
+@pytest.mark.parametrize("programs", [VOLCANO, ("kube-batch@0.5.0",)])
+def test_a_full_cluster_is_shared_by_the_weights_of_queues(programs: tuple[str, ...], tmp_path: Path) -> None:
+    opt_in.require_built(*programs)
+    version = start_of(programs[0]).pod_group
     jobs = [*jobs_of("light", 16, at=10), *jobs_of("heavy", 16, at=10)]
 
-    pods = run(tmp_path, VOLCANO[0], jobs, [queue("light", 1), queue("heavy", 3)])
+    pods = run(tmp_path, programs[0], jobs, [queue("light", 1, version), queue("heavy", 3, version)])
 
     assert running_at(pods, 60) == {"light": 4, "heavy": 12}
 

@@ -78,6 +78,14 @@ def test_a_cluster_describes_links_too(tmp_path: Path) -> None:
     assert read_platform(str(path)).link_count == 1
 
 
+def test_terms_of_gangs_are_noted_where_no_pod_groups_are_made(simulate: Simulate) -> None:
+    jobs = [{**JOBS[0], "min_member": 1}, {**JOBS[0], "id": "2", "min_resources": {"cpu": 1}}, {**JOBS[0], "id": "3"}]
+
+    (note,) = [note for note in simulate(jobs, WAITING).notes if "min_member" in note["message"]]
+
+    assert (note["count"], note["example"]) == (2, "job w0!1")
+
+
 ORACLE = """
 from batkube.policies import Policy, Start
 

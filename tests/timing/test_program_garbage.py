@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from tests.timing.conftest import OtherSide
 
@@ -9,7 +11,7 @@ from batkube.timing.garbage import Garbage
 from batkube.timing.page import ClockPage
 
 MEBI = 1 << 20
-HEAP, WRITTEN, READ, LIVE = 13, 16, 17, 18
+NOW, HEAP, WRITTEN, READ, LIVE = 1, 13, 16, 17, 18
 
 
 def collections(page: ClockPage, program: OtherSide, noise: int) -> list[int]:
@@ -67,3 +69,39 @@ def test_a_program_that_makes_much_garbage_of_little_is_not_let_grow(page: Clock
 
     program[READ] = MEBI
     assert garbage.is_due()
+
+
+def beats(page: ClockPage, program: OtherSide, rate: int, minutes: int, noise: int = 0) -> list[int]:
+    """Return after how many minutes a silent program collects that leaves so many bytes in each of them."""
+    program[HEAP] = program[LIVE] = 20 * MEBI
+    garbage, moments, began = Garbage(page), [], program[NOW]
+    for minute in range(1, minutes + 1):
+        program[NOW] = began + minute * 60 * 10**9
+        program[LIVE] += rate + (noise if minute % 2 else -noise)
+        if garbage.is_due():
+            moments.append(minute)
+            program[LIVE] = program[HEAP]
+    return moments
+
+
+def test_a_program_that_leaves_garbage_by_time_alone_finds_a_rhythm(page: ClockPage, program: OtherSide) -> None:
+    moments = beats(page, program, rate=7 * MEBI, minutes=600)
+
+    assert moments[0] * 7 <= 3 * 180, "less than three times what is worth a collection"
+    assert {later - earlier for earlier, later in itertools.pairwise(moments[1:])} == {32}
+    assert beats(page, program, rate=7 * MEBI, minutes=600, noise=20_000) == moments
+
+
+def test_the_rhythm_quickens_when_a_beat_leaves_too_much(page: ClockPage, program: OtherSide) -> None:
+    quiet = beats(page, program, rate=MEBI, minutes=2_000)
+    assert 60 <= quiet[1] - quiet[0] <= 540
+
+    garbage, program[LIVE] = Garbage(page), program[HEAP] + 600 * MEBI
+    program[NOW] += 60 * 10**9
+    assert garbage.is_due()
+    program[NOW] += 30 * 10**9
+    assert garbage.is_due()
+
+
+def test_a_program_that_leaves_little_is_let_be(page: ClockPage, program: OtherSide) -> None:
+    assert not beats(page, program, rate=1_000, minutes=100_000)

@@ -14,9 +14,11 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import seconds
 from batkube.workloads.batsim import ENDLESS
 from batkube.workloads.model import (
+    WHOLE,
     Composed,
     Delay,
     Foreign,
+    GangTerms,
     Parallel,
     ParallelHomogeneous,
     ParallelHomogeneousTotal,
@@ -255,6 +257,22 @@ class TestExtensions:
         assert second.requests == (("cpu", 1000), ("memory", 1 << 30))
 
 
+class TestGangs:
+    def test_what_a_pod_group_is_to_say_stands_on_the_job_or_on_its_profile(self, write: Write) -> None:
+        profiles = {"d": {"type": "delay", "delay": 1, "cpu": "500m", "memory": "1Gi", "min_resources": True}}
+        jobs = [job(id=1, res=4), job(id=2, res=4, min_member=3), job(id=3, res=4, min_resources={"cpu": 1})]
+        jobs += [job(id=4, res=4, min_resources=False)]
+
+        terms = [one.gang for one in read_workload(write(jobs, profiles)).jobs]
+
+        assert terms == [
+            GangTerms(0, (("cpu", 2000), ("memory", 4 << 30))),
+            GangTerms(3, (("cpu", 1500), ("memory", 3 << 30))),
+            GangTerms(0, (("cpu", 1000),)),
+            WHOLE,
+        ]
+
+
 @pytest.mark.parametrize(
     ("fields", "at", "part"),
     [
@@ -282,6 +300,12 @@ class TestExtensions:
         ({"user": []}, "jobs[1].user", "not a text or"),
         ({"cpu": "x"}, "jobs[1].cpu", "not a quantity"),
         ({"example.com/fpga": {}}, "jobs[1].example.com/fpga", "not a quantity"),
+        ({"res": 3, "min_member": 4}, "jobs[1].min_member", "is 4, more than the job's 3 pods"),
+        ({"min_member": 0}, "jobs[1].min_member", "at least 1"),
+        ({"min_resources": True}, "jobs[1].min_resources", "the job's pods request nothing"),
+        ({"min_resources": 4}, "jobs[1].min_resources", "not true or an object of amounts"),
+        ({"min_resources": {"cores": 4}}, "jobs[1].min_resources.cores", "is no resource"),
+        ({"min_resources": {"cpu": "x"}}, "jobs[1].min_resources.cpu", "not a quantity"),
     ],
 )
 def test_a_wrong_job_is_refused_where_it_stands(write: Write, fields: Fields, at: str, part: str) -> None:

@@ -13,7 +13,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Instant, seconds
 from batkube.workloads import conversions
 from batkube.workloads.delays import DelayProfiles
-from batkube.workloads.model import Composed, Delay, Job, ParallelHomogeneous, Profile, Workload
+from batkube.workloads.model import WHOLE, Composed, Delay, GangTerms, Job, ParallelHomogeneous, Profile, Workload
 from batkube.workloads.run_times import run_time
 
 MakeWorkload = Callable[..., Workload]
@@ -123,6 +123,19 @@ def test_processors_become_machines_rounded_up(delays_at: MakeWorkload) -> None:
 
     assert [job.size for job in packed.jobs] == [1, 1, 2]
     assert packed.size_machines == 3
+
+
+def test_the_terms_of_a_gang_go_with_its_size_and_that_is_noted() -> None:
+    gang = GangTerms(min_member=3)
+    jobs = [
+        Job(workload="w0", name=name, submit=Instant(0), size=size, profile=FLOPS, gang=gang)
+        for name, size in (("small", 4), ("large", 9))
+    ]
+
+    clipped = conversions.clip_sizes(Workload(name="w0", source="test", jobs=jobs), 4)
+
+    assert [(job.size, job.gang) for job in clipped.jobs] == [(4, gang), (4, WHOLE)]
+    assert (conversions.TERMS_LOST, 1) in clipped.notes
 
 
 def test_normalised_cpu_is_a_share_of_the_largest_job(delays_at: MakeWorkload) -> None:

@@ -21,6 +21,7 @@ from batkube.workloads.model import (
     Composed,
     Delay,
     Foreign,
+    GangTerms,
     Job,
     Parallel,
     ParallelHomogeneous,
@@ -75,6 +76,8 @@ def any_workload(draw: st.DrawFn) -> Workload:
             user=draw(st.sampled_from(["", "ann", "7"])),
             priority=draw(st.integers(-5, 5)),
             scheduler=draw(st.sampled_from(["", "default"])),
+            queue=draw(st.sampled_from(["", "long", "2"])),
+            gang=draw(st.builds(GangTerms, st.integers(0, 1), requests)),
         )
         for name in draw(st.lists(names, min_size=1, max_size=8, unique=True))
     ]

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from batkube.cluster.mapping import NAMESPACE, PodFactory, ResourceModel, kube_name, label_value, pod_base_name
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import NANOSECONDS_PER_SECOND
+from batkube.kernel.quantities import format_amount
 from batkube.workloads.manifests_writing import class_name
 from batkube.workloads.model import Job
 
@@ -62,6 +63,8 @@ class Dialect(NamedTuple):
     is_label: bool = False
     #: Whether a PodGroup names a queue and a PriorityClass; Queues are of the same group and version.
     has_queues: bool = True
+    #: Whether a PodGroup says how much there must be for all of it; kube-batch's of 0.5 does not.
+    has_resources: bool = True
 
     @property
     def group(self) -> str:
@@ -73,8 +76,8 @@ class Dialect(NamedTuple):
 DIALECTS = {
     dialect.version: dialect
     for dialect in (
-        Dialect("scheduling.incubator.k8s.io/v1alpha1"),
-        Dialect("scheduling.sigs.dev/v1alpha2"),
+        Dialect("scheduling.incubator.k8s.io/v1alpha1", has_resources=False),
+        Dialect("scheduling.sigs.dev/v1alpha2", has_resources=False),
         Dialect("scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/pod-group", is_label=True, has_queues=False),
         Dialect("scheduling.volcano.sh/v1beta1"),
     )
@@ -167,8 +170,10 @@ def _metadata(job: Job, labels: dict[str, str]) -> KubeObject:
 
 
 def pod_group_of(job: Job, dialect: Dialect, labels: dict[str, str]) -> KubeObject:
-    """Return the PodGroup of `job`: nothing of it starts before all of it can."""
-    spec: KubeObject = {"minMember": job.size}
+    """Return the PodGroup of `job`: nothing of it starts before all of it can, or as much as its terms say."""
+    spec: KubeObject = {"minMember": job.gang.min_member or job.size}
+    if job.gang.min_resources and dialect.has_resources:
+        spec["minResources"] = {name: format_amount(name, amount) for name, amount in job.gang.min_resources}
     if dialect.has_queues:
         spec["queue"] = queue_name(job)
         if job.priority:
@@ -204,14 +209,15 @@ def volcano_job_of(job: Job, template: KubeObject) -> KubeObject:
 
     Everything is said that Volcano's webhooks would fill in (pkg/webhooks/admission/jobs/mutate).
     """
+    at_least = job.gang.min_member or job.size
     spec: KubeObject = {
-        "minAvailable": job.size,
+        "minAvailable": at_least,
         "schedulerName": template["spec"]["schedulerName"],
         "queue": queue_name(job),
         "maxRetry": _MAX_RETRIES,
         "ttlSecondsAfterFinished": 0,
         "policies": [{"event": "PodEvicted", "action": "RestartJob"}],
-        "tasks": [{"name": "pod", "replicas": job.size, "minAvailable": job.size, "template": template}],
+        "tasks": [{"name": "pod", "replicas": job.size, "minAvailable": at_least, "template": template}],
     }
     if job.priority:
         spec["priorityClassName"] = class_name(job.priority)

@@ -6,6 +6,7 @@ a published program is not: then the build has failed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
@@ -43,6 +44,9 @@ def download(wanted: Program, download_line: Sequence[str], folder: Path) -> dic
         return answer
     complaint = answer.get("Error") or done.stderr
     if _UNKNOWN.search(complaint):
+        # It was to be built there, and never will be.
+        with contextlib.suppress(OSError):
+            folder.rmdir()
         problem = f"{wanted.module} has no version {wanted.version} that can be downloaded:\n{complaint.strip()}"
         remedy = f"`batkube schedulers list` shows the versions of {wanted.name} that are known"
         raise InputError(wanted.title, problem=problem, remedy=remedy)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from batkube.cluster.forms import SubmissionForm
 from batkube.execution.profiles import only_computes
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.platforms.power import WATTAGE
 from batkube.policies.foresight import foresight_of
 from batkube.scenarios.scenario import BATSIM_PREFIX
 from batkube.simulation.inputs import Inputs
-from batkube.workloads.model import Composed, Foreign, Profile
+from batkube.simulation.manners import Manner
+from batkube.workloads.model import WHOLE, Composed, Foreign, GangTerms, Job, Profile
 
 #: Batsim's types of profiles that move data from or to a storage.
 _STORING = ("parallel_homogeneous_pfs", "data_staging")
@@ -21,12 +23,15 @@ _POWER = FidelityNote("platform", "tells what machines draw, and the run counts 
 _LINKS = FidelityNote("platform", "describes links, and no job communicates: the network makes no difference")
 _STORAGES = FidelityNote("platform", "has storages, and no job reads or writes them")
 _FORESIGHT = FidelityNote("policy", "reads job.profile, a job's true future, which no scheduler knows")
+_TERMS = FidelityNote("scheduler", "jobs have a min_member or min_resources, which only some PodGroups can say")
 _FLAGS = FidelityNote("scheduler", "ignores flags beside its configuration file; set them by --scheduler-config")
 
 
 def note_unused_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
     """Say what of the platform and of the programs' arguments has no effect, and what a policy should not know."""
     platform = inputs.platform
+    if unheard := _unheard_terms(inputs):
+        notes.add(_TERMS, example=f"job {unheard[0].key}", count=len(unheard))
     profiles = {id(job.profile): job.profile for workload in inputs.workloads for job in workload.jobs}.values()
     powered = [machine.name for machine in platform.machines if WATTAGE in machine.properties]
     if powered and not inputs.scenario.energy:
@@ -45,6 +50,19 @@ def note_unused_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
         for program in inputs.outside:
             for flag, field in idle_flags(program):
                 notes.add(_FLAGS, example=f"{program.name} {flag}: write {field}")
+
+
+def _unheard_terms(inputs: Inputs) -> list[Job]:
+    """Return the jobs whose terms nobody hears, or not all of them."""
+    jobs = [job for workload in inputs.workloads for job in workload.jobs if job.gang != WHOLE]
+    return [job for job in jobs if not _is_heard(job.gang, inputs.manners.get(job.scheduler))]
+
+
+def _is_heard(terms: GangTerms, manner: Manner | None) -> bool:
+    """Return whether jobs of a manner tell all their terms; the PodGroup of a Volcano Job is made by Volcano."""
+    if manner is None or manner.form not in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
+        return False
+    return not terms.min_resources or (manner.form is SubmissionForm.POD_GROUP and manner.dialect.has_resources)
 
 
 def _stores(profile: Profile) -> bool:

@@ -5,10 +5,15 @@ a thing with a map in it draws a number from the run's generator when it is made
 number. So two runs are to collect at the same moments. How much memory is in use cannot tell when: that differs by some
 kilobytes from run to run, for threads are made in real time. How much was read and written can, and it measures garbage
 well: kube-scheduler and kube-controller-manager leave 12 to 16 bytes for each of those.
+
+A program that looks at its queue every second and finds nothing to say (Volcano, kube-batch) leaves garbage by time
+alone, in each minute as much as in the next. It collects in a rhythm of virtual time, which is slowed down or quickened
+until what a beat leaves lies within wide bounds, and then stays: kilobytes have no say in it from there on.
 """
 
 from __future__ import annotations
 
+from batkube.kernel.instants import Duration, seconds
 from batkube.timing.page import ClockPage
 
 #: A program collects after so many bytes.
@@ -21,6 +26,13 @@ _STEP_BYTES, _SHARE = 64 << 20, 16
 #: garbage then that, again, some kilobytes seldom decide. Only one that is silent and leaves twice as much cannot wait.
 _GARBAGE_BYTES = 1 << 30
 _LOOK_BYTES = 1 << 20
+#: A beat of virtual time at first, and the bounds of it.
+_FIRST_BEAT, _LONGEST_BEAT = seconds(60), seconds(86_400)
+_SHORTEST_BEAT = seconds(1)
+#: Worth a collection: so much garbage, more than any talk leaves between two, beside what the last one left; and a beat
+#: that leaves so many times as much is too long.
+_WORTH_BYTES = 160 << 20
+_TOO_MUCH = 3
 
 
 class Garbage:
@@ -30,16 +42,36 @@ class Garbage:
         self._page = page
         #: How much had been read and written when it last collected, and when its memory was last looked at.
         self._collected = self._looked = 0
+        #: The beat of its rhythm, and the instant of the latest one.
+        self._beat: Duration = _FIRST_BEAT
+        self._beaten = page.now
 
     def is_due(self) -> bool:
         """Return whether the program, which is idle, is to collect now; if so, count from here on."""
+        if not self._is_due_by_traffic() and not self._is_due_by_time():
+            return False
+        self._collected = self._page.bytes_read + self._page.bytes_written
+        self._beaten = self._page.now
+        return True
+
+    def _is_due_by_traffic(self) -> bool:
         page = self._page
         traffic, excess = page.bytes_read + page.bytes_written, page.live_bytes - 2 * page.heap_bytes
         if traffic - self._looked < _LOOK_BYTES and excess < 2 * _GARBAGE_BYTES:
             return False
         self._looked = traffic
         steps = page.heap_bytes // _STEP_BYTES
-        if traffic - self._collected < _TRAFFIC_BYTES + steps * _STEP_BYTES // _SHARE and excess < _GARBAGE_BYTES:
+        needed = _TRAFFIC_BYTES + steps * _STEP_BYTES // _SHARE
+        return traffic - self._collected >= needed or excess >= _GARBAGE_BYTES
+
+    def _is_due_by_time(self) -> bool:
+        page = self._page
+        if page.now < self._beaten + self._beat:
             return False
-        self._collected = traffic
-        return True
+        self._beaten = page.now
+        garbage, worth = page.live_bytes - page.heap_bytes, _WORTH_BYTES + page.heap_bytes
+        if garbage < worth:
+            self._beat = min(Duration(2 * self._beat), _LONGEST_BEAT)
+        elif garbage > _TOO_MUCH * worth:
+            self._beat = max(Duration(self._beat // 2), _SHORTEST_BEAT)
+        return garbage >= worth

@@ -163,11 +163,12 @@ class _Jobs:
         profile, extension = self._profiles.named(fields.get("profile"), place / "profile")
         extension = self._extension(place, fields, extension)
         requests = extension.requests
+        size = take.positive_whole(place / "res", fields.get("res"))
         return Job(
             workload=self._workload,
             name=self._name(place, index, fields.get("id")),
             submit=Instant(take.time(place / "subtime", fields.get("subtime"))),
-            size=take.positive_whole(place / "res", fields.get("res")),
+            size=size,
             profile=profile,
             walltime=_walltime(place / "walltime", fields.get("walltime")),
             requests=self._shared.setdefault(requests, requests),
@@ -175,6 +176,7 @@ class _Jobs:
             priority=extension.priority or 0,
             scheduler=extension.scheduler or "",
             queue=extension.queue or "",
+            gang=extension.gang(place, size),
         )
 
     def _name(self, place: Place, index: int, raw: object) -> str:

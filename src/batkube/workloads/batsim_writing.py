@@ -143,13 +143,12 @@ def _counts_flops(profile: Profile) -> bool:
 
 
 def _asks_fields(requests: Requests, scheduler: str) -> Fields:
-    fields: Fields = {}
-    for resource, amount in requests:
-        # cpu as a number of cores, which the first Batkube reads too.
-        fields[resource] = _cores(amount) if resource == CPU else format_amount(resource, amount)
-    if scheduler:
-        fields["scheduler"] = scheduler
-    return fields
+    return {**_amounts(requests), **({"scheduler": scheduler} if scheduler else {})}
+
+
+def _amounts(requests: Requests) -> Fields:
+    # cpu as a number of cores, which the first Batkube reads too.
+    return {name: _cores(amount) if name == CPU else format_amount(name, amount) for name, amount in requests}
 
 
 def _cores(cpu_milli: int) -> int | float:
@@ -168,4 +167,8 @@ def _job_fields(job: Job, profile: str, agreed: _Asks | None) -> Fields:
         fields["priority"] = job.priority
     if job.queue:
         fields["queue"] = job.queue
+    if job.gang.min_member:
+        fields["min_member"] = job.gang.min_member
+    if job.gang.min_resources:
+        fields["min_resources"] = _amounts(job.gang.min_resources)
     return fields

@@ -16,7 +16,7 @@ from batkube.kernel.errors import InputError
 from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.instants import LATEST_NS, NANOSECONDS_PER_SECOND, Duration, Instant
 from batkube.kernel.quantities import CPU
-from batkube.workloads.model import Delay, Job, Profile, Requests, Workload
+from batkube.workloads.model import WHOLE, Delay, Job, Profile, Requests, Workload
 from batkube.workloads.run_times import run_time
 from batkube.workloads.walltimes import OVERRUN
 
@@ -25,6 +25,7 @@ NOT_COMPRESSED = FidelityNote("workload", "a job's run time depends on the machi
 CLIPPED = FidelityNote("workload", "a job asked for more than --clip-size and got that much")
 RAISED = FidelityNote("workload", "a job's walltime was not above its run time and was raised above it")
 NO_WALLTIME_MADE = FidelityNote("workload", "a job's run time depends on the machines: it got no walltime from it")
+TERMS_LOST = FidelityNote("workload", "a job has another size now, and its min_member and min_resources are gone")
 
 
 def shift_to_zero(workload: Workload) -> Workload:
@@ -67,7 +68,7 @@ def selected_jobs(
 def clip_sizes(workload: Workload, most: int) -> Workload:
     """Let no job ask for more than `most` machines; its run time stays."""
     larger = sum(job.size > most for job in workload.jobs)
-    clipped = _each(workload, lambda job: replace_fields(job, size=most) if job.size > most else job)
+    clipped = _resized(workload, lambda job: replace_fields(job, size=most) if job.size > most else job)
     return _noted(clipped, CLIPPED, larger)
 
 
@@ -156,7 +157,7 @@ def pack_machines(workload: Workload, cores: int) -> Workload:
         raise InputError(workload.source, problem=f"a machine cannot have {cores} cores")
     machines = workload.size_machines
     packed = replace(workload, size_machines=None if machines is None else -(-machines // cores))
-    return _each(packed, lambda job: replace_fields(job, size=-(-job.size // cores)))
+    return _resized(packed, lambda job: replace_fields(job, size=-(-job.size // cores)))
 
 
 def normalise_cpu(workload: Workload, largest_milli: int, most_milli: int | None = None) -> Workload:
@@ -178,7 +179,7 @@ def normalise_cpu(workload: Workload, largest_milli: int, most_milli: int | None
             requests_of[key] = tuple(sorted({**dict(job.requests), CPU: cpu_milli}.items()))
         return replace_fields(job, size=1, requests=requests_of[key])
 
-    return replace(_each(workload, normalise), size_machines=None)
+    return replace(_resized(workload, normalise), size_machines=None)
 
 
 def scale_walltimes(workload: Workload, factor: Fraction) -> Workload:
@@ -221,6 +222,21 @@ def with_scheduler(workload: Workload, scheduler: str) -> Workload:
 
 def _each(workload: Workload, change: Callable[[Job], Job]) -> Workload:
     return replace(workload, jobs=[change(job) for job in workload.jobs])
+
+
+def _resized(workload: Workload, change: Callable[[Job], Job]) -> Workload:
+    """Give jobs other sizes; what their PodGroups would say was meant for the old ones."""
+    lost = 0
+
+    def resize(job: Job) -> Job:
+        nonlocal lost
+        changed = change(job)
+        if job.gang == WHOLE or changed.size == job.size:
+            return changed
+        lost += 1
+        return replace_fields(changed, gang=WHOLE)
+
+    return _noted(_each(workload, resize), TERMS_LOST, lost)
 
 
 def _with_jobs(workload: Workload, jobs: Iterable[Job], wanted: str) -> Workload:

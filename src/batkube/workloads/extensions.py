@@ -1,9 +1,10 @@
-"""What Batkube adds to Batsim's workloads: the requests of a job's pods, their scheduler, priority and queue.
+"""What Batkube adds to Batsim's workloads: the requests of a job's pods, their scheduler, priority, queue and gang.
 
 The keys may stand on a profile, as in the first Batkube's files, or on a job, where they override the profile's one by
 one. `cpu` counts cores (a number, or a Kubernetes quantity such as "500m"), `memory` is a quantity of bytes, `gpu`
 counts NVIDIA GPUs, and a key with a slash (`example.com/fpga`) is an extended resource, named as in Kubernetes;
-`ephemeral-storage` and `hugepages-…` are Kubernetes' own.
+`ephemeral-storage` and `hugepages-…` are Kubernetes' own. `min_member` and `min_resources` are of the PodGroup that a
+job becomes with schedulers of gangs.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import NamedTuple
 from batkube.kernel.quantities import CPU, GPU, MEMORY
 from batkube.workloads import fields as take
 from batkube.workloads.fields import Place
-from batkube.workloads.model import Requests
+from batkube.workloads.model import WHOLE, GangTerms, Requests
 
+_OTHER_KEYS = ("scheduler", "priority", "queue", "min_member", "min_resources")
 _RESOURCE_OF_KEY = {"cpu": CPU, "memory": MEMORY, "gpu": GPU}
 
 
@@ -26,6 +28,9 @@ class Extension(NamedTuple):
     scheduler: str | None = None
     priority: int | None = None
     queue: str | None = None
+    min_member: int | None = None
+    #: True for what the pods of `min_member` request.
+    min_resources: Requests | bool | None = None
 
     def overridden_by(self, other: Extension) -> Extension:
         """Return this with everything that `other` gives put in its place."""
@@ -34,12 +39,29 @@ class Extension(NamedTuple):
             self.scheduler if other.scheduler is None else other.scheduler,
             self.priority if other.priority is None else other.priority,
             self.queue if other.queue is None else other.queue,
+            self.min_member if other.min_member is None else other.min_member,
+            self.min_resources if other.min_resources is None else other.min_resources,
         )
+
+    def gang(self, place: Place, size: int) -> GangTerms:
+        """Return the terms of a job of so many pods. Raises InputError if they cannot be met."""
+        if self.min_member is None and not self.min_resources:
+            return WHOLE
+        if self.min_member is not None and self.min_member > size:
+            problem = f"is {self.min_member}, more than the job's {size} pods (res)"
+            (place / "min_member").refuse(problem, "leave it out to have all of them started together")
+        least = self.min_resources or ()
+        if least is True:
+            if not self.requests:
+                remedy = 'write the amounts, {"cpu": 4}, or give the pods requests'
+                (place / "min_resources").refuse("is true, and the job's pods request nothing", remedy)
+            least = tuple((resource, amount * (self.min_member or size)) for resource, amount in self.requests)
+        return GangTerms(self.min_member or 0, least)
 
 
 def is_extension_key(key: str) -> bool:
     """Say whether `key` is one of ours."""
-    return key in ("scheduler", "priority", "queue") or _resource(key) is not None
+    return key in _OTHER_KEYS or _resource(key) is not None
 
 
 def _resource(key: str) -> str | None:
@@ -51,18 +73,34 @@ def _resource(key: str) -> str | None:
 
 def read_extension(place: Place, fields: Mapping[str, object]) -> Extension:
     """Return what the extension keys of `fields` say; other keys are none of our business."""
-    amounts: dict[str, int] = {}
-    for key, value in fields.items():
-        resource = _resource(key)
-        if resource is not None:
-            amounts[resource] = take.quantity(place / key, resource, value)
-    scheduler, priority, queue = fields.get("scheduler"), fields.get("priority"), fields.get("queue")
+    scheduler, priority, queue, min_member, min_resources = map(fields.get, _OTHER_KEYS)
     return Extension(
-        tuple(sorted(amounts.items())),
+        _amounts(place, fields),
         None if scheduler is None else take.text(place / "scheduler", scheduler),
         None if priority is None else take.whole(place / "priority", priority),
         None if queue is None else _queue(place / "queue", queue),
+        None if min_member is None else take.positive_whole(place / "min_member", min_member),
+        None if min_resources is None else _min_resources(place / "min_resources", min_resources),
     )
+
+
+def _amounts(place: Place, fields: Mapping[str, object]) -> Requests:
+    """Return the amounts of those fields that are resources."""
+    resources = [(key, _resource(key), value) for key, value in fields.items()]
+    known = [(resource, take.quantity(place / key, resource, value)) for key, resource, value in resources if resource]
+    return tuple(sorted(dict(known).items()))
+
+
+def _min_resources(place: Place, value: object) -> Requests | bool:
+    """Return amounts of resources; true stands for what the pods request."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, Mapping):
+        place.refuse_kind(value, "true or an object of amounts", 'write true, or {"cpu": 4, "memory": "8Gi"}')
+    for key in value:
+        if _resource(key) is None:
+            (place / key).refuse("is no resource", "resources: cpu, memory, gpu, or a name such as example.com/fpga")
+    return _amounts(place, value)
 
 
 def _queue(place: Place, queue: object) -> str:

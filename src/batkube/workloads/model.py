@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -72,6 +72,19 @@ class Foreign(Profile, frozen=True, gc=False, kw_only=True):
     fields: dict[str, object]
 
 
+class GangTerms(NamedTuple):
+    """What a job's PodGroup says beyond the number of its pods (Volcano, kube-batch, coscheduling: PodGroupSpec)."""
+
+    #: `minMember`: so many pods get their nodes together or not at all; 0 means all of them.
+    min_member: int = 0
+    #: `minResources`: so much must be free, all pods together, before a scheduler looks at the job; empty for nothing.
+    min_resources: Requests = ()
+
+
+WHOLE = GangTerms()
+"""The terms of a job that says nothing of them."""
+
+
 class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One job. Its identity is `workload!name`, as on Batsim's wire."""
 
@@ -94,6 +107,8 @@ class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     image: str = ""
     #: The queue it was submitted to; empty for the scheduler's default one.
     queue: str = ""
+    #: What its PodGroup says, with schedulers that have such.
+    gang: GangTerms = WHOLE
 
     @property
     def key(self) -> str:

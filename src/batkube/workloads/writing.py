@@ -12,7 +12,7 @@ from batkube.kernel.fidelity import FidelityNote
 from batkube.kernel.replacing import replacing
 from batkube.workloads.batsim_writing import batsim_text
 from batkube.workloads.manifests_writing import is_object_name, manifests_text
-from batkube.workloads.model import Job, Workload
+from batkube.workloads.model import WHOLE, Job, Workload
 from batkube.workloads.reading import format_of
 from batkube.workloads.swf_writing import has_parts_of_seconds, swf_text
 
@@ -38,8 +38,13 @@ _LOSSES: dict[str, tuple[tuple[FidelityNote, Callable[[Job], bool]], ...]] = {
             has_parts_of_seconds,
         ),
         (FidelityNote("workload", "SWF has no exit codes: a job's is lost"), lambda job: job.profile.ret != 0),
+        (FidelityNote("workload", "SWF has no PodGroups: a job's terms are lost"), lambda job: job.gang != WHOLE),
     ),
     "manifests": (
+        (
+            FidelityNote("workload", "Jobs have no queue, min_member or min_resources: a job's are lost"),
+            lambda job: bool(job.queue) or job.gang != WHOLE,
+        ),
         (
             FidelityNote("workload", "a job's name is not allowed in Kubernetes and was changed"),
             lambda job: not is_object_name(job.name),
