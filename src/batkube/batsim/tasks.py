@@ -209,15 +209,23 @@ class FluidTasks:
         return scripts.script(profile, [hosts[place] for place in live.ranks])
 
     def _shape(self, profile: Profile, live: LiveJob, execution: ExecuteJob, beside: Profile | None) -> TaskShape:
-        hosts = self._hosts(execution)
-        storage = functools.partial(self._storage, execution.storage)
         try:
-            shape = shape_of(profile, hosts, storage)
-            if beside is None:
-                return shape
-            return _together(shape, shape_of(beside, self._hosts_beside(execution), storage))
+            shape = shape_of(profile, self._hosts(execution), functools.partial(self._storage, execution.storage))
+            if beside is not None:
+                shape = _together(shape, shape_of(beside, self._hosts_beside(execution), _no_storage))
         except NotModelled as error:
             raise Refusal(f"Cannot execute job {live.id}: its profile '{profile.name}' {error}") from None
+        self._check_permissions(shape)
+        return shape
+
+    def _check_permissions(self, shape: TaskShape) -> None:
+        """Refuse to compute where things are stored (Batsim: check_ptask_execution_permission)."""
+        storages = {machine.name: machine.id for machine in self._machines.all if machine.is_storage}
+        for name, flops in zip(shape.hosts, shape.flops, strict=True) if storages else ():
+            if name in storages and flops > 0:
+                raise Refusal(
+                    f"Some computation ({flops:g}) is assigned to storage node (id={storages[name]}, name='{name}')"
+                )
 
     def _hosts_beside(self, execution: ExecuteJob) -> list[str]:
         """Return the hosts of the profile that runs beside a job's own."""
@@ -248,6 +256,11 @@ def _ranks(live: LiveJob, count: int, hosts: int) -> Sequence[int]:
     if isinstance(places, list) and all(isinstance(place, int) and 0 <= place < hosts for place in places):
         return places
     raise Refusal(f"job '{live.id}' has a bad 'smpi_ranks_to_hosts_mapping' field: {places}")
+
+
+def _no_storage(label: str) -> str:
+    """Refuse a storage to what runs beside a job (Batsim: execute_parallel_task passes none on)."""
+    raise Refusal("storage mapping is null but the code uses it! (an additional_io_job uses no storage)")
 
 
 def _together(one: TaskShape, other: TaskShape) -> TaskShape:
