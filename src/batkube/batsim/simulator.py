@@ -33,7 +33,6 @@ class Arguments:
 
     platform: Path
     workloads: Sequence[Path]
-    workflows: Sequence[Path] = ()
     endpoint: str = ENDPOINT
     prefix: str = "out"
     master: str = MASTER_HOST
@@ -42,6 +41,7 @@ class Arguments:
     machines_max: int | None = None
     limits_by_workload: bool = False
     events: Sequence[Path] = ()
+    workflows: Sequence[Path] = ()
     options: Options = field(default_factory=Options)
     has_machine_states: bool = True
     #: How long a reply may take in real time; None for ever, as with Batsim.
