@@ -102,9 +102,9 @@ def test_a_workflow_waits_for_ever_for_a_job_that_is_rejected(play: Play, diamon
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("<adag>", "is not XML"),
+        ("<adag>", "broken XML"),
         ("<platform/>", "begins with <platform>"),
-        ('<adag><job id="a" runtime="x"/></adag>', "its runtime 'x' is no time"),
+        ('<adag><job id="a" runtime="x"/></adag>', "the runtime 'x' is no time"),
         ('<adag><job id="a"/><child ref="b"/></adag>', "refers to the job 'b', which is not there"),
         ('<adag><job id="a"/><child ref="a"><parent ref="a"/></child></adag>', "1 of its tasks wait for each other"),
     ],

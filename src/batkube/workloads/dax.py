@@ -10,13 +10,13 @@ Files and their sizes are passed over, as by Batsim: a task is a time on a numbe
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import Duration, seconds
+from batkube.kernel.xml_walk import XmlWalk
 from batkube.workloads.files import read_bytes
 
 
@@ -43,61 +43,61 @@ class Workflow:
 
 def read_dax(path: Path, name: str) -> Workflow:
     """Return the workflow in the file `path`, called `name`. Raises InputError."""
-    root = _parsed(path)
-    jobs = {job.get("id", ""): job for job in _elements(root, "job")}
-    parents: dict[str, list[str]] = {key: [] for key in jobs}
-    children: dict[str, list[str]] = {key: [] for key in jobs}
-    for edge in _elements(root, "child"):
-        child = _known(path, edge, jobs)
-        for end in _elements(edge, "parent"):
-            parent = _known(path, end, jobs)
-            if parent not in parents[child]:
-                parents[child].append(parent)
-                children[parent].append(child)
+    reader = _DaxReader(str(path))
+    reader.walk(read_bytes(path), "a workflow is XML in Pegasus' DAX format")
     tasks = {
-        key: WorkflowTask(key, _length(path, jobs[key]), _size(jobs[key]), children[key], len(parents[key]))
-        for key in sorted(jobs)
+        key: WorkflowTask(key, length, size, reader.children[key], len(reader.parents[key]))
+        for key, (length, size) in sorted(reader.jobs.items())
     }
     _check_order(path, tasks)
     return Workflow(name, str(path), tasks)
 
 
-def _parsed(path: Path) -> ElementTree.Element:
-    try:
-        root = ElementTree.fromstring(read_bytes(path))
-    except ElementTree.ParseError as error:
-        raise InputError(path, problem=f"is not XML: {error}") from None
-    if _tag(root) != "adag":
-        raise InputError(path, problem=f"begins with <{_tag(root)}>", remedy="a workflow is an <adag>, in DAX format")
-    return root
+class _DaxReader(XmlWalk):
+    """Gathers tasks, and who waits for whom."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        #: How long each task takes, and on how many machines.
+        self.jobs: dict[str, tuple[Duration, int]] = {}
+        self.parents: dict[str, list[str]] = {}
+        self.children: dict[str, list[str]] = {}
+        self._child = ""
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Take up a task, or that one waits for another; tasks stand before all of that."""
+        if self.depth == 0 and tag != "adag":
+            raise self.wrong(f"begins with <{tag}>", "a workflow is an <adag>, in Pegasus' DAX format")
+        if self.depth == 1 and tag == "job":
+            key = attributes.get("id", "")
+            self.jobs[key] = self._length(attributes.get("runtime", "")), _size(attributes.get("num_procs", "1"))
+            self.parents[key], self.children[key] = [], []
+        elif self.depth == 1 and tag == "child":
+            self._child = self._known(attributes)
+        elif self.depth == 2 and tag == "parent":
+            parent = self._known(attributes)
+            if parent not in self.parents[self._child]:
+                self.parents[self._child].append(parent)
+                self.children[parent].append(self._child)
+
+    def _known(self, attributes: dict[str, str]) -> str:
+        key = attributes.get("ref", "")
+        if key not in self.jobs:
+            raise self.wrong(f"refers to the job {key!r}, which is not there")
+        return key
+
+    def _length(self, text: str) -> Duration:
+        try:
+            length = seconds(float(text or 0))
+        except ValueError:
+            length = Duration(-1)
+        if length < 0:
+            raise self.wrong(f"the runtime {text!r} is no time")
+        return length
 
 
-def _tag(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
-
-
-def _elements(element: ElementTree.Element, tag: str) -> Iterator[ElementTree.Element]:
-    return (one for one in element if _tag(one) == tag)
-
-
-def _known(path: Path, element: ElementTree.Element, jobs: Mapping[str, object]) -> str:
-    key = element.get("ref", "")
-    if key not in jobs:
-        raise InputError(path, at=f"<{_tag(element)}>", problem=f"refers to the job {key!r}, which is not there")
-    return key
-
-
-def _length(path: Path, job: ElementTree.Element) -> Duration:
-    text = job.get("runtime", "")
-    try:
-        return seconds(float(text or 0))
-    except ValueError:
-        raise InputError(path, at=f"job {job.get('id')!r}", problem=f"its runtime {text!r} is no time") from None
-
-
-def _size(job: ElementTree.Element) -> int:
+def _size(text: str) -> int:
     """Return how many machines a task needs; what is no such number counts as one, as with Batsim."""
-    text = job.get("num_procs", "1")
     return max(int(text), 1) if text.isdecimal() else 1
 
 
