@@ -43,6 +43,7 @@ class FluidTasks:
         self._scene = scene
         self._folders = folders
         self._machines = machines
+        self._storages = {machine.name: machine.id for machine in machines.all if machine.is_storage}
         self._flow = Flow()
         self.plant = Plant(network, self._flow)
         #: Who counts what tasks cost, where energy is counted.
@@ -220,12 +221,10 @@ class FluidTasks:
 
     def _check_permissions(self, shape: TaskShape) -> None:
         """Refuse to compute where things are stored (Batsim: check_ptask_execution_permission)."""
-        storages = {machine.name: machine.id for machine in self._machines.all if machine.is_storage}
-        for name, flops in zip(shape.hosts, shape.flops, strict=True) if storages else ():
-            if name in storages and flops > 0:
-                raise Refusal(
-                    f"Some computation ({flops:g}) is assigned to storage node (id={storages[name]}, name='{name}')"
-                )
+        for name, flops in zip(shape.hosts, shape.flops, strict=True) if self._storages else ():
+            if name in self._storages and flops > 0:
+                where = f"id={self._storages[name]}, name='{name}'"
+                raise Refusal(f"Some computation ({flops:g}) is assigned to storage node ({where})")
 
     def _hosts_beside(self, execution: ExecuteJob) -> list[str]:
         """Return the hosts of the profile that runs beside a job's own."""
@@ -236,16 +235,16 @@ class FluidTasks:
 
     def _storage(self, storage: Mapping[str, int] | None, label: str) -> str:
         """Return the host that a label means; the only one where the scheduler says nothing."""
-        hosts = {machine.id: machine.name for machine in self._machines.all if machine.is_storage}
         if not storage:
-            if len(hosts) != 1:
+            if len(self._storages) != 1:
                 raise Refusal("No storage/host mapping given and there is no (or more than one) storage node available")
-            return next(iter(hosts.values()))
+            return next(iter(self._storages))
         if label not in storage:
             raise Refusal(f"Unknown storage label='{label}'")
-        if storage[label] not in hosts:
+        name = next((name for name, number in self._storages.items() if number == storage[label]), None)
+        if name is None:
             raise Refusal(f"The host(id={storage[label]}) pointed to by label='{label}' is not a storage host")
-        return hosts[storage[label]]
+        return name
 
 
 def _ranks(live: LiveJob, count: int, hosts: int) -> Sequence[int]:
