@@ -189,7 +189,7 @@ def test_without_a_scheduler_energy_is_counted_as_with_one(tmp_path: Path) -> No
     [
         ({"profile": "wait", "res": 5}, [], "asks for 5 machines of 4"),
         ({"profile": "talk"}, [], "talks with a scheduler"),
-        ({"profile": "wait"}, ["--events", "events.txt"], "nobody hears of events"),
+        ({"profile": "wait"}, ["--events", "events.txt"], "nobody hears of it"),
     ],
 )
 def test_what_needs_a_scheduler_is_refused_without_one(

@@ -177,7 +177,10 @@ class Scene:
         if self.clockwork is not None:
             for moment, number, on_end in self.clockwork.ends(now):
                 heapq.heappush(self._dates, (now, moment, number, Activity(on_end)))
-        for _, activity in sorted(self._ends(now), key=operator.itemgetter(0)):
+        ends = [*self._ends(now)]
+        if len(ends) > 1:
+            ends.sort(key=operator.itemgetter(0))
+        for _, activity in ends:
             if not activity.is_over:
                 activity.is_over = True
                 activity.on_end()

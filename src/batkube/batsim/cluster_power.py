@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from batkube.batsim.actors import Scene, Script
 from batkube.batsim.machines import LiveMachine, Machines
 from batkube.batsim.mailboxes import Mailbox
-from batkube.batsim.power import MachinePower
+from batkube.batsim.power import MachinePower, forbidden
 from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import BatsimServer
 from batkube.execution.energy_book import EnergyBook
@@ -86,6 +86,9 @@ class ClusterPower(MachinePower):
 
     def _complete(self, machines: int, state: int, now: Instant) -> None:
         pass
+
+    def _pass_over(self, machine: LiveMachine, current: int, state: int) -> None:
+        raise forbidden(machine, current, state)
 
     def _change_speed(self, machine: LiveMachine, state: int, now: Instant) -> None:
         if state != self._pstate(machine):

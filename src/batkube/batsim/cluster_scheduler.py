@@ -216,7 +216,8 @@ class _Cast:
         self.scene.enter(self._source(), _MASTER)
         self.scene.enter(self._herald(), _MASTER)
         self.scene.enter(self._mouthpiece(), _MASTER)
-        self.scene.enter(self.server.script(beginning(self._machines, documents, options, self.workloads)), _MASTER)
+        sources = {name: document.workload.source for name, document in documents.items()}
+        self.scene.enter(self.server.script(beginning(self._machines, sources, options, self.workloads)), _MASTER)
 
     # What the cluster tells
 

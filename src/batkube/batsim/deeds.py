@@ -116,7 +116,7 @@ class Deeds:
             ToJobMessage: self._to_speak,
             Notify: self._to_heed,
             Query: self._to_answer,
-            Answer: lambda event: _nothing,
+            Answer: self._to_hear_answer,
         }
 
     def deed(self, event: Event) -> News:
@@ -195,6 +195,8 @@ class Deeds:
     def _killer(self, targets: Iterable[LiveJob]) -> Script:
         progress: dict[str, JsonObject] = {}
         for live in targets:
+            if live.state is JobState.REJECTED:
+                raise Refusal(f"Bad kill: job {live.id} has not been started")
             if live.state is JobState.RUNNING:
                 if live.progress is not None:
                     progress[live.id] = live.progress.tree(self._scene.now)
@@ -279,10 +281,19 @@ class Deeds:
         self._machines.on_change(self._scene.now)
 
     def _to_answer(self, event: Query) -> News:
-        for question in event.requests:
+        for question, details in event.requests.items():
             if question != "consumed_energy":
                 raise Refusal(f"Invalid JSON message: Unknown QUERY '{question}'")
+            if details != {}:
+                raise Refusal(f"Invalid JSON message: the value of '{question}' in 'requests' should be empty")
         return self._answer
+
+    def _to_hear_answer(self, event: Answer) -> News:
+        """Pass over an estimate of waiting: Batsim 4.2.1 never asks for one, and does nothing with it."""
+        for subject in event.answers:
+            if subject != "estimate_waiting_time":
+                raise Refusal(f"Invalid JSON message: unknown ANSWER type '{subject}'")
+        return _nothing
 
     def _answer(self) -> Script:
         if self._power is None:

@@ -10,7 +10,6 @@ Imitated: Batsim 4.2.1, src/jobs_execution.cpp.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Protocol
@@ -26,6 +25,7 @@ from batkube.batsim.refusal import Refusal
 from batkube.batsim.server import BatsimServer
 from batkube.execution.energy_book import EnergyBook
 from batkube.kernel.instants import Duration, seconds
+from batkube.workloads.message_patterns import next_profile
 from batkube.workloads.model import Composed, Delay, Foreign, Profile
 
 WALLTIME_REACHED, CANCELLED = -1, -2
@@ -101,6 +101,8 @@ class JobExecutor:
         allowance = Allowance(live.job.walltime)
         code = yield from self._work(live.job.profile, live, execution, allowance, live.progress)
         live.return_code = code
+        if code < CANCELLED:
+            raise Refusal(f"Job '{live.id}' completed with unknown return code: {code}")
         yield from self._end(live, _state_after(code))
 
     def _read_meters(self, live: LiveJob) -> Script:
@@ -189,14 +191,10 @@ class JobExecutor:
                 code = yield from self._wait(_time(fields, "polltime", _POLL_TIME), allowance)
                 if code:
                     return code
-        if live.inbox:
-            matches = re.fullmatch(str(fields.get("regex", ".*")), live.inbox.popleft())
-            name = fields.get("success" if matches else "failure", "")
-        else:
-            name = fields.get("timeout", "")
+        name = next_profile(fields, live.inbox.popleft()) if live.inbox else str(fields.get("timeout", ""))
         if not name:
             return 0
-        chosen = self._workloads.profile(live.job.workload, str(name))
+        chosen = self._workloads.profile(live.job.workload, name)
         if chosen is None:
             raise Refusal(
                 f"Cannot execute job {live.id}: the profile '{name}', which its profile '{profile.name}' goes on with, "

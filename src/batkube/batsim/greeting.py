@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from batkube.batsim.jobs import Workloads
 from batkube.batsim.machines import LiveMachine, Machines
 from batkube.batsim.messages import JsonObject
 from batkube.batsim.options import Options
-from batkube.workloads.batsim import BatsimDocument
 
 
-def beginning(
-    machines: Machines, documents: Mapping[str, BatsimDocument], options: Options, workloads: Workloads
-) -> JsonObject:
-    """Return how a simulation is described to its scheduler."""
+def beginning(machines: Machines, sources: Mapping[str, str], options: Options, workloads: Workloads) -> JsonObject:
+    """Return how a simulation is described to its scheduler; `sources` has the file of each workload."""
     storage = [machine for machine in machines.all if machine.is_storage]
     compute = [machine for machine in machines.all if not machine.is_storage]
     return {
@@ -26,7 +24,8 @@ def beginning(
         "config": options.configuration(),
         "compute_resources": _described(compute),
         "storage_resources": _described(storage),
-        "workloads": {name: document.workload.source for name, document in documents.items()},
+        # Files are told with the folder we are in before them, as it is (Batsim: absolute_filename).
+        "workloads": {name: str(Path.cwd() / source) for name, source in sources.items()},
         "profiles": dict(workloads.profile_descriptions()),
     }
 

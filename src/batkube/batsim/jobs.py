@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from batkube.batsim.actors import Actor
 from batkube.batsim.messages import JsonObject
 from batkube.batsim.progress import JobProgress
 from batkube.batsim.refusal import Refusal
+from batkube.execution.shapes import SMPI
 from batkube.kernel.errors import InputError
 from batkube.kernel.instants import START, Duration, Instant
 from batkube.workloads.batsim import BatsimDocument, read_registered_job, read_registered_profile
 from batkube.workloads.model import Job, Profile
+from batkube.workloads.usage_traces import USAGE_TRACE
 
 _NO_TIME = Duration(0)
 
@@ -79,8 +81,13 @@ class LiveJob:
 class Workloads:
     """All jobs and profiles by workload."""
 
-    def __init__(self, documents: Mapping[str, BatsimDocument], *, keeps_profiles: bool) -> None:
-        """`keeps_profiles`: those of jobs that have ended can be used by new ones (--enable-profile-reuse)."""
+    def __init__(
+        self, documents: Mapping[str, BatsimDocument], *, keeps_profiles: bool, workflows: Iterable[str] = ()
+    ) -> None:
+        """`keeps_profiles`: those of jobs that have ended can be used by new ones (--enable-profile-reuse).
+
+        `workflows` are workloads whose jobs come to be while the simulation goes on.
+        """
         self._keeps_profiles = keeps_profiles
         #: None for profiles that nobody uses any more.
         self._profiles: dict[str, dict[str, tuple[Profile, JsonObject] | None]] = {}
@@ -95,6 +102,14 @@ class Workloads:
                 profile = document.profile_descriptions[str(description["profile"])]
                 live = LiveJob(job, {**description, "id": job.key}, profile)
                 self._jobs[job.key] = live
+        for name in workflows:
+            self._profiles[name] = {}
+
+    def add(self, job: Job, description: JsonObject, profile_description: JsonObject) -> LiveJob:
+        """Add a job of a workflow, which has a profile of its own."""
+        self._profiles[job.workload][job.profile.name] = job.profile, profile_description
+        live = self._jobs[job.key] = LiveJob(job, description, profile_description)
+        return live
 
     def jobs_of(self, workload: str) -> list[LiveJob]:
         """Return the jobs of a workload's file in the order in which they are submitted."""
@@ -131,6 +146,11 @@ class Workloads:
                 f"Invalid new profile registration: profile '{name}' already existed in workload '{workload}'"
             )
         known = {one: entry[1] for one, entry in profiles.items() if entry is not None}
+        if description.get("type") in (SMPI, USAGE_TRACE):
+            raise Refusal(
+                "Trying to create a SMPI profile from another source than a file workload, which is not implemented at "
+                f"the moment (profile '{name}')."
+            )
         try:
             profile = read_registered_profile(name, description, known)
         except InputError as error:
@@ -152,11 +172,15 @@ class Workloads:
 
     def register_job(self, job_id: str, description: JsonObject) -> LiveJob:
         """Add a job of the scheduler's own."""
-        workload, _ = self._check_id(job_id)
+        workload, own_name = self._check_id(job_id)
         if workload not in self._profiles:
             raise Refusal(f"Internal error: Workload '{workload}' should exist.")
         if self.is_known(job_id):
             raise Refusal(f"Cannot register new job '{job_id}', it already exists in the workload.")
+        if "id" not in description:
+            raise Refusal("Invalid JSON job submitted by the scheduler: one job has no 'id' field")
+        if str(description["id"]) not in (job_id, own_name):
+            raise Refusal(f"REGISTER_JOB: the 'id' of the job is '{description['id']}', and its 'job_id' '{job_id}'")
         if "subtime" not in description:
             raise Refusal(f"Invalid JSON job submitted by the scheduler: job '{job_id}' has no 'subtime' field")
         profiles = {one: entry for one, entry in self._profiles[workload].items() if entry is not None}

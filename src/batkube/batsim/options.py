@@ -20,6 +20,9 @@ class Options:
     forwards_unknown_events: bool = False
     scheduler_configuration: str = ""
     has_energy: bool = False
+    #: At most so many jobs of a workflow at once; 0 for any number.
+    workflow_jobs_max: int = 0
+    ignores_beyond_workflow: bool = False
 
     def configuration(self) -> JsonObject:
         """Return what SIMULATION_BEGINS says of them; Redis is never used, and its defaults are told as by Batsim."""

@@ -20,9 +20,15 @@ from batkube.execution.energy_book import SWITCHING_OFF, SWITCHING_ON, EnergyBoo
 from batkube.kernel.instants import Duration, Instant, seconds
 from batkube.platforms.power import HostPower
 
+#: What Batsim writes of a request for a power state that stands for a way.
+_NOWHERE = -42
+
 
 class _Request:
-    """Machines that are to be in a power state, and those of them that are not yet."""
+    """Machines that are to be in a power state, and those of them that are not yet.
+
+    One that asks for what a machine cannot do at present is never done.
+    """
 
     def __init__(self, machines: int, state: int) -> None:
         self.machines = self.left = machines
@@ -40,6 +46,7 @@ class MachinePower:
         self._server = server
         self._machines = machines
         self._book = book
+        self._requests: list[_Request] = []
 
     def consumed(self, now: Instant) -> float:
         """Return the joules of all machines since the beginning."""
@@ -53,56 +60,65 @@ class MachinePower:
         """Begin to bring machines into a power state, at once or by somebody who takes the time for it."""
         yield from self.read_meters()
         now = self._scene.now
-        is_work = self._power(self._machines.first(machines)).computes_in(state)
-        request = _Request(machines, state)
-        self._begin(machines, SWITCHING_ON if is_work else SWITCHING_OFF, now)
+        self._requests.append(_Request(machines, state))
+        self._begin(machines, _transition(self._power(self._machines.first(machines)), state), now)
         for machine in self._machines.among(machines):
             power, current = self._power(machine), self._pstate(machine)
             if power.computes_in(current) and power.computes_in(state):
                 yield Pause(functools.partial(self._change_speed, machine, state, now))
-                self._settle(request, machine, at_once=True)
+                self._settle(machine, state, at_once=True)
                 continue
             if power.computes_in(current) and state in power.sleeps:
                 if machine.jobs:
                     raise Refusal(f"jobs are running on machine {machine.id}")
                 self._machines.change(machine, MachineState.SWITCHING_OFF, now)
-                travel = self._travel(request, machine, power.sleeps[state].off, MachineState.SLEEPING)
+                travel = self._travel(machine, power.sleeps[state].off, state, MachineState.SLEEPING)
             elif current in power.sleeps and power.computes_in(state):
                 self._machines.change(machine, MachineState.SWITCHING_ON, now)
-                travel = self._travel(request, machine, power.sleeps[current].on, MachineState.IDLE)
+                travel = self._travel(machine, power.sleeps[current].on, state, MachineState.IDLE)
+            elif current in power.sleeps or not 0 <= state < len(power.draws):
+                raise forbidden(machine, current, state)
             else:
-                raise Refusal(
-                    f"Switching machine {machine.id} ('{machine.name}') from pstate {current} to {state} is forbidden"
-                )
+                self._pass_over(machine, current, state)
+                continue
             yield Enter(travel, machine.name)
             self._server.pending["switches"] += 1
 
     def _power(self, machine: LiveMachine) -> HostPower:
         return self._book.meters.power(machine.name)
 
-    def _travel(self, request: _Request, machine: LiveMachine, way: int, arrival: MachineState) -> Script:
-        yield Pause(lambda: self._leave(machine, way, request.state, self._scene.now))
+    def _travel(self, machine: LiveMachine, way: int, state: int, arrival: MachineState) -> Script:
+        yield Pause(lambda: self._leave(machine, way, state, self._scene.now))
         speed = self._book.meters.plant.host(machine.name).speeds_flops[way]
         # What computing a flop is made of: its amount, host and priority (SimGrid: s4u::this_actor::execute).
         for _ in range(3):
             yield Pause()
         yield Sleep(seconds(1.0 / speed) or Duration(1), is_work=True)
-        yield Pause(lambda: self._arrive(machine, request.state, self._scene.now))
+        yield Pause(lambda: self._arrive(machine, state, self._scene.now))
         now = self._scene.now
         self._machines.change(machine, arrival, now)
-        yield self._mailbox.put(functools.partial(self._arrived, request, machine))
+        yield self._mailbox.put(functools.partial(self._arrived, machine, state))
 
-    def _arrived(self, request: _Request, machine: LiveMachine) -> Script:
-        self._settle(request, machine, at_once=False)
+    def _arrived(self, machine: LiveMachine, state: int) -> Script:
+        self._settle(machine, state, at_once=False)
         self._server.pending["switches"] -= 1
         yield from ()
 
-    def _settle(self, request: _Request, machine: LiveMachine, *, at_once: bool) -> None:
-        """One machine is there; with the last one the request is done."""
-        request.left &= ~(1 << machine.id)
+    def _settle(self, machine: LiveMachine, state: int, *, at_once: bool) -> None:
+        """One machine is there, which the first request that waits for it hears; with the last one it is done."""
+        place = 1 << machine.id
+        request = next(one for one in self._requests if one.state == state and one.left & place)
+        request.left &= ~place
         if not request.left:
+            self._requests.remove(request)
             self._complete(request.machines, request.state, self._scene.now)
             self._server.switched(request.machines, request.state, at_once=at_once)
+
+    def _pass_over(self, machine: LiveMachine, current: int, state: int) -> None:
+        """Leave a machine alone that is on its way already, or is asked into a state that stands for a way.
+
+        Batsim writes an error into its log and goes on; the request is never done.
+        """
 
     # What a switch does to the machines themselves
 
@@ -124,3 +140,15 @@ class MachinePower:
 
     def _arrive(self, machine: LiveMachine, state: int, now: Instant) -> None:
         self._book.meters.set_pstate(machine.name, state, now)
+
+
+def _transition(power: HostPower, state: int) -> int:
+    """Return what is written of machines that are asked into a power state, until they are there."""
+    if power.computes_in(state):
+        return SWITCHING_ON
+    return SWITCHING_OFF if state in power.sleeps else _NOWHERE
+
+
+def forbidden(machine: LiveMachine, current: int, state: int) -> Refusal:
+    """Return what is said of a switch that no machine can make."""
+    return Refusal(f"Switching machine {machine.id} ('{machine.name}') from pstate {current} to {state} is forbidden")

@@ -154,6 +154,35 @@ class _Data:
         return machines
 
 
+def _read_rejection(data: _Data, at: Instant) -> Event:
+    data.sized(1)
+    return RejectJob(at=at, job_id=data.text("job_id"))
+
+
+def _read_kill(data: _Data, at: Instant) -> Event:
+    data.sized(1)
+    return KillJob(at=at, job_ids=data.texts("job_ids"))
+
+
+def _read_call(data: _Data, at: Instant) -> Event:
+    data.sized(1)
+    return CallMeLater(at=at, call_at=data.date("timestamp"))
+
+
+def _read_query(data: _Data, at: Instant) -> Event:
+    data.sized(1)
+    requests = data.object("requests")
+    if not requests:
+        data.refuse("the 'requests' object must be non-empty")
+    return Query(at=at, requests=requests)
+
+
+def _read_answer(data: _Data, at: Instant) -> Event:
+    if not data.members:
+        data.refuse("the 'data' object must be non-empty")
+    return Answer(at=at, answers=data.members)
+
+
 def _read_execution(data: _Data, at: Instant) -> Event:
     data.sized(2, 3)
     machines = data.machines("alloc")
@@ -193,6 +222,8 @@ def _storage(data: _Data) -> Mapping[str, int]:
         if isinstance(machine, bool) or not isinstance(machine, int):
             data.refuse("Invalid 'storage_mapping': a value is not an integer")
         storage[label] = machine
+    if not storage:
+        data.refuse("the 'storage_mapping' value must be a non-empty object")
     return storage
 
 
@@ -257,9 +288,9 @@ _READERS: Mapping[str, Callable[[_Data, Instant], Event]] = {
     ),
     RequestedCall.TYPE: lambda data, at: RequestedCall(at=at),
     ExecuteJob.TYPE: _read_execution,
-    RejectJob.TYPE: lambda data, at: RejectJob(at=at, job_id=data.text("job_id")),
-    KillJob.TYPE: lambda data, at: KillJob(at=at, job_ids=data.texts("job_ids")),
-    CallMeLater.TYPE: lambda data, at: CallMeLater(at=at, call_at=data.date("timestamp")),
+    RejectJob.TYPE: _read_rejection,
+    KillJob.TYPE: _read_kill,
+    CallMeLater.TYPE: _read_call,
     RegisterJob.TYPE: lambda data, at: RegisterJob(at=at, job_id=data.text("job_id"), job=data.object("job")),
     RegisterProfile.TYPE: lambda data, at: RegisterProfile(
         at=at, workload=data.text("workload_name"), name=data.text("profile_name"), profile=data.object("profile")
@@ -271,8 +302,8 @@ _READERS: Mapping[str, Callable[[_Data, Instant], Event]] = {
     ),
     ToJobMessage.TYPE: lambda data, at: ToJobMessage(at=at, job_id=data.text("job_id"), message=data.text("msg")),
     Notify.TYPE: _read_notification,
-    Query.TYPE: lambda data, at: Query(at=at, requests=data.object("requests")),
-    Answer.TYPE: lambda data, at: Answer(at=at, answers=data.members),
+    Query.TYPE: _read_query,
+    Answer.TYPE: _read_answer,
 }
 
 #: What a scheduler may say.

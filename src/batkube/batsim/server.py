@@ -83,11 +83,19 @@ class BatsimServer:
         self.pending: Counter[str] = Counter()
         #: Jobs whose end is told in the next message; then they are forgotten.
         self._ended: list[str] = []
+        #: Who is told of the ends of jobs, by their ids: workflows.
+        self._callbacks: dict[str, Mailbox] = {}
+        self._ended_workflows = 0
 
     @property
     def is_over(self) -> bool:
         """Whether the scheduler knows that the simulation has ended."""
         return self._is_over
+
+    @property
+    def awaits_registrations(self) -> bool:
+        """Whether the scheduler has not said yet that it will register no more jobs."""
+        return self._options.has_dynamic_jobs and not self.is_registration_over
 
     @property
     def waiting(self) -> int:
@@ -129,9 +137,8 @@ class BatsimServer:
 
     @property
     def _is_finished(self) -> bool:
-        registers = self._options.has_dynamic_jobs and not self.is_registration_over
         is_idle = not self.running and self.submissions == self.completions and not any(self.pending.values())
-        return is_idle and not registers and not any(self._sources.values())
+        return is_idle and not self.awaits_registrations and not any(self._sources.values())
 
     # What others tell it
 
@@ -141,8 +148,18 @@ class BatsimServer:
         self._is_over = self._has_sent_end
         yield from ()
 
+    def call_back(self, live: LiveJob, mailbox: Mailbox) -> None:
+        """Tell somebody of the end of a job, unless it is rejected or killed."""
+        self._callbacks[live.id] = mailbox
+
     def submitted(self, jobs: Iterable[LiveJob]) -> Script:
-        """Jobs arrive."""
+        """Jobs arrive; nobody hears of them after the workflow if they are to be ignored then.
+
+        Batsim counts whether there are workflows, and not how many: with several, jobs are ignored from the end of the
+        first to that of the second.
+        """
+        if self._options.ignores_beyond_workflow and self._ended_workflows == 1:
+            return
         for live in jobs:
             live.state = JobState.SUBMITTED
             self.submissions += 1
@@ -154,17 +171,20 @@ class BatsimServer:
         profile = live.profile_description if self._options.forwards_profiles else None
         self.tell(JobSubmitted(at=self._scene.now, job_id=live.id, job=live.description, profile=profile))
 
-    def goodbye(self, kind: str, notice: str) -> Script:
+    def goodbye(self, kind: str, notice: str, *, is_workflow: bool = False) -> Script:
         """A source of jobs or events has no more; the last of a kind is told of."""
         self._sources[kind] -= 1
+        self._ended_workflows += is_workflow
         if not self._sources[kind]:
             self.tell(Notify(at=self._scene.now, kind=notice))
         yield from ()
 
     def completed(self, live: LiveJob) -> Script:
         """A job has ended by itself, or at its walltime."""
+        waiting = self._callbacks.pop(live.id, None)
+        if waiting is not None:
+            yield waiting.put(live)
         self.end(live)
-        yield from ()
 
     def end(self, live: LiveJob) -> None:
         """A job that ran is over."""
@@ -195,6 +215,8 @@ class BatsimServer:
         """External events occurred; `more` of those about machines has their ids as a set."""
         for event in events:
             ids = event.more.get("resources")
+            if ids == 0:
+                continue  # of no machines there is nothing to tell
             if isinstance(ids, int):
                 self._change_availability(event.kind, ids)
                 event = Notify(at=event.at, kind=event.kind, more={"resources": format_intervals(ids)})

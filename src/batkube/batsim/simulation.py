@@ -21,12 +21,14 @@ from batkube.batsim.server import BatsimServer
 from batkube.batsim.sources import EVENTS, JOBS, source_of_events, source_of_jobs
 from batkube.batsim.tables import Tables
 from batkube.batsim.tasks import FluidTasks
+from batkube.batsim.workflows import source_of_tasks
 from batkube.execution.energy_book import EnergyBook
 from batkube.execution.meters import Meters
 from batkube.kernel.errors import RunFailed
 from batkube.kernel.instants import human
 from batkube.platforms.network import Network
 from batkube.workloads.batsim import BatsimDocument
+from batkube.workloads.dax import Workflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,13 @@ class SimulationInputs:
     #: Of each events file its events in order.
     events: Sequence[Sequence[Notify]]
     options: Options
+    workflows: Sequence[Workflow] = ()
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The file of each workload."""
+        files = {name: document.workload.source for name, document in self.documents.items()}
+        return files | {workflow.name: workflow.source for workflow in self.workflows}
 
 
 class JobsLeft(RunFailed):
@@ -48,7 +57,11 @@ class JobsLeft(RunFailed):
 def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler | None, tables: Tables) -> None:
     """Simulate to the end; without a scheduler all jobs begin at once. Raises RunFailed when the scheduler leaves."""
     mailbox = Mailbox()
-    workloads = Workloads(inputs.documents, keeps_profiles=inputs.options.keeps_profiles)
+    workloads = Workloads(
+        inputs.documents,
+        keeps_profiles=inputs.options.keeps_profiles,
+        workflows=[workflow.name for workflow in inputs.workflows],
+    )
     conversation: Conversation
     server = BatsimServer(
         scene,
@@ -58,7 +71,7 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler | None
         workloads,
         tables,
         lambda message: conversation.exchange(message),
-        {JOBS: len(inputs.documents), EVENTS: len(inputs.events)},
+        {JOBS: len(inputs.sources), EVENTS: len(inputs.events)},
     )
     folders = {name: Path(document.workload.source).parent for name, document in inputs.documents.items()}
     tasks = FluidTasks(scene, inputs.network, inputs.machines, folders)
@@ -89,16 +102,21 @@ def simulate(inputs: SimulationInputs, scene: Scene, scheduler: Scheduler | None
     for name in inputs.documents:
         jobs = workloads.jobs_of(name)
         scene.enter(source_of_jobs(scene, mailbox, server, jobs, first_submission), master)
+    for workflow in inputs.workflows:
+        limit = inputs.options.workflow_jobs_max
+        scene.enter(source_of_tasks(scene, mailbox, server, workloads, workflow, limit), master)
     for events in inputs.events:
         scene.enter(source_of_events(scene, mailbox, server, events), master)
-    scene.enter(server.script(beginning(inputs.machines, inputs.documents, inputs.options, workloads)), master)
+    scene.enter(server.script(beginning(inputs.machines, inputs.sources, inputs.options, workloads)), master)
     while not server.is_over and (due := scene.due) is not None:
         scene.step(due)
     if not server.is_over:
-        raise JobsLeft(
-            f"nothing more is due at {human(scene.now)}, and the scheduler left {server.waiting} jobs that it was told "
-            "of neither started nor rejected"
-        )
+        left = "rejected or killed a job of a workflow, which waits for it"
+        if server.waiting:
+            left = f"left {server.waiting} jobs that it was told of neither started nor rejected"
+        elif server.awaits_registrations:
+            left = "has not said that it will register no more jobs (NOTIFY of registration_finished)"
+        raise JobsLeft(f"nothing more is due at {human(scene.now)}, and the scheduler {left}")
 
 
 def _begin_all(scene: Scene, inputs: SimulationInputs, workloads: Workloads, executor: JobExecutor) -> None:

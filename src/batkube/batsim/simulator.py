@@ -14,10 +14,12 @@ from batkube.batsim.simulation import SimulationInputs, simulate
 from batkube.batsim.site import MASTER_HOST, TransferTimes, machines_of
 from batkube.batsim.socket import Requester
 from batkube.batsim.tables import Tables
+from batkube.execution.shapes import SMPI
 from batkube.kernel.errors import InputError, RunFailed
 from batkube.kernel.stopwatch import Stopwatch
 from batkube.platforms.reading import read_network, read_platform
 from batkube.workloads.batsim import BatsimDocument, read_batsim_document
+from batkube.workloads.dax import read_dax
 from batkube.workloads.model import Composed, Foreign, Profile
 from batkube.workloads.usage_traces import UsageTraces
 
@@ -39,6 +41,7 @@ class Arguments:
     machines_max: int | None = None
     limits_by_workload: bool = False
     events: Sequence[Path] = ()
+    workflows: Sequence[Path] = ()
     options: Options = field(default_factory=Options)
     has_machine_states: bool = True
     #: How long a reply may take in real time; None for ever, as with Batsim.
@@ -97,7 +100,8 @@ def run_batsim(
 def _prepared(arguments: Arguments) -> tuple[SimulationInputs, Scene]:
     network = read_network(arguments.platform)
     documents = {
-        f"w{number}": read_batsim_document(path, f"w{number}") for number, path in enumerate(arguments.workloads)
+        f"w{number}": read_batsim_document(path, f"w{number}", may_be_empty=True)
+        for number, path in enumerate(arguments.workloads)
     }
     limits = [] if arguments.machines_max is None else [arguments.machines_max]
     if arguments.limits_by_workload:
@@ -113,7 +117,9 @@ def _prepared(arguments: Arguments) -> tuple[SimulationInputs, Scene]:
     _check_profiles(documents)
     if not arguments.has_scheduler:
         _check_jobs_alone(documents, sum(not machine.is_storage for machine in machines.all))
-    return SimulationInputs(network, machines, documents, events, arguments.options), Scene(TransferTimes(network))
+    workflows = [read_dax(path, f"wf{number}") for number, path in enumerate(arguments.workflows)]
+    inputs = SimulationInputs(network, machines, documents, events, arguments.options, workflows)
+    return inputs, Scene(TransferTimes(network))
 
 
 def _check_prefix(prefix: str) -> None:
@@ -123,11 +129,18 @@ def _check_prefix(prefix: str) -> None:
 
 
 def _check_profiles(documents: Mapping[str, BatsimDocument]) -> None:
-    """Refuse traces that cannot be read, before anything is written."""
+    """Refuse traces that cannot be read or replayed, before anything is written."""
     traces = UsageTraces()
     for document in documents.values():
         folder = Path(document.workload.source).parent
         for job in document.workload.jobs:
+            if _has_kind(job.profile, SMPI):
+                raise InputError(
+                    document.workload.source,
+                    at=f"job {job.name!r}",
+                    problem=f"its profile {job.profile.name!r} replays an SMPI trace, which is not modelled",
+                    remedy="run it under a real Batsim: batkube run --engine batsim, or batsim itself",
+                )
             traces.read(job.profile, folder)
 
 
@@ -138,7 +151,7 @@ def _check_jobs_alone(documents: Mapping[str, BatsimDocument], count: int) -> No
             problem = None
             if job.size > count:
                 problem = f"asks for {job.size} machines of {count}, and without a scheduler nobody can reject it"
-            elif _talks(job.profile):
+            elif _has_kind(job.profile, "send", "recv"):
                 problem = f"its profile {job.profile.name!r} talks with a scheduler, and there is none"
             if problem is not None:
                 raise InputError(
@@ -146,7 +159,8 @@ def _check_jobs_alone(documents: Mapping[str, BatsimDocument], count: int) -> No
                 )
 
 
-def _talks(profile: Profile) -> bool:
+def _has_kind(profile: Profile, *kinds: str) -> bool:
+    """Return whether a profile, or one that it is made of, is of one of Batsim's types."""
     if isinstance(profile, Composed):
-        return any(map(_talks, profile.parts))
-    return isinstance(profile, Foreign) and profile.kind in ("send", "recv")
+        return any(_has_kind(part, *kinds) for part in profile.parts)
+    return isinstance(profile, Foreign) and profile.kind in kinds

@@ -81,7 +81,7 @@ class Requester:
         self._patience_ns = patience_ns
         self._is_alive = is_alive
         self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.REQ)
+        self._socket = _looking(self._context.socket(zmq.REQ))
         self._socket.setsockopt(zmq.LINGER, 0)
         self._presence = _Presence(self._socket)
         #: Real seconds that were spent waiting for replies.
@@ -97,14 +97,21 @@ class Requester:
         """Send a message, and return the reply to it. Raises RunFailed when none comes."""
         stopwatch = Stopwatch()
         self.was_answered = False
-        while not self._socket.poll(_LOOK_MS, zmq.POLLOUT):
+        message = text.encode()
+        while not self._sent(message):
             self._check(stopwatch)
-        self._socket.send(text.encode())
-        while not self._socket.poll(_LOOK_MS):
+        while (reply := _received(self._socket)) is None:
             self._check(stopwatch)
         self.waited += stopwatch.real_s
         self.was_answered = True
-        return _received(self._socket)
+        return reply
+
+    def _sent(self, message: bytes) -> bool:
+        try:
+            self._socket.send(message)
+        except zmq.Again:
+            return False
+        return True
 
     def _check(self, stopwatch: Stopwatch) -> None:
         """Give up where no answer can come any more, or none came for too long. Raises RunFailed."""
@@ -137,7 +144,7 @@ class Replier:
 
     def __init__(self, endpoint: str) -> None:
         self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.REP)
+        self._socket = _looking(self._context.socket(zmq.REP))
         self._socket.setsockopt(zmq.LINGER, _LINGER_MS)
         self._presence = _Presence(self._socket)
         try:
@@ -150,9 +157,9 @@ class Replier:
     def receive(self, check: Callable[[float], None]) -> bytes:
         """Return the next message; `check` is called now and then with the real seconds waited, and may raise."""
         stopwatch = Stopwatch()
-        while not self._socket.poll(_LOOK_MS):
+        while (message := _received(self._socket)) is None:
             check(stopwatch.real_s)
-        return _received(self._socket)
+        return message
 
     @property
     def has_left(self) -> bool:
@@ -171,9 +178,20 @@ class Replier:
         self._context.term()
 
 
-def _received(socket: zmq.Socket[bytes]) -> bytes:
-    """Return a message that is there; one of several parts as if it were whole."""
-    return b"".join(socket.recv_multipart())
+def _looking(socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:
+    """Return a socket that waits for a moment, and not for ever: to wait so costs half of asking whether to."""
+    socket.setsockopt(zmq.SNDTIMEO, _LOOK_MS)
+    socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
+    return socket
+
+
+def _received(socket: zmq.Socket[bytes]) -> bytes | None:
+    """Return the next message, one of several parts as if it were whole; None if none comes within a moment."""
+    try:
+        message = socket.recv()
+    except zmq.Again:
+        return None
+    return message if not socket.rcvmore else b"".join([message, *socket.recv_multipart()])
 
 
 def free_endpoint() -> str:

@@ -43,6 +43,7 @@ class FluidTasks:
         self._scene = scene
         self._folders = folders
         self._machines = machines
+        self._storages = {machine.name: machine.id for machine in machines.all if machine.is_storage}
         self._flow = Flow()
         self.plant = Plant(network, self._flow)
         #: Who counts what tasks cost, where energy is counted.
@@ -209,15 +210,21 @@ class FluidTasks:
         return scripts.script(profile, [hosts[place] for place in live.ranks])
 
     def _shape(self, profile: Profile, live: LiveJob, execution: ExecuteJob, beside: Profile | None) -> TaskShape:
-        hosts = self._hosts(execution)
-        storage = functools.partial(self._storage, execution.storage)
         try:
-            shape = shape_of(profile, hosts, storage)
-            if beside is None:
-                return shape
-            return _together(shape, shape_of(beside, self._hosts_beside(execution), storage))
+            shape = shape_of(profile, self._hosts(execution), functools.partial(self._storage, execution.storage))
+            if beside is not None:
+                shape = _together(shape, shape_of(beside, self._hosts_beside(execution), _no_storage))
         except NotModelled as error:
             raise Refusal(f"Cannot execute job {live.id}: its profile '{profile.name}' {error}") from None
+        self._check_permissions(shape)
+        return shape
+
+    def _check_permissions(self, shape: TaskShape) -> None:
+        """Refuse to compute where things are stored (Batsim: check_ptask_execution_permission)."""
+        for name, flops in zip(shape.hosts, shape.flops, strict=True) if self._storages else ():
+            if name in self._storages and flops > 0:
+                where = f"id={self._storages[name]}, name='{name}'"
+                raise Refusal(f"Some computation ({flops:g}) is assigned to storage node ({where})")
 
     def _hosts_beside(self, execution: ExecuteJob) -> list[str]:
         """Return the hosts of the profile that runs beside a job's own."""
@@ -228,16 +235,16 @@ class FluidTasks:
 
     def _storage(self, storage: Mapping[str, int] | None, label: str) -> str:
         """Return the host that a label means; the only one where the scheduler says nothing."""
-        hosts = {machine.id: machine.name for machine in self._machines.all if machine.is_storage}
         if not storage:
-            if len(hosts) != 1:
+            if len(self._storages) != 1:
                 raise Refusal("No storage/host mapping given and there is no (or more than one) storage node available")
-            return next(iter(hosts.values()))
+            return next(iter(self._storages))
         if label not in storage:
             raise Refusal(f"Unknown storage label='{label}'")
-        if storage[label] not in hosts:
+        name = next((name for name, number in self._storages.items() if number == storage[label]), None)
+        if name is None:
             raise Refusal(f"The host(id={storage[label]}) pointed to by label='{label}' is not a storage host")
-        return hosts[storage[label]]
+        return name
 
 
 def _ranks(live: LiveJob, count: int, hosts: int) -> Sequence[int]:
@@ -248,6 +255,11 @@ def _ranks(live: LiveJob, count: int, hosts: int) -> Sequence[int]:
     if isinstance(places, list) and all(isinstance(place, int) and 0 <= place < hosts for place in places):
         return places
     raise Refusal(f"job '{live.id}' has a bad 'smpi_ranks_to_hosts_mapping' field: {places}")
+
+
+def _no_storage(label: str) -> str:
+    """Refuse a storage to what runs beside a job (Batsim: execute_parallel_task passes none on)."""
+    raise Refusal("storage mapping is null but the code uses it! (an additional_io_job uses no storage)")
 
 
 def _together(one: TaskShape, other: TaskShape) -> TaskShape:

@@ -59,6 +59,8 @@ def _date(instant: Instant) -> str:
 def json_text(value: Json) -> str:
     """Return JSON as RapidJSON writes it for Batsim: no spaces, six decimals."""
     match value:
+        case str():
+            return encode_basestring(value)
         case None:
             return "null"
         case bool():
@@ -67,8 +69,6 @@ def json_text(value: Json) -> str:
             return str(value)
         case float() | Decimal():
             return f"{value:.6f}"
-        case str():
-            return encode_basestring(value)
         case Mapping():
             return "{" + ",".join(f"{encode_basestring(key)}:{json_text(part)}" for key, part in value.items()) + "}"
         case Sequence():

@@ -22,6 +22,15 @@ _Platform = Annotated[
 _Workload = Annotated[
     list[Path] | None, typer.Option("-w", "--workload", metavar="FILE", help="A workload (JSON); may be repeated.")
 ]
+_Workflow = Annotated[
+    list[Path] | None, typer.Option("-W", "--workflow", metavar="FILE", help="A workflow (DAX); may be repeated.")
+]
+_WorkflowLimit = Annotated[
+    int, typer.Option("--workflow-jobs-limit", metavar="N", min=0, help="At most so many jobs of a workflow at once.")
+]
+_IgnoreBeyond = Annotated[
+    bool, typer.Option("--ignore-beyond-last-workflow", help="Nobody hears of jobs after the end of the workflow.")
+]
 _Events = Annotated[
     list[Path] | None, typer.Option("--events", metavar="FILE", help="External events; may be repeated.")
 ]
@@ -120,10 +129,10 @@ def batsim(
     redis_port: Annotated[int, typer.Option("--redis-port", hidden=True)] = 6379,
     redis_prefix: Annotated[str, typer.Option("--redis-prefix", hidden=True)] = "default",
     enable_redis: Annotated[bool, typer.Option("--enable-redis", hidden=True)] = False,
-    workflow: Annotated[list[Path] | None, typer.Option("-W", "--workflow", hidden=True)] = None,
+    workflow: _Workflow = None,
     workflow_start: Annotated[tuple[Path, str] | None, typer.Option("--WS", "--workflow-start", hidden=True)] = None,
-    workflow_jobs_limit: Annotated[int, typer.Option("--workflow-jobs-limit", hidden=True)] = 0,
-    ignore_beyond_last_workflow: Annotated[bool, typer.Option("--ignore-beyond-last-workflow", hidden=True)] = False,
+    workflow_jobs_limit: _WorkflowLimit = 0,
+    ignore_beyond_last_workflow: _IgnoreBeyond = False,
     sg_cfg: Annotated[list[str] | None, typer.Option("--sg-cfg", hidden=True)] = None,
     sg_log: Annotated[list[str] | None, typer.Option("--sg-log", hidden=True)] = None,
     version: Annotated[bool, typer.Option("--version", help="Show the version of Batsim that is imitated.")] = False,
@@ -164,10 +173,7 @@ def _execution_context(wishes: dict[str, Any]) -> str:
 #: Options of Batsim's that are not supported: what to do instead.
 _UNSUPPORTED = {
     "enable_redis": ("--enable-redis", "leave it out: jobs are described in the messages"),
-    "workflow": ("--workflow", "give the workflow's jobs as a workload"),
-    "workflow_start": ("--workflow-start", "give the workflow's jobs as a workload"),
-    "workflow_jobs_limit": ("--workflow-jobs-limit", "there are no workflows"),
-    "ignore_beyond_last_workflow": ("--ignore-beyond-last-workflow", "there are no workflows"),
+    "workflow_start": ("--workflow-start", "give the workflow with -W: its first tasks are submitted at 0"),
     "sg_cfg": ("--sg-cfg", "there is no SimGrid to configure"),
     "sg_log": ("--sg-log", "there is no SimGrid that logs"),
     "simgrid_version": ("--simgrid-version", "there is no SimGrid; the model is that of 3.32"),
@@ -184,9 +190,10 @@ def _refuse_unsupported(wishes: dict[str, Any]) -> None:
             problem="profiles can be used again by dynamic jobs only",
             remedy="add --enable-dynamic-jobs",
         )
-    if wishes["no_sched"] and wishes["events"]:
-        problem = "nobody hears of events without a scheduler"
-        raise InputError("batkube batsim --events", problem=problem, remedy="leave out --no-sched")
+    for name in ("events", "workflow"):
+        if wishes["no_sched"] and wishes[name]:
+            problem = "nobody hears of it without a scheduler"
+            raise InputError(f"batkube batsim --{name}", problem=problem, remedy="leave out --no-sched")
     if wishes["sched_cfg"] is not None and wishes["sched_cfg_file"] is not None:
         raise InputError("batkube batsim --sched-cfg-file", problem="goes not together with --sched-cfg")
     if wishes["verbosity"] not in _VERBOSITIES:
@@ -215,10 +222,13 @@ def _simulate(wishes: dict[str, Any]) -> None:
         forwards_unknown_events=wishes["forward_unknown_events"] and bool(wishes["events"]),
         scheduler_configuration=_configuration(wishes["sched_cfg"], wishes["sched_cfg_file"]),
         has_energy=wishes["energy"],
+        workflow_jobs_max=wishes["workflow_jobs_limit"],
+        ignores_beyond_workflow=wishes["ignore_beyond_last_workflow"],
     )
     arguments = Arguments(
         platform=wishes["platform"],
         workloads=wishes["workload"] or [],
+        workflows=wishes["workflow"] or [],
         endpoint=wishes["socket_endpoint"],
         prefix=wishes["export"],
         master=wishes["master_host"],

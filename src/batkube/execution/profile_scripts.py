@@ -8,7 +8,6 @@ has come to its end by a message of four bytes to the first host of the job, and
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, Protocol
@@ -17,6 +16,7 @@ from batkube.execution.plant import Plant
 from batkube.execution.shapes import NotModelled, Storage, amount_of, shape_of
 from batkube.fluid.tasks import Task
 from batkube.kernel.instants import Duration, Instant, seconds
+from batkube.workloads.message_patterns import next_profile
 from batkube.workloads.model import Composed, Delay, Foreign, Job, Profile
 from batkube.workloads.usage_traces import USAGE_TRACE, UsageStep, UsageTrace
 
@@ -112,12 +112,8 @@ class Scripts:
         fields, inbox = profile.fields, post.inbox(job)
         while not inbox and not fields.get("timeout"):
             yield seconds(amount_of({"polltime": _POLL_TIME_S} | fields, "polltime"))
-        if inbox:
-            is_match = re.fullmatch(str(fields.get("regex", ".*")), inbox.popleft()) is not None
-            name = fields.get("success" if is_match else "failure", "")
-        else:
-            name = fields.get("timeout")
-        return (yield from self.script(post.profile(job, str(name)), hosts, job)) if name else 0
+        name = next_profile(fields, inbox.popleft()) if inbox else str(fields.get("timeout", ""))
+        return (yield from self.script(post.profile(job, name), hosts, job)) if name else 0
 
     def _replay(self, trace: UsageTrace, hosts: Sequence[str]) -> Generator[Wait]:
         """Run the processes of a usage trace, in turn on the hosts, and gather their messages."""

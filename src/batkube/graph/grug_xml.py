@@ -1,17 +1,10 @@
-"""The recipe in a GRUG file: GraphML, read with expat so that every part knows its line.
-
-A GraphML file declares keys with defaults, and its nodes and edges carry data for some of them. Entities, which a
-recipe never needs and an attacker does, are refused where they are declared.
-"""
+"""The recipe in a GRUG file: GraphML, which declares keys with defaults; nodes and edges have data for some of them."""
 
 from __future__ import annotations
 
 import dataclasses
-from xml.parsers import expat
 
-from batkube.kernel.errors import InputError
-
-_DEPTH_MAX = 100
+from batkube.kernel.xml_walk import XmlWalk
 
 
 @dataclasses.dataclass(slots=True)
@@ -33,24 +26,16 @@ class RecipeParts:
 
 def parse_recipe(source: str, content: bytes) -> RecipeParts:
     """Return the nodes and edges of a GRUG file, defaults filled in. Raises InputError with the line of the trouble."""
-    # Like SimGrid's, some of Fluxion's own files have something before <?xml …?>, which XML does not allow.
-    body = content.lstrip()
-    reader = _RecipeReader(source, lines_above=content.count(b"\n") - body.count(b"\n"))
-    try:
-        reader.parser.Parse(body, True)
-    except expat.ExpatError as error:
-        problem = f"broken XML: {expat.ErrorString(error.code)}"
-        remedy = "a GRUG recipe is a GraphML file; for another format use -f"
-        raise InputError(source, at=f"line {reader.line}", problem=problem, remedy=remedy) from None
+    reader = _RecipeReader(source)
+    reader.walk(content, "a GRUG recipe is a GraphML file; for another format use -f")
     return reader.filled()
 
 
-class _RecipeReader:
-    """Gathers keys, nodes and edges while expat walks over the file."""
+class _RecipeReader(XmlWalk):
+    """Gathers keys, nodes and edges."""
 
-    def __init__(self, source: str, *, lines_above: int) -> None:
-        self.source = source
-        self.lines_above = lines_above
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
         self.parts = RecipeParts()
         self._names: dict[str, str] = {}
         self._defaults: dict[str, dict[str, str]] = {"node": {}, "edge": {}}
@@ -58,17 +43,6 @@ class _RecipeReader:
         self._part: RecipePart | None = None
         self._text: list[str] | None = None
         self._data_key = ""
-        self._depth = 0
-        self.parser = expat.ParserCreate()
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
-        self.parser.EntityDeclHandler = self._entity
-
-    @property
-    def line(self) -> int:
-        """The line of the file that expat is at."""
-        return self.lines_above + self.parser.CurrentLineNumber
 
     def filled(self) -> RecipeParts:
         """Return the parts with the defaults of their keys."""
@@ -77,10 +51,8 @@ class _RecipeReader:
                 part.data = {**self._defaults[kind], **part.data}
         return self.parts
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
-        if self._depth > _DEPTH_MAX:
-            raise self._wrong(f"elements nested more than {_DEPTH_MAX} deep", "write it out flatly")
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Take up a key, a node, an edge, or what is said of one."""
         if tag == "key":
             self._key = attributes
             self._names[attributes.get("id", "")] = attributes.get("attr.name", attributes.get("id", ""))
@@ -91,30 +63,21 @@ class _RecipeReader:
             self._text = []
             self._data_key = attributes.get("key", "")
 
-    def _end(self, tag: str) -> None:
-        self._depth -= 1
+    def end(self, tag: str) -> None:
+        """Put the text of what has ended where it belongs."""
         text = "".join(self._text or ()).strip()
         if tag == "default":
             self._defaults.get(self._key.get("for", ""), {})[self._names[self._key.get("id", "")]] = text
         elif tag == "data" and self._part is not None:
             if self._data_key not in self._names:
-                raise self._wrong(
-                    f"data for the key {self._data_key!r}, which is not declared", "declare it with <key>"
-                )
+                raise self.wrong(f"data for the key {self._data_key!r}, which is not declared", "declare it with <key>")
             self._part.data[self._names[self._data_key]] = text
         elif tag in ("node", "edge"):
             self._part = None
         if tag in ("default", "data"):
             self._text = None
 
-    def _characters(self, text: str) -> None:
+    def text(self, text: str) -> None:
+        """Gather the text of a value."""
         if self._text is not None:
             self._text.append(text)
-
-    def _entity(self, name: str, *_declaration: object) -> None:
-        raise self._wrong(
-            f"declares the entity {name!r}; entities are refused for safety", "write out what the entity stands for"
-        )
-
-    def _wrong(self, problem: str, remedy: str) -> InputError:
-        return InputError(self.source, at=f"line {self.line}", problem=problem, remedy=remedy)

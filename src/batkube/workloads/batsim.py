@@ -60,13 +60,16 @@ def parse_document(workload: Workload, text: str) -> BatsimDocument:
     return BatsimDocument(workload, jobs, profiles.known, profiles.descriptions)
 
 
-def read_batsim_document(path: Path, name: str) -> BatsimDocument:
-    """Return the workload in the JSON file `path`, called `name`, with what the file says of it."""
+def read_batsim_document(path: Path, name: str, *, may_be_empty: bool = False) -> BatsimDocument:
+    """Return the workload in the JSON file `path`, called `name`, with what the file says of it.
+
+    It `may_be_empty` where somebody else brings jobs: a scheduler that registers them.
+    """
     place = Place(path)
     document = take.mapping(place, _decoded(path))
     profiles = Profiles(place / "profiles", take.mapping(place / "profiles", document.get("profiles")))
     raw_jobs = take.items(place / "jobs", document.get("jobs"))
-    if not raw_jobs:
+    if not raw_jobs and not may_be_empty:
         (place / "jobs").refuse("is empty: there is nothing to run")
     machines = document.get("nb_res")
     size_machines = None if machines is None else take.positive_whole(place / "nb_res", machines)

@@ -14,6 +14,7 @@ from batkube.workloads import fields as take
 from batkube.workloads import names
 from batkube.workloads.extensions import Extension, is_extension_key, read_extension
 from batkube.workloads.fields import Place
+from batkube.workloads.message_patterns import compiled
 from batkube.workloads.model import (
     Composed,
     Delay,
@@ -26,9 +27,9 @@ from batkube.workloads.model import (
 
 DELAY, COMPOSED = "delay", "composed"
 PARALLEL, HOMOGENEOUS, TOTAL = "parallel", "parallel_homogeneous", "parallel_homogeneous_total"
-_PFS = "parallel_homogeneous_pfs"
+_PFS, _RECV = "parallel_homogeneous_pfs", "recv"
 #: Read and kept, not run.
-FOREIGN_TYPES = (_PFS, "data_staging", "smpi", "usage_trace", "send", "recv")
+FOREIGN_TYPES = (_PFS, "data_staging", "smpi", "usage_trace", "send", _RECV)
 #: In these `cpu` counts flops and `com` bytes; requests of cpu can stand on their jobs only.
 TYPES_WITH_FLOPS = (PARALLEL, HOMOGENEOUS, TOTAL, _PFS)
 #: Names that Batsim used before version 2, and what they are called since.
@@ -155,7 +156,16 @@ def _simple(place: Place, name: str, kind: str, ret: int, fields: Mapping[str, o
         for key, value in fields.items()
         if key not in ("type", "ret") and (not is_extension_key(key) or (key == "cpu" and kind in TYPES_WITH_FLOPS))
     }
+    if kind == _RECV:
+        _check_pattern(place / "regex", kept.get("regex", ""))
     return Foreign(name=name, ret=ret, kind=kind, fields=kept)
+
+
+def _check_pattern(place: Place, pattern: object) -> None:
+    try:
+        compiled(take.text(place, pattern))
+    except ValueError as error:
+        place.refuse(str(error))
 
 
 def _plain(value: object) -> object:
