@@ -127,6 +127,8 @@ class Mounts:
         mount, place = found
         if mount.is_read_only or not self.has_folder(posixpath.dirname(posixpath.normpath(path)), after):
             return place == mount.place
+        if is_folder and self.has(path, after) and not self.has_folder(path, after):
+            return False
         self._files.write(place, Instant(self._now + after), is_folder=is_folder)
         return True
 
