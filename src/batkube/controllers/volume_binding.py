@@ -158,9 +158,8 @@ class ClaimBinding(Controller):
         return bool(name)
 
     def _pods_with(self, key: Key, claim: KubeObject) -> list[KubeObject]:
-        prefix, name = f"{namespace_of(key)}/", claim["metadata"]["name"]
-        pods = self.store.entries(POD).items()
-        return [pod for pod_key, (pod, _) in pods if pod_key.startswith(prefix) and name in claim_names(pod)]
+        name = claim["metadata"]["name"]
+        return [pod for _, pod in self.store.in_namespace(POD, namespace_of(key)) if name in claim_names(pod)]
 
     def _tell_what_it_waits_for(self, claim: KubeObject, pods: Sequence[KubeObject], now: Instant) -> None:
         names = [pod["metadata"]["name"] for pod in pods]

@@ -16,7 +16,6 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "-gt": int.__gt__,
     "-ge": int.__ge__,
 }
-_OF_TEXTS = ("=", "==", "!=")
 
 
 def holds(words: Sequence[str | None], state: ScriptState) -> bool:
