@@ -115,6 +115,29 @@ def test_a_storage_class_makes_a_volume_that_goes_with_its_claim(world: Cluster)
     assert not world.store.all(VOLUME)
 
 
+@pytest.mark.parametrize("provisioner", ["rancher.io/local-path", "disks.example.com"])
+def test_what_a_provisioner_makes_is_a_volume_that_the_api_takes(world: Cluster, provisioner: str) -> None:
+    world.create(CLASS, storage_class(provisioner=provisioner))
+    world.create(CLAIM, claim(storageClassName="fast"))
+    world.run(1)
+    (made,) = world.store.all(VOLUME).values()
+    assert made["spec"].get("csi", {"driver": "none"})["driver"].count("/") == 0
+    assert ("hostPath" in made["spec"]) == ("/" in provisioner)
+
+
+def test_a_claim_older_than_the_default_class_gets_it_then_unless_it_wants_none(world: Cluster) -> None:
+    world.create(CLAIM, claim())
+    world.create(CLAIM, claim("without", storageClassName=""))
+    world.run(1)
+    default = storage_class()
+    default["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+    world.create(CLASS, default)
+    world.run(1)
+    assert world.get(CLAIM, "default/data")["spec"]["storageClassName"] == "fast"
+    assert world.get(CLAIM, "default/data")["status"]["phase"] == "Bound"
+    assert world.get(CLAIM, "default/without")["status"]["phase"] == "Pending"
+
+
 def test_a_volume_that_is_kept_outlives_its_claim(world: Cluster) -> None:
     world.create(CLASS, storage_class(reclaimPolicy="Retain"))
     world.create(CLAIM, claim(storageClassName="fast"))

@@ -180,6 +180,13 @@ class Store:
         """Return every live object of `kind` by key, oldest first."""
         return {key: entry[0] for key, entry in self._live.get(kind, {}).items()}
 
+    def in_namespace(self, kind: str, namespace: str) -> Iterator[tuple[Key, KubeObject]]:
+        """Yield the live objects of `kind` in a namespace, oldest first."""
+        prefix = f"{namespace}/"
+        for key, (obj, _) in self._live.get(kind, {}).items():
+            if key.startswith(prefix):
+                yield key, obj
+
     def batches_since(self, version: int) -> list[Batch]:
         """Return every batch with a change after `version`, oldest first; Compacted when the history is too short."""
         if version < self.oldest_version:

@@ -204,16 +204,14 @@ class Autoscalers(Controller):
             message = f"couldn't convert selector into a corresponding internal selector object: {error}"
             raise self._unusable(look, "InvalidSelector", message) from error
         self._selectors[key] = selector
-        prefix = f"{namespace_of(key)}/"
+        namespace = namespace_of(key)
         pods = [
-            pod
-            for pod_key, (pod, _) in self.store.entries(POD).items()
-            if pod_key.startswith(prefix) and selector.matches(pod["metadata"].get("labels"))
+            pod for _, pod in self.store.in_namespace(POD, namespace) if selector.matches(pod["metadata"].get("labels"))
         ]
         rivals = [
             rival
             for rival, other in sorted(self._selectors.items())
-            if rival.startswith(prefix) and any(other.matches(pod["metadata"].get("labels")) for pod in pods)
+            if namespace_of(rival) == namespace and any(other.matches(pod["metadata"].get("labels")) for pod in pods)
         ]
         if len(rivals) > 1:
             names = " ".join(f"{{{name_of(rival)} {namespace_of(rival)}}}" for rival in rivals)

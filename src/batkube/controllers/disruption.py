@@ -41,23 +41,16 @@ class Disruption(Controller):
         world.store.listen(POD, self._hear_pods)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
-        budgets = self.store.entries(BUDGET)
-        if not budgets:
+        if not self.store.entries(BUDGET):
             return
         for change in batch.changes():
-            namespace = namespace_of(change.key)
-            for key, (budget, _) in budgets.items():
-                if namespace_of(key) == namespace and _selects(budget, change.object):
+            for key, budget in self.store.in_namespace(BUDGET, namespace_of(change.key)):
+                if _selects(budget, change.object):
                     self.queue.add(key, now)
 
     def reconcile(self, key: Key, budget: KubeObject, now: Instant) -> None:
         """Count the pods of a budget, and how many of them may go."""
-        prefix = f"{namespace_of(key)}/"
-        pods = [
-            pod
-            for pod_key, (pod, _) in self.store.entries(POD).items()
-            if pod_key.startswith(prefix) and _selects(budget, pod)
-        ]
+        pods = [pod for _, pod in self.store.in_namespace(POD, namespace_of(key)) if _selects(budget, pod)]
         if not pods:
             self.tell(budget, "Normal", "NoPods", "No matching pods found", now)
         disrupted = self._still_expected(budget, pods, now)

@@ -52,14 +52,11 @@ class SliceWriter:
 
     def present(self, namespace: str, service: str) -> list[KubeObject]:
         """Return the slices that this manager keeps for a Service."""
-        prefix = f"{namespace}/"
         wanted = {SERVICE_NAME: service, MANAGED_BY: self._manager}.items()
         return [
             one
-            for key, (one, _) in self._store.entries(SLICE).items()
-            if key.startswith(prefix)
-            and wanted <= (one["metadata"].get("labels") or {}).items()
-            and not is_being_deleted(one)
+            for _, one in self._store.in_namespace(SLICE, namespace)
+            if wanted <= (one["metadata"].get("labels") or {}).items() and not is_being_deleted(one)
         ]
 
     def write(

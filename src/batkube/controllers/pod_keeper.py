@@ -47,12 +47,8 @@ class PodKeeper(Controller):
         labels = pod["metadata"].get("labels")
         if not labels:
             return []
-        prefix = f"{namespace}/"
-        return [
-            key
-            for key, (owner, _) in self.store.entries(self.storage).items()
-            if key.startswith(prefix) and pod_selector(owner).matches(labels)
-        ]
+        owners = self.store.in_namespace(self.storage, namespace)
+        return [key for key, owner in owners if pod_selector(owner).matches(labels)]
 
     def look_again_when_available(self, key: Key, owner: KubeObject, pods: Sequence[KubeObject], now: Instant) -> None:
         """Look again when the first of the pods that are ready has been so for long enough."""

@@ -40,10 +40,8 @@ class Quotas(Controller):
         if before is None or not self.store.entries(QUOTA):
             return
         if after is None or (after.get("kind") == "Pod" and is_finished(after) and not is_finished(before)):
-            prefix = f"{before['metadata'].get('namespace', '')}/"
-            for key in self.store.entries(QUOTA):
-                if key.startswith(prefix):
-                    self.queue.add(key, now)
+            for key, _ in self.store.in_namespace(QUOTA, before["metadata"].get("namespace", "")):
+                self.queue.add(key, now)
 
     def reconcile(self, key: Key, quota: KubeObject, now: Instant) -> None:
         """Count what the objects of the quota's namespace use."""

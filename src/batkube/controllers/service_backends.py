@@ -30,7 +30,6 @@ class ServiceController(Controller):
         world.store.listen(POD, self._hear_pods)
 
     def _hear_pods(self, batch: Batch, now: Instant) -> None:
-        services = self.store.entries(SERVICE)
         for change in batch.changes():
             if (
                 change.previous is not None
@@ -38,21 +37,17 @@ class ServiceController(Controller):
                 and _seen(change.previous) == _seen(change.object)
             ):
                 continue
-            prefix = f"{namespace_of(change.key)}/"
-            for key, (service, _) in services.items():
-                if key.startswith(prefix) and any(
-                    pod is not None and selects(service, pod) for pod in (change.previous, change.object)
-                ):
+            pods = [pod for pod in (change.previous, change.object) if pod is not None]
+            for key, service in self.store.in_namespace(SERVICE, namespace_of(change.key)):
+                if any(selects(service, pod) for pod in pods):
                     self.queue.add(key, now)
 
     def backends(self, key: Key, service: KubeObject, *, with_leaving: bool) -> list[KubeObject]:
         """Return the pods of a Service that have an address and have not ended."""
-        prefix = f"{namespace_of(key)}/"
         return [
             pod
-            for pod_key, (pod, _) in self.store.entries(POD).items()
-            if pod_key.startswith(prefix)
-            and selects(service, pod)
+            for _, pod in self.store.in_namespace(POD, namespace_of(key))
+            if selects(service, pod)
             and not is_finished(pod)
             and pod.get("status", {}).get("podIP")
             and (with_leaving or not is_being_deleted(pod))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batkube.cluster.client import Client
+from batkube.cluster.default_classes import default_storage_class
 from batkube.cluster.event_recorder import EventRecorder
 from batkube.cluster.mapping import NODE
 from batkube.cluster.pods import node_of_pod
@@ -145,14 +146,20 @@ class ClaimBinding(Controller):
         elif class_of(claim):
             message = f'storageclass.storage.k8s.io "{class_of(claim)}" not found'
             self.tell(claim, "Warning", "ProvisioningFailed", message, now)
-        else:
+        elif not self._give_default_class(claim, now):
             message = "no persistent volumes available for this claim and no storage class is set"
             self.tell(claim, "Normal", "FailedBinding", message, now)
 
+    def _give_default_class(self, claim: KubeObject, now: Instant) -> bool:
+        """Let a claim that names no class be of the default one, if there is one by now (assignDefaultStorageClass)."""
+        name = "" if "storageClassName" in claim["spec"] else default_storage_class(self.store)
+        if name:
+            self.client.update(CLAIM, {**claim, "spec": {**claim["spec"], "storageClassName": name}}, now)
+        return bool(name)
+
     def _pods_with(self, key: Key, claim: KubeObject) -> list[KubeObject]:
-        prefix, name = f"{namespace_of(key)}/", claim["metadata"]["name"]
-        pods = self.store.entries(POD).items()
-        return [pod for pod_key, (pod, _) in pods if pod_key.startswith(prefix) and name in claim_names(pod)]
+        name = claim["metadata"]["name"]
+        return [pod for _, pod in self.store.in_namespace(POD, namespace_of(key)) if name in claim_names(pod)]
 
     def _tell_what_it_waits_for(self, claim: KubeObject, pods: Sequence[KubeObject], now: Instant) -> None:
         names = [pod["metadata"]["name"] for pod in pods]

@@ -106,7 +106,7 @@ def provisioned(claim: KubeObject, storage_class: KubeObject) -> KubeObject:
     name, driver = f"pvc-{metadata['uid']}", storage_class["provisioner"]
     fields = {
         "capacity": {"storage": spec["resources"]["requests"]["storage"]},
-        "csi": {"driver": driver, "volumeHandle": name},
+        **_source(driver, name),
         "accessModes": spec.get("accessModes"),
         "claimRef": reference_to(claim),
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
@@ -122,6 +122,16 @@ def provisioned(claim: KubeObject, storage_class: KubeObject) -> KubeObject:
         "metadata": {"name": name, "annotations": {PROVISIONED_BY: driver}},
         "spec": {field: value for field, value in fields.items() if value},
     }
+
+
+def _source(driver: str, name: str) -> KubeObject:
+    """Return what a volume is made of; a provisioner whose name no CSI driver can have makes folders of nodes.
+
+    Such as `rancher.io/local-path`; names of drivers have no slash (Kubernetes: ValidateCSIDriverName).
+    """
+    if "/" in driver:
+        return {"hostPath": {"path": f"/var/lib/{driver.rpartition('/')[2]}/{name}", "type": "DirectoryOrCreate"}}
+    return {"csi": {"driver": driver, "volumeHandle": name}}
 
 
 def reference_to(claim: KubeObject) -> KubeObject:

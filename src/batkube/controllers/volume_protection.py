@@ -67,8 +67,5 @@ class ClaimProtection(Protection):
 
     def is_used(self, key: Key, obj: KubeObject) -> bool:
         """Return whether a pod on a node has the claim; one that was never placed will not be started with it."""
-        name, prefix = obj["metadata"]["name"], f"{namespace_of(key)}/"
-        return any(
-            pod_key.startswith(prefix) and node_of_pod(pod) and name in claim_names(pod)
-            for pod_key, (pod, _) in self.store.entries(POD).items()
-        )
+        name, pods = obj["metadata"]["name"], self.store.in_namespace(POD, namespace_of(key))
+        return any(node_of_pod(pod) and name in claim_names(pod) for _, pod in pods)

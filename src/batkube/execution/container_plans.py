@@ -21,6 +21,7 @@ from typing import NamedTuple
 from batkube.cluster.pods import time_in
 from batkube.cluster.store import KubeObject
 from batkube.execution.scripts.running import run_program, run_script
+from batkube.execution.scripts.state import Environment
 from batkube.execution.scripts.surroundings import Files, Mounts, expanded, variables_of
 from batkube.execution.scripts.words import NotUnderstood
 from batkube.kernel.instants import Duration, Instant, seconds
@@ -131,13 +132,35 @@ def _understood(pod: KubeObject, container: KubeObject, files: Files, now: Insta
     if not words:
         return ""
     disk = Mounts(files, pod, container, now)
+    start = Environment(variables, is_complete=not container.get("envFrom"))
     is_shell = words[0].rpartition("/")[2] in _SHELLS
     try:
-        if is_shell and len(words) > 2 and re.fullmatch(r"-[a-z]*c", words[1]):
-            outcome = run_script(words[2], variables, disk, stops_at_errors="e" in words[1])
+        if is_shell and (line := _shell_line(words[1:])) is not None:
+            outcome = run_script(line.script, start._replace(arguments=line.arguments), disk, line.options)
         else:
-            outcome = run_program(words, variables, disk)
+            outcome = run_program(words, start, disk)
     except NotUnderstood as problem:
         return str(problem) if is_shell else ""
     doubt = f"nobody knows what `{outcome.guess}` does; it was taken to take no time and to succeed"
     return ContainerPlan(outcome.length, outcome.exit_code, doubt=doubt if outcome.guess else "")
+
+
+class _ShellLine(NamedTuple):
+    """How a shell is called: `sh -e -c script name argument …`."""
+
+    options: list[str | None]
+    script: str
+    arguments: tuple[str, ...]
+
+
+def _shell_line(words: list[str]) -> _ShellLine | None:
+    """Return what a shell is called with, None if it is not called with a script."""
+    options: list[str | None] = []
+    while words and re.fullmatch(r"-[a-zA-Z]+", words[0]):
+        letters, *words = words
+        options += ["-" + letters[1:].replace("c", "")] if letters != "-c" else []
+        if "o" in letters:
+            options, words = [*options, *words[:1]], words[1:]
+        if "c" in letters:
+            return _ShellLine(options, words[0], tuple(words[2:])) if words else None
+    return None

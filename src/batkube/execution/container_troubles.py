@@ -54,9 +54,9 @@ def _bad_path(expression: str, pod: KubeObject, container: KubeObject) -> str:
     """Return what is wrong with the path that a subPathExpr stands for, or ""."""
     variables = variables_of(pod, container)
     missing = [name for name in _REFERENCE.findall(expression) if name not in variables]
-    if missing:
+    if missing and not container.get("envFrom"):
         return f"missing value for {', '.join(f'{name!r}' for name in missing)}"
-    if any(variables[name] is None for name in _REFERENCE.findall(expression)):
+    if any(variables.get(name) is None for name in _REFERENCE.findall(expression)):
         return ""  # its value stands elsewhere, and is taken to be a good one
     path = _REFERENCE.sub(lambda match: variables[match[1]] or "", expression)
     if path.startswith("/"):

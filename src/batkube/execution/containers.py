@@ -279,7 +279,7 @@ class Containers:
     def release(self, life: PodLife) -> None:
         """Drop what was booked for the pod, and give back its address."""
         self._cancel(life, *list(life.appointments))
-        self._files.remove(pod_files(life.uid))
+        self._files.forget(pod_files(life.uid))
         if life.pod_ip and life.pod_ip != life.host_ip:
             self._addresses.give_back(life.pod_ip)
 

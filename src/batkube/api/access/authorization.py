@@ -119,11 +119,10 @@ class Authorizer:
                 yield binding, "", _described("ClusterRoleBinding", binding, subject, "")
         if not namespace:
             return
-        for key, binding in sorted(self._store.all(BINDINGS).items()):
-            if key.startswith(f"{namespace}/"):
-                subject = _subject(user, binding, namespace)
-                if subject is not None:
-                    yield binding, namespace, _described("RoleBinding", binding, subject, namespace)
+        for _, binding in sorted(self._store.in_namespace(BINDINGS, namespace), key=lambda one: one[0]):
+            subject = _subject(user, binding, namespace)
+            if subject is not None:
+                yield binding, namespace, _described("RoleBinding", binding, subject, namespace)
 
     def rules_of(self, reference: KubeObject, namespace: str) -> tuple[list[KubeObject], str]:
         """Return the rules of the role that a binding refers to, or what is wrong with the reference."""

@@ -82,8 +82,5 @@ class Attempt(msgspec.Struct):
         return statuses.forbidden(self.resource, name, problem)
 
     def in_namespace(self, kind: str) -> Iterator[tuple[Key, KubeObject]]:
-        """Yield the objects of `kind` in the namespace of this attempt."""
-        prefix = f"{self.namespace}/"
-        for key, (value, _) in self.store.entries(kind).items():
-            if key.startswith(prefix):
-                yield key, value
+        """Return the objects of `kind` in the namespace of this attempt."""
+        return self.store.in_namespace(kind, self.namespace)

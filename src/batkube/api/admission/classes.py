@@ -8,19 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from batkube.api.admission.attempts import Attempt
+from batkube.cluster.default_classes import default_ingress_class, default_storage_class
 from batkube.cluster.store import Key
 from batkube.kernel.quantities import parse_quantity
 
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _STORAGE_CLASSES = "storageclasses.storage.k8s.io"
-_INGRESS_CLASSES = "ingressclasses.networking.k8s.io"
 _CLAIM_CLASS = "volume.beta.kubernetes.io/storage-class"
 _INGRESS_CLASS = "kubernetes.io/ingress.class"
-_DEFAULT_STORAGE_CLASS = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
-_DEFAULT_INGRESS_CLASS = ("ingressclass.kubernetes.io/is-default-class",)
 
 #: What keeps an object from going while it is in use (StorageObjectInUseProtection).
 _PROTECTIONS: Mapping[str, str] = {
@@ -54,7 +49,7 @@ def choose_storage_class(attempt: Attempt) -> None:
     spec = attempt.value.setdefault("spec", {})
     annotations = attempt.value["metadata"].get("annotations") or {}
     if attempt.old is None and spec.get("storageClassName") is None and _CLAIM_CLASS not in annotations:
-        chosen = _default_class(attempt, _STORAGE_CLASSES, _DEFAULT_STORAGE_CLASS)
+        chosen = default_storage_class(attempt.store)
         if chosen:
             spec["storageClassName"] = chosen
 
@@ -64,22 +59,9 @@ def choose_ingress_class(attempt: Attempt) -> None:
     spec = attempt.value.setdefault("spec", {})
     annotations = attempt.value["metadata"].get("annotations") or {}
     if attempt.old is None and spec.get("ingressClassName") is None and _INGRESS_CLASS not in annotations:
-        chosen = _default_class(attempt, _INGRESS_CLASSES, _DEFAULT_INGRESS_CLASS)
+        chosen = default_ingress_class(attempt.store)
         if chosen:
             spec["ingressClassName"] = chosen
-
-
-def _default_class(attempt: Attempt, kind: str, marks: tuple[str, ...]) -> str:
-    """Return the name of the class marked as the default, the newest and then the first by name; "" if none is."""
-    chosen, since = "", ""
-    for value, _ in attempt.store.entries(kind).values():
-        metadata = value["metadata"]
-        annotations = metadata.get("annotations") or {}
-        if any(annotations.get(mark) == "true" for mark in marks):
-            name, created = metadata["name"], metadata["creationTimestamp"]
-            if not chosen or created > since or (created == since and name < chosen):
-                chosen, since = name, created
-    return chosen
 
 
 def check_resize(attempt: Attempt) -> None:

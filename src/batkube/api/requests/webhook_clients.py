@@ -69,9 +69,9 @@ class WebhookClients:
     def _endpoints(self, namespace: str, name: str, port_name: str) -> list[tuple[dict[str, Any], int]]:
         """Return the ready endpoints of a service, each with the number of a port."""
         found = []
-        for key, (value, _) in self._store.entries(_SLICES).items():
+        for _, value in self._store.in_namespace(_SLICES, namespace):
             labels = value["metadata"].get("labels") or {}
-            if not key.startswith(f"{namespace}/") or labels.get("kubernetes.io/service-name") != name:
+            if labels.get("kubernetes.io/service-name") != name:
                 continue
             ports = [each for each in value.get("ports") or () if (each.get("name") or "") == port_name]
             for endpoint in value.get("endpoints") or ():

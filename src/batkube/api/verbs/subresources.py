@@ -113,8 +113,8 @@ def _budget_of(registry: Registry, write: Write, pod: KubeObject) -> KubeObject 
     labels = pod["metadata"].get("labels")
     budgets = [
         budget
-        for key, budget in registry.store.all(_PDBS).items()
-        if key.startswith(f"{write.namespace}/") and selector_of(budget["spec"].get("selector")).matches(labels)
+        for _, budget in registry.store.in_namespace(_PDBS, write.namespace)
+        if selector_of(budget["spec"].get("selector")).matches(labels)
     ]
     if len(budgets) > 1:
         raise statuses.internal_error(

@@ -6,12 +6,19 @@ it is not understood. Programs that are not known take no time, which is a guess
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+import contextlib
+from collections.abc import Callable
+from typing import NamedTuple
 
-from batkube.execution.scripts.conditions import holds
-from batkube.execution.scripts.sums import integer
+from batkube.execution.scripts.programs import (
+    SPECIAL,
+    LoopLeap,
+    Programs,
+    ScriptEndless,
+    ScriptExit,
+    set_options,
+)
+from batkube.execution.scripts.state import Arguments, BackgroundJob, Disk, Environment, ScriptState
 from batkube.execution.scripts.syntax import (
     Branching,
     Chain,
@@ -21,20 +28,14 @@ from batkube.execution.scripts.syntax import (
     ShellCommand,
     ShellLoop,
     Statement,
+    Subshell,
     parse,
+    plain,
 )
 from batkube.execution.scripts.values import Values
-from batkube.execution.scripts.words import NotUnderstood
+from batkube.execution.scripts.words import NotUnderstood, Word
 from batkube.kernel.errors import depth_limit
-from batkube.kernel.instants import Duration, duration
-
-#: Loops are followed for so many rounds.
-_ROUNDS = 1000
-#: Programs that are over as soon as they began, and succeed.
-_INSTANT = frozenset(
-    (":", "true", "echo", "printf", "date", "hostname", "pwd", "env", "export", "set", "trap", "unset")
-)
-_INSTANT |= frozenset(("cd", "umask", "whoami", "id", "uname", "local", "readonly"))
+from batkube.kernel.instants import Duration
 
 
 class ScriptOutcome(NamedTuple):
@@ -46,282 +47,250 @@ class ScriptOutcome(NamedTuple):
     guess: str = ""
 
 
-class Disk(Protocol):
-    """The files that a script sees. Paths of which nobody knows whether there is a file are unknown (None)."""
-
-    def has(self, path: str, after: Duration) -> bool | None:
-        """Return whether there is a file, so long after the script began."""
-
-    def write(self, path: str, after: Duration) -> None:
-        """Make a file, so long after the script began."""
-
-    def remove(self, path: str, after: Duration) -> None:
-        """Remove a file."""
+def run_script(text: str, start: Environment, disk: Disk, options: Arguments | None = None) -> ScriptOutcome:
+    """Return how a script goes in a shell that is started so, with these options."""
+    state = ScriptState(start, disk)
+    set_options(state, options or [])
+    shell = _Shell(state)
+    return _whole(state, lambda: shell.follow(parse(text)))
 
 
-class _Exit(Exception):
-    """The script ends."""
+def run_program(words: list[str], start: Environment, disk: Disk) -> ScriptOutcome:
+    """Return how one program with its arguments goes, without a shell."""
+    state = ScriptState(start, disk)
+    return _whole(state, lambda: Programs(state, has_shell=False).run(list(words)))
 
 
-class _Endless(Exception):
-    """The script goes on for ever."""
+def _whole(state: ScriptState, act: Callable[[], None]) -> ScriptOutcome:
+    """Return how it goes, when `act` is all there is."""
+    try:
+        act()
+    except ScriptExit:
+        pass
+    except ScriptEndless:
+        return ScriptOutcome(None, 0, state.guess)
+    except RecursionError:
+        raise NotUnderstood(f"the script is nested too deeply: {depth_limit()}") from None
+    if state.is_of_unknown_length and not state.has_slept:
+        raise NotUnderstood(f"nobody knows what `{state.guess}` does")
+    return ScriptOutcome(state.time, state.status or 0, state.guess)
 
 
-class _Leap(Exception):
-    """A loop is left, or begins its next round."""
+class _Shell:
+    """Follows the statements of a script."""
 
-    def __init__(self, is_over: bool) -> None:
-        self.is_over = is_over
+    def __init__(self, state: ScriptState) -> None:
+        self._state = state
+        self._programs = Programs(state)
+        self._values = Values(state, self._output_of)
+        #: The status of the last `$(command)` of the present statement; -1 if there was none.
+        self._substituted: int | None = -1
 
-
-def run_script(
-    text: str, variables: Mapping[str, str | None], disk: Disk, *, stops_at_errors: bool = False
-) -> ScriptOutcome:
-    """Return how a script goes that sees these variables (None: nobody knows the value) and files."""
-    return _Run(variables, disk, stops_at_errors).outcome(parse(text))
-
-
-def run_program(words: list[str], variables: Mapping[str, str | None], disk: Disk) -> ScriptOutcome:
-    """Return how one program with its arguments goes."""
-    run = _Run(variables, disk, False)
-    return run.whole(lambda: run.program(list(words)))
-
-
-class _Run:
-    def __init__(self, variables: Mapping[str, str | None], disk: Disk, stops_at_errors: bool) -> None:
-        self._values = Values(variables)
-        self._disk = disk
-        self._stops_at_errors = stops_at_errors
-        self._time = Duration(0)
-        #: When what runs in the background has ended; None if never.
-        self._background: Duration | None = Duration(0)
-        #: A program that nobody knows, or whose end nobody knows; and whether one of them may take any time.
-        self._guess = ""
-        self._is_of_unknown_length = False
-        self._has_slept = False
-        #: How often it was asked whether there is a file: the answer may be another one later.
-        self._questions = 0
-        #: How many conditions the present command stands in: no error in them ends a script.
-        self._conditions = 0
-
-    def outcome(self, script: Sequence) -> ScriptOutcome:
-        """Return how a script goes."""
-        return self.whole(lambda: self._node(script))
-
-    def whole(self, act: Callable[[], None]) -> ScriptOutcome:
-        """Return how it goes, when `act` is all there is."""
-        try:
-            act()
-        except _Exit:
-            pass
-        except _Endless:
-            return ScriptOutcome(None, 0, self._guess)
-        except RecursionError:
-            raise NotUnderstood(f"the script is nested too deeply: {depth_limit()}") from None
-        if self._is_of_unknown_length and not self._has_slept:
-            raise NotUnderstood(f"nobody knows what `{self._guess}` does")
-        return ScriptOutcome(self._time, self._values.status or 0, self._guess)
-
-    def _node(self, node: Statement) -> None:
+    def follow(self, node: Statement) -> None:
+        """Follow one statement."""
         match node:
             case Sequence():
                 for one in node.nodes:
-                    self._node(one)
+                    self.follow(one)
             case Chain():
                 self._conditionally(node.first)
-                if self._known_status() == (node.operator == "&&"):
-                    self._node(node.second)
+                if self._succeeded() == (node.operator == "&&"):
+                    self.follow(node.second)
             case Negation():
                 self._conditionally(node.body)
-                self._values.status = int(self._known_status())
+                self._state.status = int(self._succeeded())
             case Branching():
-                self._condition(node)
+                self._branch(node)
             case ShellLoop():
                 self._loop(node)
             case Each():
-                for word in node.words:
-                    for text in self._values.split(word):
-                        self._values.variables[node.name] = text
-                        if self._is_over_after(node.body):
-                            return
+                self._each(node)
+            case Subshell(in_background=True):
+                self._in_background(node.body)
+            case Subshell():
+                self._apart(node.body)
+                self._stop_at_error()
             case ShellCommand():
                 self._command(node)
 
     def _conditionally(self, node: Statement) -> None:
-        self._conditions += 1
-        self._node(node)
-        self._conditions -= 1
+        self._state.conditions += 1
+        try:
+            self.follow(node)
+        finally:
+            self._state.conditions -= 1
 
-    def _known_status(self) -> bool:
+    def _succeeded(self) -> bool:
         """Return whether the last command succeeded, which something depends on."""
-        if self._values.status is None:
-            raise NotUnderstood(f"what happens depends on how `{self._guess}` ends")
-        return self._values.status == 0
+        if self._state.status is None:
+            raise NotUnderstood(f"what happens depends on how `{self._state.guess}` ends")
+        return self._state.status == 0
 
-    def _condition(self, node: Branching) -> None:
+    def _stop_at_error(self) -> None:
+        state = self._state
+        if not state.own.stops_at_errors or state.conditions or not state.status:
+            return  # a status that nobody knows is taken for a success, which is told
+        if state.output is not None:
+            raise NotUnderstood("an error within $(…) does not end it in all shells")
+        raise ScriptExit
+
+    def _branch(self, node: Branching) -> None:
         for test, body in node.branches:
             self._conditionally(test)
-            if self._known_status():
-                self._node(body)
+            if self._succeeded():
+                self.follow(body)
                 return
-        self._values.status = 0
         if node.otherwise is not None:
-            self._node(node.otherwise)
+            self.follow(node.otherwise)
+        else:
+            self._state.status = 0
 
     def _loop(self, node: ShellLoop) -> None:
-        for _ in range(_ROUNDS):
-            before = dict(self._values.variables), self._background, self._questions
+        state = self._state
+        last: int | None = 0
+        while True:
+            before = state.fingerprint()
             self._conditionally(node.condition)
-            if self._known_status() == node.until:
-                self._values.status = 0
+            if self._succeeded() == node.until:
+                state.status = last
                 return
             if self._is_over_after(node.body):
                 return
-            if before == (self._values.variables, self._background, self._questions):
-                raise _Endless  # the next round will be as this one was
-        raise NotUnderstood("a loop does not end soon, and what it waits for may come")
+            last = state.status
+            if before == state.fingerprint():
+                raise ScriptEndless  # the next round will be as this one was
+
+    def _each(self, node: Each) -> None:
+        values = [one for word in node.words for one in self._values.fields(word)]
+        if None in values:
+            raise NotUnderstood("nobody knows for what a loop is done")
+        if not values:
+            self._state.status = 0
+        for value in values:
+            self._state.assign(node.name, value)
+            if self._is_over_after(node.body):
+                return
 
     def _is_over_after(self, body: Sequence) -> bool:
         """Go through the body of a loop; return whether that was its last round."""
+        self._state.step()
+        self._state.own.loops += 1
         try:
-            self._node(body)
-        except _Leap as leap:
+            self.follow(body)
+        except LoopLeap as leap:
+            if leap.levels > 1:
+                raise LoopLeap(leap.levels - 1, leap.is_over) from None
             return leap.is_over
+        finally:
+            self._state.own.loops -= 1
         return False
+
+    # Other shells
+
+    def _apart(self, body: Statement) -> None:
+        """Follow what a subshell does."""
+        with self._state.apart(), contextlib.suppress(ScriptExit):
+            self.follow(body)
+
+    def _in_background(self, body: Statement) -> None:
+        """Follow it now; what it does at other times than its parent must not depend on what that one does."""
+        state = self._state
+        start, questions = state.time, state.questions
+        try:
+            self._apart(body)
+            job = BackgroundJob(state.time, state.status)
+        except ScriptEndless:
+            job = BackgroundJob(None, 0)
+        if state.questions != questions:
+            raise NotUnderstood("what runs in the background looks at files, which may change meanwhile")
+        state.own.background.append(job)
+        state.time, state.status = start, 0
+
+    def _output_of(self, text: str) -> str | None:
+        """Return what a command prints, None where nobody knows."""
+        state = self._state
+        before, state.output = state.output, []
+        status = state.status
+        script = parse(text)
+        # An error in the only command ends it anyway.
+        is_single = len(script.nodes) == 1 and isinstance(script.nodes[0], ShellCommand)
+        state.conditions += is_single
+        try:
+            self._apart(script)
+            printed = state.output
+        finally:
+            state.conditions -= is_single
+            state.output = before
+        self._substituted, state.status = state.status, status
+        if None in printed:
+            return None
+        return "".join(piece for piece in printed if piece is not None).rstrip("\n")
 
     # Simple commands
 
     def _command(self, node: ShellCommand) -> None:
-        for name, word in node.assignments:
-            self._values.variables[name] = self._values.text(word)
-        for target in node.writes:
-            path = self._values.text(target)
-            if path is not None and not path.startswith("/dev/"):
-                self._disk.write(path, self._time)
-        words = [text for word in node.words for text in self._values.split(word)]
-        if not words:
-            self._values.status = 0
-            return
-        if node.in_background:
-            self._in_background(words)
-            return
-        self.program(words)
-        if self._values.status and self._stops_at_errors and not self._conditions:
-            raise _Exit
-
-    def _in_background(self, words: list[str | None]) -> None:
-        start = self._time
-        try:
-            self.program(words)
-            if self._background is not None:
-                self._background = max(self._background, self._time)
-        except _Endless:
-            self._background = None
-        self._time, self._values.status = start, 0
-
-    def program(self, words: list[str | None]) -> None:
-        """Let one program run; words that nobody knows are None."""
-        name, arguments = (words[0] or "").rpartition("/")[2], words[1:]
-        if name == "exec" and arguments:
-            self.program(arguments)
-            raise _Exit
-        known = _PROGRAMS.get(name)
-        if known is not None:
-            known(self, arguments)
-        elif name in _INSTANT:
-            if name == "set" and any(_sets_errexit(one) for one in arguments):
-                self._stops_at_errors = True
-            self._values.status = 0
+        state = self._state
+        state.step()
+        self._substituted = -1
+        words = self._words(node)
+        assigned = [(name, self._values.text(word)) for name, word in node.assignments] if words else []
+        if words:
+            self._run(node, words, assigned)
         else:
-            self._guess = self._guess or name or "a program whose name is not known"
-            self._is_of_unknown_length, self._values.status = True, None
+            for name, word in node.assignments:
+                state.assign(name, self._values.text(word))
+            self._redirect(node)
+            state.status = 0 if self._substituted == -1 else self._substituted
+        self._stop_at_error()
 
-    def _exit(self, arguments: list[str | None]) -> None:
-        if arguments:
-            self._values.status = integer(arguments[0], "exit") % 256
-        raise _Exit
+    def _words(self, node: ShellCommand) -> Arguments:
+        if node.words and plain(node.words[0]) == "[[":
+            if node.reads or node.writes:
+                raise NotUnderstood("`[[` with < or > is not read")
+            return [self._values.text(word) for word in node.words]  # nothing is split there
+        return [field for word in node.words for field in self._values.fields(word)]
 
-    def _sleep(self, arguments: list[str | None]) -> None:
-        self._has_slept, self._values.status = True, 0
+    def _run(self, node: ShellCommand, words: Arguments, assigned: list[tuple[str, str | None]]) -> None:
+        """Run a program that sees some variables otherwise than what comes after it."""
+        state = self._state
+        if assigned and words[0] in SPECIAL:
+            raise NotUnderstood(f"an assignment before `{words[0]}` is not kept in all shells")
+        output = state.output
+        is_sure = self._redirect(node)
+        before = state.own.variables
+        if assigned:
+            state.own.variables = {**before, **dict(assigned)}
+        if node.is_silent:
+            state.output = None
         try:
-            lengths = [duration(one) if one is not None else None for one in arguments]
-        except ValueError:
-            if arguments in (["infinity"], ["inf"]):
-                raise _Endless from None
-            raise NotUnderstood(f"`sleep {arguments[0]}` is not a length") from None
-        if None in lengths:
-            raise NotUnderstood("nobody knows for how long it sleeps")
-        self._time = Duration(self._time + sum(length for length in lengths if length is not None))
+            self._programs.run(words)
+        finally:
+            state.output = output
+            if assigned:
+                state.own.variables = before
+        if not is_sure and state.status == 0:
+            state.doubt(words[0] or "")
 
-    def _wait(self, arguments: list[str | None]) -> None:
-        if self._background is None:
-            raise _Endless
-        self._time, self._values.status = max(self._time, self._background), 0
+    def _redirect(self, node: ShellCommand) -> bool:
+        """Open the files of a command; return whether that surely works."""
+        for word in node.reads:
+            path = self._path(word)
+            state = self._state
+            if path != "/dev/null" and (not state.has_file(path) or state.has_file(path, folder=True)):
+                raise NotUnderstood(f"nobody knows whether there is a file {path}")
+        is_sure = True
+        for word in node.writes:
+            path = self._path(word)
+            if not path.startswith("/dev/"):
+                disk, now = self._state.disk, self._state.time
+                is_made = disk.write(path, now)
+                if is_made is False or disk.has_folder(path, now):
+                    raise NotUnderstood(f"{path} cannot be written")
+                is_sure = is_sure and is_made is True
+        return is_sure
 
-    def _tail(self, arguments: list[str | None]) -> None:
-        if any(one in ("-f", "-F", "--follow") for one in arguments):
-            raise _Endless
-        self._read(arguments)
-
-    def _pause(self, arguments: list[str | None]) -> None:
-        raise _Endless
-
-    def _fail(self, arguments: list[str | None]) -> None:
-        self._values.status = 1
-
-    def _leap(self, is_over: bool) -> None:
-        raise _Leap(is_over)
-
-    def _touch(self, arguments: list[str | None]) -> None:
-        for path in _paths(arguments):
-            self._disk.write(path, self._time)
-        self._values.status = 0
-
-    def _remove(self, arguments: list[str | None]) -> None:
-        for path in _paths(arguments):
-            self._disk.remove(path, self._time)
-        self._values.status = 0
-
-    def _read(self, arguments: list[str | None]) -> None:
-        there = [self._has_file(path) for path in _paths(arguments)]
-        self._values.status = 1 if False in there else None if None in there else 0
-        if self._values.status is None:
-            self._guess = self._guess or "cat"
-
-    def _test(self, arguments: list[str | None]) -> None:
-        while arguments and arguments[-1] in ("]", "]]"):
-            arguments = arguments[:-1]
-        self._values.status = 0 if holds(arguments, self._has_file) else 1
-
-    def _has_file(self, path: str) -> bool | None:
-        self._questions += 1
-        return self._disk.has(path, self._time)
-
-
-def _paths(arguments: list[str | None]) -> list[str]:
-    return [one for one in arguments if one is not None and not one.startswith("-")]
-
-
-def _sets_errexit(argument: str | None) -> bool:
-    return argument == "errexit" or (argument is not None and re.fullmatch(r"-[a-z]*e[a-z]*", argument) is not None)
-
-
-_PROGRAMS: dict[str, Callable[[_Run, list[str | None]], None]] = {
-    "exit": _Run._exit,
-    "return": _Run._exit,
-    "sleep": _Run._sleep,
-    "wait": _Run._wait,
-    "tail": _Run._tail,
-    "pause": _Run._pause,
-    "false": _Run._fail,
-    "break": lambda run, _: run._leap(True),
-    "continue": lambda run, _: run._leap(False),
-    "touch": _Run._touch,
-    "mkdir": _Run._touch,
-    "rm": _Run._remove,
-    "cat": _Run._read,
-    "ls": _Run._read,
-    "test": _Run._test,
-    "[": _Run._test,
-    "[[": _Run._test,
-}
+    def _path(self, word: Word) -> str:
+        path = self._values.text(word)
+        if path is None:
+            raise NotUnderstood("nobody knows which file is read or written")
+        return path

@@ -31,9 +31,14 @@ def calculated(text: str, value_of: Callable[[str], str | None]) -> str | None:
             values.append(token)
         elif (value := value_of(name)) is None:
             return None
+        elif not value and token.startswith("$"):
+            raise NotUnderstood(f"`{token}` has no value, and stands in a sum")
         else:
             values.append(value or "0")
-    return str(_Sum(values).value())
+    total = _Sum(values).value()
+    if abs(total) >= 2**63:
+        raise NotUnderstood(f"the sum `{text.strip()}` is too large")
+    return str(total)
 
 
 class _Sum:
@@ -91,6 +96,8 @@ class _Sum:
         if token == "-":
             return -self._primary()
         if token != "(":
+            if re.fullmatch(r"-?0\d+", token):
+                raise NotUnderstood(f"`{token}` is octal")
             return integer(token, "a sum")
         value = self._comparison()
         if self._take() != ")":

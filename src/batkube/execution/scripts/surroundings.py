@@ -6,9 +6,12 @@ Only that a file is there is kept, not what it holds, and only of volumes that b
 
 from __future__ import annotations
 
+import bisect
+import enum
 import posixpath
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from batkube.cluster.store import KubeObject
 from batkube.kernel.instants import Duration, Instant
@@ -17,67 +20,123 @@ _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _REFERENCE = re.compile(r"\$(\$|\(([A-Za-z0-9_.-]+)\))")
 
 
+class _Kind(enum.Enum):
+    """What is at a place from an instant on."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    NOTHING = "nothing"
+
+
 class Files:
-    """The files of all volumes, by where they are, with when they came and when they went."""
+    """The files of all volumes, by where they are, with when they came and when they went.
+
+    What a script does is known at its start, for as long as it goes on; others look at its files meanwhile.
+    """
 
     def __init__(self) -> None:
-        self._made: dict[str, Instant] = {}
+        #: What is at each place from which instant on, in this order.
+        self._past: dict[str, list[tuple[Instant, _Kind]]] = {}
+
+    def _kind(self, place: str, now: Instant) -> _Kind:
+        past = self._past.get(place, ())
+        return next((kind for since, kind in reversed(past) if since <= now), _Kind.NOTHING)
 
     def has(self, place: str, now: Instant) -> bool:
-        """Return whether there is a file, or one below it."""
-        return any(made <= now and (path == place or path.startswith(f"{place}/")) for path, made in self._made.items())
+        """Return whether there is a file or folder."""
+        return self._kind(place, now) is not _Kind.NOTHING or self.has_folder(place, now)
 
-    def write(self, place: str, now: Instant) -> None:
-        """Make a file."""
-        self._made.setdefault(place, now)
+    def has_folder(self, place: str, now: Instant) -> bool:
+        """Return whether there is a folder."""
+        return self._kind(place, now) is _Kind.FOLDER or any(
+            path.startswith(f"{place}/") and self._kind(path, now) is not _Kind.NOTHING for path in self._past
+        )
 
-    def remove(self, place: str) -> None:
-        """Remove a file, and what is below it."""
-        for path in [path for path in self._made if path == place or path.startswith(f"{place}/")]:
-            del self._made[path]
+    def write(self, place: str, now: Instant, *, is_folder: bool = False) -> None:
+        """Make a file or folder, if there is none."""
+        if not self.has(place, now):
+            self._add(place, now, _Kind.FOLDER if is_folder else _Kind.FILE)
+
+    def remove(self, place: str, now: Instant) -> None:
+        """Remove a file or folder, with what is in it."""
+        for path in self._at_or_below(place):
+            self._add(path, now, _Kind.NOTHING)
+
+    def forget(self, place: str) -> None:
+        """Forget a place, with what was ever in it."""
+        for path in self._at_or_below(place):
+            del self._past[path]
+
+    def _add(self, place: str, now: Instant, kind: _Kind) -> None:
+        bisect.insort(self._past.setdefault(place, []), (now, kind), key=lambda one: one[0])
+
+    def _at_or_below(self, place: str) -> list[str]:
+        return [path for path in self._past if path == place or path.startswith(f"{place}/")]
+
+
+class _Mount(NamedTuple):
+    #: Where its files are kept; "" if nobody knows what is in it.
+    place: str
+    is_read_only: bool
 
 
 class Mounts:
-    """The files as one container sees them (`scripts.running.Disk`), from `now` on."""
+    """The files as one container sees them (`scripts.state.Disk`), from `now` on."""
 
     def __init__(self, files: Files, pod: KubeObject, container: KubeObject, now: Instant) -> None:
         self._files = files
         self._now = now
         volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
-        #: Where what is mounted at a path is kept, the longest paths first; "" for what is not known.
-        self._places: dict[str, str] = {}
+        #: What is mounted where, the longest paths first.
+        self._mounts: dict[str, _Mount] = {}
         for mount in sorted(container.get("volumeMounts") or (), key=lambda one: -len(one["mountPath"])):
-            place = _place(pod, volumes.get(mount["name"], {}))
-            below = mount.get("subPath", "")
-            is_known = place and "subPathExpr" not in mount
-            self._places[mount["mountPath"].rstrip("/")] = posixpath.join(place, below).rstrip("/") if is_known else ""
+            place = "" if "subPathExpr" in mount else _place(pod, volumes.get(mount["name"], {}))
+            place = posixpath.join(place, mount.get("subPath", "")).rstrip("/") if place else ""
+            self._mounts[mount["mountPath"].rstrip("/")] = _Mount(place, bool(mount.get("readOnly")))
 
-    def _place(self, path: str) -> tuple[str, bool] | None:
+    def _found(self, path: str) -> tuple[_Mount, str] | None:
+        """Return the mount that a path is in, and where its file is kept; None if nobody knows."""
         path = posixpath.normpath(path)
-        for mount, place in self._places.items():
-            if path == mount or path.startswith(f"{mount}/"):
-                return (place + path[len(mount) :], path == mount) if place else None
+        for folder, mount in self._mounts.items():
+            if path == folder or path.startswith(f"{folder}/"):
+                return (mount, mount.place + path[len(folder) :]) if mount.place else None
         return None
 
     def has(self, path: str, after: Duration) -> bool | None:
-        """Return whether there is a file; of what is in no volume nobody knows."""
-        found = self._place(path)
+        """Return whether there is a file or folder; of what is in no volume nobody knows."""
+        found = self._found(path)
         if found is None:
             return None
-        place, is_mount = found
-        return is_mount or self._files.has(place, Instant(self._now + after))
+        return found[0].place == found[1] or self._files.has(found[1], Instant(self._now + after))
 
-    def write(self, path: str, after: Duration) -> None:
-        """Make a file, if it is in a volume."""
-        found = self._place(path)
-        if found is not None:
-            self._files.write(found[0], Instant(self._now + after))
+    def has_folder(self, path: str, after: Duration) -> bool | None:
+        """Return whether there is a folder."""
+        found = self._found(path)
+        if found is None:
+            return None
+        return found[0].place == found[1] or self._files.has_folder(found[1], Instant(self._now + after))
+
+    def write(self, path: str, after: Duration, *, is_folder: bool = False) -> bool | None:
+        """Make a file or folder, if it is in a volume; return whether that can be done.
+
+        It can in the folder that a container begins in, and in /tmp, which every image with a shell has.
+        """
+        found = self._found(path)
+        if found is None:
+            return True if posixpath.dirname(path) in ("", "/tmp") else None
+        mount, place = found
+        if mount.is_read_only or not self.has_folder(posixpath.dirname(posixpath.normpath(path)), after):
+            return place == mount.place
+        if is_folder and self.has(path, after) and not self.has_folder(path, after):
+            return False
+        self._files.write(place, Instant(self._now + after), is_folder=is_folder)
+        return True
 
     def remove(self, path: str, after: Duration) -> None:
-        """Remove a file."""
-        found = self._place(path)
+        """Remove a file, or a folder with what is in it."""
+        found = self._found(path)
         if found is not None:
-            self._files.remove(found[0])
+            self._files.remove(found[1], Instant(self._now + after))
 
 
 def pod_files(uid: str) -> str:

@@ -1,25 +1,38 @@
 """Reads the part of the shell's language that scripts of pods are mostly written in.
 
-Commands in sequence, `&&` and `||`, `if`, `while`, `until`, `for`, groups, quotes, `$NAME`, `$(command)`, `$((sum))`.
-Whatever else there is (pipes, functions, `case`, here-documents) is not read: `NotUnderstood`.
+Commands in sequence and in the background, `&&` and `||`, `if`, `while`, `until`, `for`, groups, subshells, quotes,
+`$NAME`, `${NAME:-default}`, `$(command)`, `$((sum))`. Whatever else there is (pipes, functions, `case`, here-documents)
+is not read: `NotUnderstood`. Nor is what shells differ in, or what none of them takes.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-from batkube.execution.scripts.words import NotUnderstood, ShellOperator, Token, Word, tokens
+from batkube.execution.scripts.words import OTHER_STREAM, SILENCED, NotUnderstood, ShellOperator, Token, Word, tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """A simple command, with the files that it writes to."""
+    """A simple command, with the files that it reads and writes."""
 
     words: tuple[Word, ...]
     assignments: tuple[tuple[str, Word], ...] = ()
+    reads: tuple[Word, ...] = ()
     writes: tuple[Word, ...] = ()
+    #: Whether what it prints goes elsewhere than to where its shell prints.
+    is_silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Subshell:
+    """`( commands )`, and `command &`: what it changes of variables and options is lost."""
+
+    body: Statement
     in_background: bool = False
 
 
@@ -72,23 +85,28 @@ class Sequence:
     nodes: tuple[Statement, ...]
 
 
-Statement = ShellCommand | Chain | Negation | Branching | ShellLoop | Each | Sequence
+Statement = ShellCommand | Subshell | Chain | Negation | Branching | ShellLoop | Each | Sequence
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "}", ")"))
-_UNREAD = frozenset(("case", "function", "select", "{"))
+_UNREAD = frozenset(("case", "function", "select", "time", "coproc"))
 
 
+@functools.lru_cache(maxsize=256)
 def parse(text: str) -> Sequence:
-    """Return what a script says."""
+    """Return what a script says, of which all must be read, whether it is reached or not."""
     parser = _Parser(tokens(text))
     script = parser.sequence()
     if parser.position < len(parser.tokens):
         raise NotUnderstood(f"{_shown(parser.tokens[parser.position])} stands where no command can")
+    for token in parser.tokens:
+        for part in () if isinstance(token, ShellOperator) else token:
+            if part.kind == "command":
+                parse(part.text)
     return script
 
 
-def _plain(token: Token | None) -> str | None:
+def plain(token: Token | None) -> str | None:
     """Return a word that is nothing but unquoted text, such as a keyword is."""
     if token is None or isinstance(token, ShellOperator):
         return None
@@ -111,7 +129,7 @@ class _Parser:
 
     def _take(self, keyword: str) -> bool:
         token = self._peek()
-        if token == keyword if isinstance(token, ShellOperator) else _plain(token) == keyword:
+        if token == keyword if isinstance(token, ShellOperator) else plain(token) == keyword:
             self.position += 1
             return True
         return False
@@ -120,27 +138,35 @@ class _Parser:
         if not self._take(keyword):
             raise NotUnderstood(f"`{keyword}` is missing")
 
+    def _skip_lines(self) -> None:
+        while self._take("\n"):
+            pass
+
     def _is_at_end(self) -> bool:
         """Return whether nothing follows that belongs to a sequence."""
         token = self._peek()
-        return token is None or token == ShellOperator(")") or _plain(token) in _ENDS
+        return token is None or token == ShellOperator(")") or plain(token) in _ENDS
 
     def sequence(self) -> Sequence:
         """Read commands up to the end, or to the word that closes what they stand in."""
         nodes: list[Statement] = []
         while True:
-            while self._take(";"):
-                pass
+            self._skip_lines()
             if self._is_at_end():
                 return Sequence(tuple(nodes))
             node = self._chain()
             if self._take("&"):
-                if not isinstance(node, ShellCommand):
-                    raise NotUnderstood("only a simple command is followed in the background")
-                node = ShellCommand(node.words, node.assignments, node.writes, in_background=True)
-            elif not self._take(";") and not self._is_at_end():
+                node = Subshell(node, in_background=True)
+            elif not self._take(";") and not self._take("\n") and not self._is_at_end():
                 raise NotUnderstood(f"`{_shown(self.tokens[self.position])}` is not read")
             nodes.append(node)
+
+    def _some(self) -> Sequence:
+        """Read commands of which there must be one."""
+        sequence = self.sequence()
+        if not sequence.nodes:
+            raise NotUnderstood("a command is missing")
+        return sequence
 
     def _chain(self) -> Statement:
         node = self._command()
@@ -151,86 +177,109 @@ class _Parser:
                 operator = "||"
             else:
                 return node
-            while self._take(";"):
-                pass
+            self._skip_lines()
             node = Chain(node, operator, self._command())
 
     def _command(self) -> Statement:
-        keyword = _plain(self._peek())
+        keyword = plain(self._peek())
         if keyword in _UNREAD:
             raise NotUnderstood(f"`{keyword}` is not read")
         if self._take("!"):
+            if plain(self._peek()) == "!":
+                raise NotUnderstood("`! !` is not the same in all shells")
             return Negation(self._command())
         if self._take("if"):
             return self._condition()
         if keyword in ("while", "until"):
             self.position += 1
-            condition = self.sequence()
+            condition = self._some()
             return ShellLoop(condition, self._body(), keyword == "until")
         if self._take("for"):
             return self._each()
         if self._take("("):
-            group = self.sequence()
+            inside = Subshell(self._some())
             self._expect(")")
+            return inside
+        if self._take("{"):
+            group = self._some()
+            self._expect("}")
             return group
         return self._simple()
 
     def _condition(self) -> Branching:
         branches = []
         while True:
-            test = self.sequence()
+            test = self._some()
             self._expect("then")
-            branches.append((test, self.sequence()))
+            branches.append((test, self._some()))
             if not self._take("elif"):
                 break
-        otherwise = self.sequence() if self._take("else") else None
+        otherwise = self._some() if self._take("else") else None
         self._expect("fi")
         return Branching(tuple(branches), otherwise)
 
     def _body(self) -> Sequence:
         self._expect("do")
-        body = self.sequence()
+        body = self._some()
         self._expect("done")
         return body
 
     def _each(self) -> Each:
-        name = _plain(self._peek())
+        name = plain(self._peek()) or ""
         self.position += 1
+        if not name.isidentifier() or not name.isascii():
+            raise NotUnderstood(f"`for {name}` is not read")
         self._expect("in")
         words = []
         while (token := self._peek()) is not None and not isinstance(token, ShellOperator):
             words.append(token)
             self.position += 1
-        self._expect(";")
-        while self._take(";"):
-            pass
-        return Each(name or "", tuple(words), self._body())
+        if not self._take(";"):
+            self._expect("\n")
+        self._skip_lines()
+        return Each(name, tuple(words), self._body())
 
     def _simple(self) -> ShellCommand:
         words: list[Word] = []
         assignments: list[tuple[str, Word]] = []
+        reads: list[Word] = []
         writes: list[Word] = []
+        start, is_silent = self.position, False
         while (token := self._peek()) is not None:
             if isinstance(token, ShellOperator):
-                if token not in (">", ">>", "<"):
+                if token not in (">", ">>", "<", SILENCED, OTHER_STREAM):
                     break
-                self.position += 1
-                target = self._peek()
-                if target is None or isinstance(target, ShellOperator):
-                    raise NotUnderstood(f"nothing follows `{token}`")
-                if token != "<":
-                    writes.append(target)
-            elif not words and (match := _ASSIGNMENT.match(_shown(token))) and token[0].kind == "text":
+                is_silent = is_silent or token in (">", ">>", SILENCED)
+                if token in (">", ">>", "<"):
+                    (reads if token == "<" else writes).append(self._target())
+                elif token == OTHER_STREAM:
+                    self.position += 1
+                    writes.append(self._target())
+            elif not words and (match := _ASSIGNMENT.match(_unquoted_start(token))):
                 assignments.append((match[1], _without(token, match.end())))
             else:
                 words.append(token)
             self.position += 1
-        token = self._peek()
-        if isinstance(token, ShellOperator) and token in ("|", "<<", ";;", ">&"):
-            raise NotUnderstood(f"`{token}` is not read")
-        if isinstance(token, ShellOperator) and token == "(":
-            raise NotUnderstood("functions are not read")
-        return ShellCommand(tuple(words), tuple(assignments), tuple(writes))
+        if self.position == start:
+            raise NotUnderstood(f"{'the end' if token is None else f'`{_shown(token)}`'} stands where a command must")
+        if isinstance(token, ShellOperator) and token in ("|", "<<", ";;", ">&", "<&", "&>", "((", "("):
+            raise NotUnderstood("functions are not read" if token == "(" else f"`{token}` is not read")
+        return ShellCommand(tuple(words), tuple(assignments), tuple(reads), tuple(writes), is_silent)
+
+    def _target(self) -> Word:
+        """Return the word after an operator, where a file must be named."""
+        operator = self._peek()
+        self.position += 1
+        target = self._peek()
+        if target is None or isinstance(target, ShellOperator):
+            raise NotUnderstood(f"nothing follows `{operator}`")
+        return target
+
+
+def _unquoted_start(word: Word) -> str:
+    """Return the text that a word begins with, as far as it is written without quotes."""
+    plain = itertools.takewhile(lambda part: part.kind == "text" and not part.is_quoted, word)
+    return "".join(part.text for part in plain)
 
 
 def _without(word: Word, count: int) -> Word:

@@ -16,23 +16,34 @@ class WordPart(NamedTuple):
     kind: Literal["text", "name", "command", "sum"]
     text: str
     is_quoted: bool = False
+    #: Of `${name:-default}`: what stands there if the name has no value.
+    default: tuple[WordPart, ...] | None = None
 
 
 Word = tuple[WordPart, ...]
 
-_OPERATORS = re.compile(r"&&|\|\||;;|<<|>>|>&|[;&|()<>\n]")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[?#@*$!0-9]")
+# `&>` is one operator in bash and two in other shells; it is kept as one, so that nobody reads it.
+_OPERATORS = re.compile(r"&&|\|\||&>|\(\(|;;|<<|>>|>&|<&|[;&|()<>\n]")
+#: Where a stream goes: `2>&1` and the like, and the number before `2>file`.
+_STREAMS = re.compile(r"([012]?)(?:>&([012-])(?![^\s;&|()<>])|(?=>))")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[?#@*$!0-9-]")
+_WITH_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[1-9]):-")
+#: What a backslash within double quotes takes the meaning of; before anything else it stands for itself.
+_ESCAPABLE = '$`"\\'
 
 
 class ShellOperator(str):
     """An operator between words."""
 
 
+#: Standard output goes elsewhere, and no file is written; and what follows is written by another stream than that.
+SILENCED, OTHER_STREAM = ShellOperator(">&2"), ShellOperator("2>")
+
 Token = ShellOperator | Word
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the words and operators of a script, a new line as `;`."""
+    """Return the words and operators of a script."""
     made: list[Token] = []
     position = 0
     while position < len(text):
@@ -41,72 +52,94 @@ def tokens(text: str) -> list[Token]:
             position += 1 if character != "\\" else 2
         elif character == "#":
             position = (text.find("\n", position) + 1 or len(text) + 1) - 1
-        elif (digit := re.compile(r"[012]?(?:>>|>&?|<&)(?:[012-])?").match(text, position)) and digit[0][-1] in "012-":
-            position = digit.end()  # 2>&1 and the like: nobody reads what is printed
+        elif (stream := _STREAMS.match(text, position)) and (stream[2] or stream[1]):
+            made += _stream(stream)
+            position = stream.end()
         elif operator := _OPERATORS.match(text, position):
-            made.append(ShellOperator(";" if operator[0] == "\n" else operator[0]))
+            made.append(ShellOperator(operator[0]))
             position = operator.end()
-        elif re.compile(r"[12]>").match(text, position):
-            position += 1
         else:
             word, position = _word(text, position)
             made.append(word)
     return made
 
 
+def _stream(match: re.Match[str]) -> list[Token]:
+    """Return what a redirection of streams means to whoever listens to standard output."""
+    number, target = match.groups()
+    if target is None:
+        return [OTHER_STREAM] if number == "2" else []
+    return [SILENCED] if number in ("", "1") and target != "1" else []
+
+
 def _word(text: str, position: int) -> tuple[Word, int]:
     parts: list[WordPart] = []
-    quote = ""
+    is_quoted = False
     while position < len(text):
         character = text[position]
-        if quote == "'":
-            end = text.find("'", position)
+        if character == "'" and not is_quoted:
+            end = text.find("'", position + 1)
             if end < 0:
                 raise NotUnderstood("a quote is not closed")
-            parts.append(WordPart("text", text[position:end], is_quoted=True))
-            quote, position = "", end + 1
-        elif character == "'" and not quote:
-            quote, position = "'", position + 1
+            parts.append(WordPart("text", text[position + 1 : end], is_quoted=True))
+            position = end + 1
         elif character == '"':
-            quote, position = ("" if quote else '"'), position + 1
+            is_quoted, position = not is_quoted, position + 1
             parts.append(WordPart("text", "", is_quoted=True))
-        elif character == "\\" and position + 1 < len(text):
-            parts.append(WordPart("text", text[position + 1], is_quoted=True))
+        elif character == "\\":
+            escaped = text[position + 1 : position + 2]
+            if escaped != "\n":  # a line that goes on
+                keeps_its_meaning = not escaped or (is_quoted and escaped not in _ESCAPABLE)
+                parts.append(WordPart("text", "\\" * keeps_its_meaning + escaped, is_quoted=True))
             position += 2
-        elif character == "`":
-            raise NotUnderstood("`command` is not read, only $(command)")
-        elif character == "$":
-            part, position = _expansion(text, position + 1, is_quoted=bool(quote))
+        elif character in "`$":
+            part, position = _expansion(text, position, is_quoted=is_quoted)
             parts.append(part)
-        elif not quote and (character in " \t\r\n" or _OPERATORS.match(text, position)):
+        elif not is_quoted and (character in " \t\r\n" or _OPERATORS.match(text, position)):
             break
         else:
-            parts.append(WordPart("text", character, is_quoted=bool(quote)))
+            parts.append(WordPart("text", character, is_quoted))
             position += 1
-    if quote:
+    if is_quoted:
         raise NotUnderstood("a quote is not closed")
     return tuple(parts), position
 
 
 def _expansion(text: str, position: int, *, is_quoted: bool) -> tuple[WordPart, int]:
-    """Return what a dollar sign introduces, and where that ends."""
+    """Return what a dollar sign or a backquote introduces, and where that ends."""
+    if text[position] == "`":
+        end = text.find("`", position + 1)
+        if end < 0 or "\\" in text[position:end]:
+            raise NotUnderstood("backquotes within backquotes are not read, only $(command)")
+        return WordPart("command", text[position + 1 : end], is_quoted), end + 1
+    position += 1
     if text.startswith("((", position):
-        end = text.find("))", position)
-        if end < 0:
+        end = _closing(text, position)
+        if text[end - 1] != ")":
             raise NotUnderstood("$(( is not closed")
-        return WordPart("sum", text[position + 2 : end], is_quoted), end + 2
+        return WordPart("sum", text[position + 2 : end - 1], is_quoted), end + 1
     if text.startswith("(", position):
         end = _closing(text, position)
         return WordPart("command", text[position + 1 : end], is_quoted), end + 1
     if text.startswith("{", position):
-        end = text.find("}", position)
-        name = text[position + 1 : end]
-        if end < 0 or not _NAME.fullmatch(name):
-            raise NotUnderstood(f"${{{name}}} is not read")
-        return WordPart("name", name, is_quoted), end + 1
+        return _braces(text, position, is_quoted=is_quoted)
     if match := _NAME.match(text, position):
         return WordPart("name", match[0], is_quoted), match.end()
+    if not is_quoted and text[position : position + 1] in ("'", '"', "["):
+        raise NotUnderstood(f"`${text[position]}` is not the same in all shells")
     return WordPart("text", "$", is_quoted), position
+
+
+def _braces(text: str, position: int, *, is_quoted: bool) -> tuple[WordPart, int]:
+    end = text.find("}", position)
+    inside = text[position + 1 : end]
+    if end >= 0 and _NAME.fullmatch(inside):
+        return WordPart("name", inside, is_quoted), end + 1
+    match = _WITH_DEFAULT.match(inside)
+    if end < 0 or match is None or re.search(r"[\s'\"\\`{]", inside):
+        raise NotUnderstood(f"${{{inside}}} is not read")
+    default, _ = _word(inside, match.end())
+    return WordPart("name", match[1], is_quoted, default), end + 1
 
 
 def _closing(text: str, position: int) -> int:

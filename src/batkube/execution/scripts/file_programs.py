@@ -1,0 +1,63 @@
+"""Programs that make, remove and read files: whether they succeed, as far as the volumes tell."""
+
+from __future__ import annotations
+
+from batkube.execution.scripts.state import Arguments, ScriptState
+
+
+def touch(state: ScriptState, arguments: Arguments, *, is_folder: bool = False) -> None:
+    """Make files or folders."""
+    state.status = 0
+    options = _letters(arguments)
+    if options - {"p"} or (options and not is_folder) or None in arguments:
+        state.doubt("mkdir" if is_folder else "touch")
+    for path in _paths(arguments):
+        if is_folder and not options and state.has_file(path):
+            state.status = 1
+            continue
+        parents = path.strip("/").split("/") if options else []
+        for count in range(1, len(parents)):
+            folder = "/" * path.startswith("/") + "/".join(parents[:count])
+            state.disk.write(folder, state.time, is_folder=True)
+        is_made = state.disk.write(path, state.time, is_folder=is_folder)
+        if is_made is False:
+            state.status = 1
+        elif is_made is None and state.status == 0:
+            state.doubt("mkdir" if is_folder else "touch")
+
+
+def remove(state: ScriptState, arguments: Arguments) -> None:
+    """Remove files, and folders where that is asked for."""
+    options = _letters(arguments)
+    state.status = 0
+    if options - {"r", "R", "f"} or None in arguments:
+        state.doubt("rm")
+    for path in _paths(arguments):
+        there = True if options == {"r", "f"} else state.has_file(path)
+        if there is None and "f" not in options:
+            state.doubt("rm")
+        elif (not there and "f" not in options) or (not options & {"r", "R"} and state.has_file(path, folder=True)):
+            state.status = 1
+        elif there:
+            state.disk.remove(path, state.time)
+
+
+def read(state: ScriptState, arguments: Arguments) -> None:
+    """Read files, or list them."""
+    state.print(None)
+    state.status = 0
+    if (
+        not all(state.has_file(path) and not state.has_file(path, folder=True) for path in _paths(arguments))
+        or None in arguments
+        or _letters(arguments)
+    ):
+        state.doubt("cat")  # without a file 1 or 2, as the program was built
+
+
+def _paths(arguments: Arguments) -> list[str]:
+    return [one for one in arguments if one is not None and not one.startswith("-")]
+
+
+def _letters(arguments: Arguments) -> set[str]:
+    """Return the letters of all options."""
+    return {letter for one in arguments if one is not None and one.startswith("-") for letter in one[1:]}
