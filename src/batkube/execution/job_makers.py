@@ -1,4 +1,4 @@
-"""Makes jobs into what their scheduler understands (`cluster.forms`), and clears it away when they are over.
+"""Makes jobs into what their scheduler understands (`cluster.submission_forms`), and clears it away when they are over.
 
 Bare pods are made here, with the course that they share. Where a controller makes the pods of a job, they are taken for
 what they are as they appear: each has the job's identity in its annotations and joins its course. A job that was broken

@@ -1,8 +1,9 @@
 """Conflicts between schedulers that share a cluster.
 
-Each decides on what it has heard of the cluster so far, and none asks the others. Two things can go wrong: a pod that another has bound already is not bound again (HTTP 409, Kubernetes:
-pkg/registry/core/pod/storage, assignPod), and a pod for which another's pods have left no room is turned away by the
-kubelet of its node (`OutOfcpu`: pkg/kubelet/lifecycle, predicateAdmitHandler).
+Each decides on what it has heard of the cluster so far, and none asks the others. Two things can go wrong: a pod that
+another has bound already is not bound again (HTTP 409, Kubernetes: pkg/registry/core/pod/storage, assignPod), and a pod
+for which another's pods have left no room is turned away by the kubelet of its node (`OutOfcpu`: pkg/kubelet/lifecycle,
+predicateAdmitHandler).
 """
 
 from __future__ import annotations

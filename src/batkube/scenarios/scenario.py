@@ -72,7 +72,7 @@ class Scenario:
     on_eviction: OnEviction = OnEviction.RESUBMIT
     on_failure: OnFailure = OnFailure.RESUBMIT
     on_deadlock: OnDeadlock = OnDeadlock.FAIL
-    #: What jobs are to their scheduler (`cluster.forms`): bare pods, PodGroups, …; None for what it wants.
+    #: What jobs are to their scheduler (`cluster.submission_forms`): bare pods, PodGroups, …; None for what it wants.
     submit_as: SubmissionForm | None = None
     #: What happens to the cluster meanwhile: an events file, or its entries.
     events: Path | tuple[object, ...] = ()

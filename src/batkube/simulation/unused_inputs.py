@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from batkube.cluster.forms import SubmissionForm
+from batkube.cluster.submission_forms import SubmissionForm
 from batkube.execution.profiles import only_computes
 from batkube.kernel.fidelity import FidelityNote, FidelityNotes
 from batkube.platforms.power import WATTAGE
 from batkube.policies.foresight import foresight_of
 from batkube.scenarios.scenario import BATSIM_PREFIX
 from batkube.simulation.inputs import Inputs
-from batkube.simulation.manners import Manner
+from batkube.simulation.job_forms import JobForm
 from batkube.workloads.model import WHOLE, Composed, Foreign, GangTerms, Job, Profile
 
 #: Batsim's types of profiles that move data from or to a storage.
@@ -55,14 +55,14 @@ def note_unused_inputs(inputs: Inputs, notes: FidelityNotes) -> None:
 def _unheard_terms(inputs: Inputs) -> list[Job]:
     """Return the jobs whose terms nobody hears, or not all of them."""
     jobs = [job for workload in inputs.workloads for job in workload.jobs if job.gang != WHOLE]
-    return [job for job in jobs if not _is_heard(job.gang, inputs.manners.get(job.scheduler))]
+    return [job for job in jobs if not _is_heard(job.gang, inputs.job_forms.get(job.scheduler))]
 
 
-def _is_heard(terms: GangTerms, manner: Manner | None) -> bool:
-    """Return whether jobs of a manner tell all their terms; the PodGroup of a Volcano Job is made by Volcano."""
-    if manner is None or manner.form not in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
+def _is_heard(terms: GangTerms, job_form: JobForm | None) -> bool:
+    """Return whether jobs of a form tell all their terms; the PodGroup of a Volcano Job is made by Volcano."""
+    if job_form is None or job_form.form not in (SubmissionForm.POD_GROUP, SubmissionForm.VOLCANO_JOB):
         return False
-    return not terms.min_resources or (manner.form is SubmissionForm.POD_GROUP and manner.dialect.has_resources)
+    return not terms.min_resources or (job_form.form is SubmissionForm.POD_GROUP and job_form.dialect.has_resources)
 
 
 def _stores(profile: Profile) -> bool:
