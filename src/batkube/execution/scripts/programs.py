@@ -73,7 +73,7 @@ class Programs:
         elif name in _INSTANT:
             self._state.status = 0
             if name not in _SILENT:
-                self._state.print(None)
+                self._state.write(None)
         else:
             self._state.pass_by(name or "a program whose name is not known")
 
@@ -84,7 +84,7 @@ class Programs:
                 rest = rest[1:]
         if not rest:
             state.status = 0
-            state.print(None if name in ("env", "nice") else "")
+            state.write(None if name in ("env", "nice") else "")
             return
         if rest[0] is None or rest[0].startswith("-") or rest[0] in _BUILTINS:
             raise NotUnderstood(f"`{name} {rest[0]}` is not followed")
@@ -230,14 +230,14 @@ def _echo(state: ScriptState, arguments: Arguments) -> None:
     texts = [one for one in arguments if one is not None]
     # Shells differ in what options and backslashes mean.
     is_plain = len(texts) == len(arguments) and not any("\\" in one or one.startswith("-") for one in texts)
-    state.print(" ".join(texts) + "\n" if is_plain else None)
+    state.write(" ".join(texts) + "\n" if is_plain else None)
 
 
 def _printf(state: ScriptState, arguments: Arguments) -> None:
     if not arguments:
         raise NotUnderstood("`printf` has nothing to print")
     plain = arguments[0] if len(arguments) == 1 else None
-    state.print(None if plain is None or "%" in plain or "\\" in plain or plain.startswith("-") else plain)
+    state.write(None if plain is None or "%" in plain or "\\" in plain or plain.startswith("-") else plain)
     state.status = 0 if plain is not None and "%" not in plain else None
     if state.status is None:
         state.doubt("printf")
@@ -245,7 +245,7 @@ def _printf(state: ScriptState, arguments: Arguments) -> None:
 
 def _hostname(state: ScriptState, arguments: Arguments) -> None:
     name = None if arguments else state.own.variables.get("HOSTNAME")
-    state.print(None if name is None else name + "\n")
+    state.write(None if name is None else name + "\n")
     state.status = 0
 
 
@@ -253,7 +253,7 @@ def _expr(state: ScriptState, arguments: Arguments) -> None:
     if not all(one is not None and re.fullmatch(r"-?\d+|[-+*/%()<>]|[<>!]=", one) for one in arguments):
         raise NotUnderstood("`expr` is followed with numbers alone, each a word")
     value = calculated(" ".join(one or "" for one in arguments), lambda name: None)
-    state.print(f"{value}\n")
+    state.write(f"{value}\n")
     state.status = 1 if value == "0" else 0
 
 
@@ -266,7 +266,7 @@ def _seq(state: ScriptState, arguments: Arguments) -> None:
     values = range(first, last + (1 if step > 0 else -1), step)
     if len(values) > _SEQUENCE:
         raise NotUnderstood(f"`seq` counts further than {_SEQUENCE:,}")
-    state.print("".join(f"{value}\n" for value in values))
+    state.write("".join(f"{value}\n" for value in values))
     state.status = 0
 
 

@@ -55,7 +55,7 @@ class BackgroundJob(NamedTuple):
 
 
 @dataclass(slots=True)
-class Local:
+class ShellEnvironment:
     """What a subshell has of its own: it begins as its parent's, and is lost at its end."""
 
     variables: dict[str, str | None]
@@ -70,7 +70,7 @@ class ScriptState:
     """The state of a script that is followed."""
 
     def __init__(self, start: Environment, disk: Disk) -> None:
-        self.own = Local(dict(start.variables), start.stops_at_errors, start.refuses_unset)
+        self.own = ShellEnvironment(dict(start.variables), start.stops_at_errors, start.refuses_unset)
         self.arguments = start.arguments
         self.knows_all_variables = start.is_complete
         self.disk = disk
@@ -115,10 +115,10 @@ class ScriptState:
         if name == "IFS":
             raise NotUnderstood("IFS is set, which changes how words are split")
         if value is not None and len(value) > _TEXT:
-            raise NotUnderstood("a text becomes too long")
+            raise NotUnderstood(f"a text has more than {_TEXT:,} characters")
         self.own.variables[name] = value
 
-    def print(self, text: str | None) -> None:
+    def write(self, text: str | None) -> None:
         """Print, for whoever listens."""
         if self.output is not None:
             self.output.append(text)
@@ -127,7 +127,7 @@ class ScriptState:
         """Let a program run of which nobody knows what it does."""
         self.guess = self.guess or name
         self.is_of_unknown_length, self.status = True, None
-        self.print(None)
+        self.write(None)
 
     def doubt(self, name: str) -> None:
         """Say that nobody knows whether a program succeeded."""

@@ -20,7 +20,7 @@ _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _REFERENCE = re.compile(r"\$(\$|\(([A-Za-z0-9_.-]+)\))")
 
 
-class _Kind(enum.Enum):
+class _FileKind(enum.Enum):
     """What is at a place from an instant on."""
 
     FILE = "file"
@@ -36,38 +36,38 @@ class Files:
 
     def __init__(self) -> None:
         #: What is at each place from which instant on, in this order.
-        self._past: dict[str, list[tuple[Instant, _Kind]]] = {}
+        self._past: dict[str, list[tuple[Instant, _FileKind]]] = {}
 
-    def _kind(self, place: str, now: Instant) -> _Kind:
+    def _kind(self, place: str, now: Instant) -> _FileKind:
         past = self._past.get(place, ())
-        return next((kind for since, kind in reversed(past) if since <= now), _Kind.NOTHING)
+        return next((kind for since, kind in reversed(past) if since <= now), _FileKind.NOTHING)
 
     def has(self, place: str, now: Instant) -> bool:
         """Return whether there is a file or folder."""
-        return self._kind(place, now) is not _Kind.NOTHING or self.has_folder(place, now)
+        return self._kind(place, now) is not _FileKind.NOTHING or self.has_folder(place, now)
 
     def has_folder(self, place: str, now: Instant) -> bool:
         """Return whether there is a folder."""
-        return self._kind(place, now) is _Kind.FOLDER or any(
-            path.startswith(f"{place}/") and self._kind(path, now) is not _Kind.NOTHING for path in self._past
+        return self._kind(place, now) is _FileKind.FOLDER or any(
+            path.startswith(f"{place}/") and self._kind(path, now) is not _FileKind.NOTHING for path in self._past
         )
 
     def write(self, place: str, now: Instant, *, is_folder: bool = False) -> None:
         """Make a file or folder, if there is none."""
         if not self.has(place, now):
-            self._add(place, now, _Kind.FOLDER if is_folder else _Kind.FILE)
+            self._add(place, now, _FileKind.FOLDER if is_folder else _FileKind.FILE)
 
     def remove(self, place: str, now: Instant) -> None:
         """Remove a file or folder, with what is in it."""
         for path in self._at_or_below(place):
-            self._add(path, now, _Kind.NOTHING)
+            self._add(path, now, _FileKind.NOTHING)
 
     def forget(self, place: str) -> None:
         """Forget a place, with what was ever in it."""
         for path in self._at_or_below(place):
             del self._past[path]
 
-    def _add(self, place: str, now: Instant, kind: _Kind) -> None:
+    def _add(self, place: str, now: Instant, kind: _FileKind) -> None:
         bisect.insort(self._past.setdefault(place, []), (now, kind), key=lambda one: one[0])
 
     def _at_or_below(self, place: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 Source = dict[str, Any]
 
 
-class _Field(NamedTuple):
+class _MetricField(NamedTuple):
     """One field of a metric's source, where each version has it."""
 
     v1: str
@@ -23,62 +23,62 @@ class _Field(NamedTuple):
     zero: str | None = None
 
 
-_NAME = _Field("metricName", "metric.name", "")
-_SELECTOR = _Field("selector", "metric.selector")
-_OBJECT = _Field("target", "describedObject", "")
-_RESOURCE = _Field("name", "name", "")
-_CONTAINER = _Field("container", "container")
+_NAME = _MetricField("metricName", "metric.name", "")
+_SELECTOR = _MetricField("selector", "metric.selector")
+_OBJECT = _MetricField("target", "describedObject", "")
+_RESOURCE = _MetricField("name", "name", "")
+_CONTAINER = _MetricField("container", "container")
 
-_Table = Mapping[str, Sequence[_Field]]
+_Table = Mapping[str, Sequence[_MetricField]]
 #: By the field of a metric that its type names, in the order in which Go writes them.
 _SPEC: _Table = {
     "object": (
         _OBJECT,
         _NAME,
-        _Field("targetValue", "target.value", "0"),
+        _MetricField("targetValue", "target.value", "0"),
         _SELECTOR,
-        _Field("averageValue", "target.averageValue"),
+        _MetricField("averageValue", "target.averageValue"),
     ),
-    "pods": (_NAME, _Field("targetAverageValue", "target.averageValue", "0"), _SELECTOR),
+    "pods": (_NAME, _MetricField("targetAverageValue", "target.averageValue", "0"), _SELECTOR),
     **dict.fromkeys(
         ("resource", "containerResource"),
         (
             _RESOURCE,
-            _Field("targetAverageUtilization", "target.averageUtilization"),
-            _Field("targetAverageValue", "target.averageValue"),
+            _MetricField("targetAverageUtilization", "target.averageUtilization"),
+            _MetricField("targetAverageValue", "target.averageValue"),
             _CONTAINER,
         ),
     ),
     "external": (
         _NAME,
-        _Field("metricSelector", "metric.selector"),
-        _Field("targetValue", "target.value"),
-        _Field("targetAverageValue", "target.averageValue"),
+        _MetricField("metricSelector", "metric.selector"),
+        _MetricField("targetValue", "target.value"),
+        _MetricField("targetAverageValue", "target.averageValue"),
     ),
 }
 _STATUS: _Table = {
     "object": (
         _OBJECT,
         _NAME,
-        _Field("currentValue", "current.value", "0"),
+        _MetricField("currentValue", "current.value", "0"),
         _SELECTOR,
-        _Field("averageValue", "current.averageValue"),
+        _MetricField("averageValue", "current.averageValue"),
     ),
-    "pods": (_NAME, _Field("currentAverageValue", "current.averageValue", "0"), _SELECTOR),
+    "pods": (_NAME, _MetricField("currentAverageValue", "current.averageValue", "0"), _SELECTOR),
     **dict.fromkeys(
         ("resource", "containerResource"),
         (
             _RESOURCE,
-            _Field("currentAverageUtilization", "current.averageUtilization"),
-            _Field("currentAverageValue", "current.averageValue", "0"),
+            _MetricField("currentAverageUtilization", "current.averageUtilization"),
+            _MetricField("currentAverageValue", "current.averageValue", "0"),
             _CONTAINER,
         ),
     ),
     "external": (
         _NAME,
-        _Field("metricSelector", "metric.selector"),
-        _Field("currentValue", "current.value", "0"),
-        _Field("currentAverageValue", "current.averageValue"),
+        _MetricField("metricSelector", "metric.selector"),
+        _MetricField("currentValue", "current.value", "0"),
+        _MetricField("currentAverageValue", "current.averageValue"),
     ),
 }
 
@@ -108,12 +108,12 @@ def status_from_v1(metric: Source) -> Source:
     return _each(metric, _STATUS, _from_v1)
 
 
-def _each(metric: Source, table: _Table, convert: Callable[[Source, Sequence[_Field]], Source]) -> Source:
+def _each(metric: Source, table: _Table, convert: Callable[[Source, Sequence[_MetricField]], Source]) -> Source:
     sources = {name: convert(metric[name], fields) for name, fields in table.items() if metric.get(name) is not None}
     return {"type": metric.get("type", ""), **sources}
 
 
-def _to_v1(source: Source, fields: Sequence[_Field]) -> Source:
+def _to_v1(source: Source, fields: Sequence[_MetricField]) -> Source:
     converted: Source = {}
     for field in fields:
         parent, _, name = field.v2.rpartition(".")
@@ -125,7 +125,7 @@ def _to_v1(source: Source, fields: Sequence[_Field]) -> Source:
     return converted
 
 
-def _from_v1(source: Source, fields: Sequence[_Field]) -> Source:
+def _from_v1(source: Source, fields: Sequence[_MetricField]) -> Source:
     converted: Source = {}
     for field in fields:
         parent, _, name = field.v2.rpartition(".")
