@@ -44,7 +44,7 @@ def remove(state: ScriptState, arguments: Arguments) -> None:
 
 def read(state: ScriptState, arguments: Arguments) -> None:
     """Read files, or list them."""
-    state.print(None)
+    state.write(None)
     state.status = 0
     if (
         not all(state.has_file(path) and not state.has_file(path, folder=True) for path in _paths(arguments))
