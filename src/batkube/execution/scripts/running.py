@@ -210,17 +210,15 @@ class _Shell:
         """Return what a command prints, None where nobody knows."""
         state = self._state
         before, state.output = state.output, []
-        status = state.status
+        status, conditions = state.status, state.conditions
         script = parse(text)
-        # An error in the only command ends it anyway.
-        is_single = len(script.nodes) == 1 and isinstance(script.nodes[0], ShellCommand)
-        state.conditions += is_single
+        # An error in the only command ends it anyway. To some shells an error that is within a condition counts here.
+        state.conditions = int(len(script.nodes) == 1 and isinstance(script.nodes[0], ShellCommand))
         try:
             self._apart(script)
             printed = state.output
         finally:
-            state.conditions -= is_single
-            state.output = before
+            state.conditions, state.output = conditions, before
         self._substituted, state.status = state.status, status
         if None in printed:
             return None
