@@ -14,7 +14,7 @@ from batkube.cluster.outcomes import Outcome
 from batkube.cluster.pod_use import PodUse
 from batkube.cluster.store import Store
 from batkube.cluster.world import World
-from batkube.components.cluster import PolicyChoice, start_cluster, start_scheduler
+from batkube.components.cluster import start_cluster, start_scheduler
 from batkube.execution.admissions import Admissions
 from batkube.execution.gang_watch import GangWatch
 from batkube.execution.latencies import Delays
@@ -31,6 +31,7 @@ from batkube.kernel.quantities import PODS
 from batkube.kernel.streams import Streams
 from batkube.outputs.files.streams import MachineStatesWriter, PodsWriter
 from batkube.pacing.tally import Tally
+from batkube.policies.scheduler import PolicyChoice
 from batkube.programs.observer import Observer
 from batkube.programs.program import WARM_UP, NoPrograms, OutsideRun, ProgramSetup, RunServer
 from batkube.scenarios.scenario import BATSIM_PREFIX, CONTROLLER_MANAGER, OnDeadlock, OnEviction, OnFailure, Scenario
